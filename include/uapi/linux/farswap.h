@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The farswap control protocol, between a client (the kernel module) and a
+ * donor (farswapd). The only definition of the wire; the prose and the message
+ * ladders are in Documentation/mm/farswap/protocol.rst.
+ *
+ * Every field is little-endian and naturally aligned; there is no implicit
+ * padding. Reserved fields are sent as zero and refused otherwise. Numbers are
+ * never reused.
+ */
+#ifndef _UAPI_LINUX_FARSWAP_H
+#define _UAPI_LINUX_FARSWAP_H
+
+#include <linux/types.h>
+
+#define FARSWAP_MAGIC			0x70777366U	/* "fswp" */
+#define FARSWAP_VERSION			1
+#define FARSWAP_PORT			9400
+
+/* Receives that each side keeps posted on the control queue pair. */
+#define FARSWAP_RECV_DEPTH		64
+/* Messages a side may have sent that the other has not answered yet. */
+#define FARSWAP_CREDITS			16
+/* No message is longer; every receive buffer has this size. */
+#define FARSWAP_MSG_BYTES		512
+/* Regions in one CHECK_ACTIVITY or ACTIVITY. */
+#define FARSWAP_ACTIVITY_REGIONS	16
+
+#define FARSWAP_SLAB_BYTES_MIN		(2ULL << 20)
+#define FARSWAP_SLAB_BYTES_MAX		(1ULL << 30)
+/* Data queue pairs a session may have. */
+#define FARSWAP_QUEUES_MAX		16
+#define FARSWAP_NODE_BYTES		16
+#define FARSWAP_AUTH_BYTES		32
+
+/* struct farswap_connect.kind */
+#define FARSWAP_CONNECT_CONTROL		1
+#define FARSWAP_CONNECT_DATA		2
+
+/* struct farswap_hello.auth_kind: the network is trusted; auth is zero. */
+#define FARSWAP_AUTH_NONE		0
+
+/* struct farswap_hdr.type */
+#define FARSWAP_MSG_HELLO		1
+#define FARSWAP_MSG_WELCOME		2
+#define FARSWAP_MSG_QUERY_MEM		3
+#define FARSWAP_MSG_FREE_MEM		4
+#define FARSWAP_MSG_MAP			5
+#define FARSWAP_MSG_MR_INFO		6
+#define FARSWAP_MSG_UNMAP		7
+#define FARSWAP_MSG_EVICT		8
+#define FARSWAP_MSG_DONE		9
+#define FARSWAP_MSG_CHECK_ACTIVITY	10
+#define FARSWAP_MSG_ACTIVITY		11
+#define FARSWAP_MSG_PING		12
+#define FARSWAP_MSG_PONG		13
+#define FARSWAP_MSG_MAX			13
+
+/* struct farswap_accept.status, farswap_welcome.status, farswap_mr_info.status */
+#define FARSWAP_STATUS_OK		0
+#define FARSWAP_STATUS_NO_MEMORY	1	/* nothing left to lend */
+#define FARSWAP_STATUS_BAD_VERSION	2	/* see the version beside it */
+#define FARSWAP_STATUS_BAD_SLAB_SIZE	3	/* see the slab_bytes beside it */
+#define FARSWAP_STATUS_BAD_AUTH		4
+#define FARSWAP_STATUS_BAD_SESSION	5	/* a data queue pair of no session */
+#define FARSWAP_STATUS_BAD_MESSAGE	6
+#define FARSWAP_STATUS_BUSY		7	/* too many clients or queue pairs */
+#define FARSWAP_STATUS_LEAVING		8	/* the donor is shutting down */
+
+/**
+ * struct farswap_connect - private data of a connect request
+ * @magic:	FARSWAP_MAGIC
+ * @version:	FARSWAP_VERSION of the client
+ * @kind:	FARSWAP_CONNECT_CONTROL or FARSWAP_CONNECT_DATA
+ * @session:	0 for control; for data the session WELCOME gave
+ * @queue:	0 for control; for data the queue pair's number, from 0
+ * @reserved:	zero
+ */
+struct farswap_connect {
+	__le32 magic;
+	__le16 version;
+	__le16 kind;
+	__le64 session;
+	__le16 queue;
+	__u8 reserved[6];
+};
+
+/**
+ * struct farswap_accept - private data of an accept and of a reject
+ * @magic:	FARSWAP_MAGIC
+ * @version:	FARSWAP_VERSION of the donor
+ * @status:	FARSWAP_STATUS_OK in an accept, the reason in a reject
+ * @reserved:	zero
+ */
+struct farswap_accept {
+	__le32 magic;
+	__le16 version;
+	__le16 status;
+	__u8 reserved[8];
+};
+
+/**
+ * struct farswap_hdr - what every message begins with
+ * @magic:	FARSWAP_MAGIC
+ * @version:	FARSWAP_VERSION
+ * @type:	FARSWAP_MSG_*
+ * @length:	bytes of the whole message, this header included
+ * @seq:	a request's number, the sender's choice; its answer repeats it
+ */
+struct farswap_hdr {
+	__le32 magic;
+	__le16 version;
+	__le16 type;
+	__le32 length;
+	__le32 seq;
+};
+
+/**
+ * struct farswap_hello - client to donor, the first message of a session
+ * @hdr:	header
+ * @node:	the client's machine, the same over reboots
+ * @instance:	the client's run, another each time its module is loaded
+ * @slab_bytes:	size of a slab, a power of two
+ * @queues:	data queue pairs the client will connect
+ * @auth_kind:	FARSWAP_AUTH_NONE
+ * @reserved:	zero
+ * @auth:	zero
+ */
+struct farswap_hello {
+	struct farswap_hdr hdr;
+	__u8 node[FARSWAP_NODE_BYTES];
+	__le64 instance;
+	__le64 slab_bytes;
+	__le16 queues;
+	__le16 auth_kind;
+	__u8 reserved[4];
+	__u8 auth[FARSWAP_AUTH_BYTES];
+};
+
+/**
+ * struct farswap_welcome - donor to client, answers HELLO
+ * @hdr:	header
+ * @status:	FARSWAP_STATUS_*; unless OK the donor disconnects next
+ * @queues:	data queue pairs the client may connect, at most what it asked
+ * @reserved:	zero
+ * @node:	the donor's machine
+ * @instance:	the donor's run, another each time farswapd starts
+ * @slab_bytes:	size of the donor's regions
+ * @session:	what the data connections present; hard to guess
+ */
+struct farswap_welcome {
+	struct farswap_hdr hdr;
+	__le32 status;
+	__le16 queues;
+	__u8 reserved[2];
+	__u8 node[FARSWAP_NODE_BYTES];
+	__le64 instance;
+	__le64 slab_bytes;
+	__le64 session;
+};
+
+/**
+ * struct farswap_free_mem - donor to client, answers QUERY_MEM
+ * @hdr:	header
+ * @free_bytes:	memory the donor can still lend
+ * @mapped:	regions this client holds here
+ * @reserved:	zero
+ */
+struct farswap_free_mem {
+	struct farswap_hdr hdr;
+	__le64 free_bytes;
+	__le32 mapped;
+	__u8 reserved[4];
+};
+
+/**
+ * struct farswap_map - client to donor: lend a region
+ * @hdr:	header
+ * @slab:	the client's name for the slab; the donor only shows it
+ */
+struct farswap_map {
+	struct farswap_hdr hdr;
+	__le64 slab;
+};
+
+/**
+ * struct farswap_mr_info - donor to client, answers MAP
+ * @hdr:	header
+ * @status:	FARSWAP_STATUS_*; unless OK the rest is zero
+ * @rkey:	remote key
+ * @region:	the donor's name for the region, never used twice in a run
+ * @addr:	remote address of its first byte
+ * @bytes:	its length, the slab size
+ */
+struct farswap_mr_info {
+	struct farswap_hdr hdr;
+	__le32 status;
+	__le32 rkey;
+	__le64 region;
+	__le64 addr;
+	__le64 bytes;
+};
+
+/**
+ * struct farswap_region_msg - UNMAP and DONE, client to donor
+ * @hdr:	header; DONE repeats the seq of the EVICT
+ * @region:	the region the client will not touch any more
+ *
+ * Either gives the region back; neither is answered.
+ */
+struct farswap_region_msg {
+	struct farswap_hdr hdr;
+	__le64 region;
+};
+
+/**
+ * struct farswap_evict - donor to client: give a region back
+ * @hdr:	header
+ * @region:	the region
+ * @deadline_ms: milliseconds until the donor kills the region's key
+ * @reserved:	zero
+ *
+ * Answered with DONE. A client that has just sent UNMAP for the region need
+ * not answer.
+ */
+struct farswap_evict {
+	struct farswap_hdr hdr;
+	__le64 region;
+	__le32 deadline_ms;
+	__u8 reserved[4];
+};
+
+/**
+ * struct farswap_check_activity - donor to client: how busy are these regions
+ * @hdr:	header
+ * @count:	how many of @region are meant, 1 to FARSWAP_ACTIVITY_REGIONS
+ * @reserved:	zero
+ * @region:	the regions; zero past @count
+ */
+struct farswap_check_activity {
+	struct farswap_hdr hdr;
+	__le32 count;
+	__u8 reserved[4];
+	__le64 region[FARSWAP_ACTIVITY_REGIONS];
+};
+
+/**
+ * struct farswap_activity_entry - one region's activity
+ * @region:	the region
+ * @pages:	page I/Os a second, the client's moving average, rounded up
+ * @reserved:	zero
+ */
+struct farswap_activity_entry {
+	__le64 region;
+	__le32 pages;
+	__u8 reserved[4];
+};
+
+/**
+ * struct farswap_activity - client to donor, answers CHECK_ACTIVITY
+ * @hdr:	header
+ * @count:	entries, as in the request; a region no longer held counts 0
+ * @reserved:	zero
+ * @entry:	the answers in the order asked; zero past @count
+ */
+struct farswap_activity {
+	struct farswap_hdr hdr;
+	__le32 count;
+	__u8 reserved[4];
+	struct farswap_activity_entry entry[FARSWAP_ACTIVITY_REGIONS];
+};
+
+/* QUERY_MEM, PING and PONG are a bare struct farswap_hdr. */
+
+#endif /* _UAPI_LINUX_FARSWAP_H */
