@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# farswap attaches to a swap that is on and full, detaches under load with
+# every page brought home or written to the device, and attaches again, many
+# times; the load never sees a wrong byte.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+ROUNDS=${ROUNDS:-20}
+
+attached_is() {
+	[ "$(cat "$FARSWAP/attached")" = "$1" ]
+}
+
+# Attached long enough for pages to go out, detached long enough for loads.
+rounds() {
+	round=0
+	while [ "$round" -lt "$ROUNDS" ]; do
+		round=$((round + 1))
+		round_stores=$(stat_of store_remote)
+		echo 1 >"$FARSWAP/attached" && attached_is 1 || return 1
+		wait_for 30 stat_above store_remote "$round_stores" ||
+			echo "round $round: no page went to a donor"
+		round_pages=$(stat_of remote_pages)
+		echo 0 >"$FARSWAP/attached" && attached_is 0 || return 1
+		echo "round $round: $round_pages pages were remote, now $(stat_of remote_pages)"
+		[ "$(stat_of remote_pages)" -eq 0 ] || return 1
+		sleep 0.3
+	done
+}
+
+test_begin 8
+farswap_up 2
+echo 0 >"$FARSWAP/attached"
+swap_on
+make_cgroup attach 24M
+start_load attach attach -m 40 -p 2 -H "$TMP/attach.hold" -d 280 -w 60 -i 20
+check "swap is in use before farswap attaches" wait_for 60 load_ready attach 2
+check "none of it is remote" stat_is remote_pages 0
+stats_save
+go_on attach
+check "attached and detached under load, $ROUNDS times" rounds
+check "pages went to donors and came back" grew store_remote load_remote
+check "the load still runs" load_runs attach
+check "attached once more" eval 'echo 1 >"$FARSWAP/attached"'
+check "memory was right all the time" stop_load attach
+stats_show
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+test_end

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Pages that a cgroup's limit, a limit that shrinks, and memory.reclaim push
+# out are right; memory.swap.max is obeyed.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+reclaim() {
+	for reclaim_round in 1 2 3 4 5 6; do
+		# It says EAGAIN when it got less than it was asked for.
+		echo 16M >"$CGROUP/limits/memory.reclaim"
+		echo "round $reclaim_round: swap $(cat "$CGROUP/limits/memory.swap.current")"
+		sleep 0.3
+	done 2>/dev/null
+	[ "$(cat "$CGROUP/limits/memory.swap.current")" -gt 0 ]
+}
+
+shrink() {
+	for shrink_to in 40M 28M 20M; do
+		echo "$shrink_to" >"$CGROUP/limits/memory.max" || return 1
+		sleep 0.5
+	done
+	shrink_now=$(cat "$CGROUP/limits/memory.current")
+	echo "memory.current $shrink_now"
+	[ "$shrink_now" -le $((20 << 20)) ]
+}
+
+test_begin 7
+farswap_up 2
+swap_on
+make_cgroup limits max
+start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 10
+check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
+check "memory.reclaim pushes pages out" reclaim
+check "memory.max can shrink below what is used" shrink
+check "memory was right all the time" stop_load limits
+stats_show
+check "pages went to donors and came back" grew store_remote load_remote
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

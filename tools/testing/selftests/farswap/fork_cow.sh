@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Memory shared by fork and copied on write while it is in remote memory: each
+# process sees its own writes and nobody else's.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+test_begin 4
+farswap_up 2
+swap_on
+make_cgroup cow 40M
+check "parents and children see only their own writes" \
+	in_cgroup cow "$LOAD" -m 36 -p 2 -f 2 -n 1500 -u 4 -o 10 -s 11
+stats_show
+check "pages went to donors and came back" grew store_remote load_remote
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The load generator sees an old copy of a page, an empty page, another page
+# and a single wrong bit. What the other tests find rests on that.
+# cluster: donors=0 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+sees() {
+	"$LOAD" -b "$@" >"$TMP/seen"
+	sees_status=$?
+	cat "$TMP/seen"
+	[ "$sees_status" -eq 1 ] && grep -q "wrong_pages=4" "$TMP/seen" &&
+		for sees_what in "another generation of this page" "all zero" \
+			"found another page" "torn .*, 1 words wrong"; do
+			grep -Eq "$sees_what" "$TMP/seen" || return 1
+		done
+}
+
+test_begin 4
+check "right memory passes" "$LOAD" -m 8 -p 2 -n 2000 -z 10 -u 20
+check "wrong private memory is found" sees -m 2
+check "wrong shared memory is found" sees -m 2 -t shmem
+swap_on
+make_cgroup detects 24M
+check "right memory passes through swap" in_cgroup detects "$LOAD" -m 40 -p 2 -n 2000 -z 10
+test_end

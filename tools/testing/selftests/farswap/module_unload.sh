@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The module cannot be taken out while its hooks are in the kernel, can when
+# they are not, and can come back.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+unload_refused() {
+	! rmmod farswap && [ -d "$FARSWAP" ] && grep -q '^farswap ' /proc/modules
+}
+
+unload() {
+	echo 0 >"$FARSWAP/attached" || return 1
+	unload_modules && [ ! -d "$FARSWAP" ] && ! grep -q '^farswap ' /proc/modules
+}
+
+no_hook_is_left() {
+	! grep farswap /sys/kernel/tracing/enabled_functions
+}
+
+test_begin 9
+farswap_up 2
+swap_on
+make_cgroup unload 24M
+start_load unload unload -m 40 -p 2 -d 250 -i 20
+check "pages are remote" wait_for 60 stat_above remote_pages 500
+check "rmmod is refused while attached" unload_refused
+check "detached under load, it can be removed" unload
+check "no hook is left in the kernel" no_hook_is_left
+check "it can be loaded again" modprobe farswap
+check "and attaches by itself" grep -qx 1 "$FARSWAP/attached"
+farswap_up 2
+check "pages are remote again" wait_for 60 stat_above remote_pages 500
+check "memory was right all the time" stop_load unload
+stats_show
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+test_end

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Shared memory (tmpfs pages), alone and written by several processes.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+test_begin 5
+farswap_up 2
+swap_on
+make_cgroup shmem 32M
+check "shared memory is right" \
+	in_cgroup shmem "$LOAD" -m 64 -p 2 -t shmem -n 2000 -u 4 -z 5 -o 10
+check "shared memory that several processes write is right" \
+	in_cgroup shmem "$LOAD" -m 48 -t shmem -f 2 -n 1500 -o 10 -s 3
+stats_show
+check "pages went to donors and came back" grew store_remote load_remote
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The function tracer, the graph tracer and return probes on the very
+# functions farswap hooks, switched on and off while pages move.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+TRACE=/sys/kernel/tracing
+HOOKED="__swap_writepage swap_writepage swap_read_folio zswap_store zswap_load clear_shadow_from_swap_cache"
+
+trace_off() {
+	echo nop >"$TRACE"/current_tracer
+	echo 0 >"$TRACE"/events/kprobes/enable
+	echo >"$TRACE"/set_ftrace_filter
+	echo >"$TRACE"/kprobe_events
+} 2>/dev/null
+
+# shellcheck disable=SC2086 # words are wanted
+trace_functions() {
+	echo $HOOKED | tr ' ' '\n' >"$TRACE"/set_ftrace_filter
+	for trace_round in 1 2 3; do
+		for trace_tracer in function function_graph nop; do
+			echo "$trace_tracer" >"$TRACE"/current_tracer || return 1
+			echo 1 >"$TRACE"/tracing_on
+			sleep 1
+		done
+		echo "round $trace_round"
+	done
+	echo function >"$TRACE"/current_tracer
+	sleep 1
+	grep -c swap_read_folio "$TRACE"/trace
+}
+
+probe_functions() {
+	for probe_function in $HOOKED; do
+		echo "r:ret_$probe_function $probe_function" >>"$TRACE"/kprobe_events &&
+			echo "p:in_$probe_function $probe_function" >>"$TRACE"/kprobe_events ||
+			echo "no probe on $probe_function"
+	done
+	for probe_round in 1 2 3; do
+		echo 1 >"$TRACE"/events/kprobes/enable || return 1
+		sleep 1
+		echo "round $probe_round: $(grep -c ret_swap_read_folio "$TRACE"/trace) in the buffer"
+		echo 0 >"$TRACE"/events/kprobes/enable
+		sleep 0.3
+	done
+	grep -q ret_swap_read_folio "$TRACE"/trace
+}
+
+detach_traced() {
+	echo 1 >"$TRACE"/events/kprobes/enable
+	echo function >"$TRACE"/current_tracer
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached"
+}
+
+test_begin 7
+[ -e "$TRACE"/kprobe_events ] || skip_rest "no kprobe events in this kernel"
+grep -q function_graph "$TRACE"/available_tracers || skip_rest "no function graph tracer"
+farswap_up 2
+swap_on
+make_cgroup trace 24M
+start_load trace trace -m 40 -p 2 -d 250 -i 20
+check "pages are remote" wait_for 60 stat_above remote_pages 500
+check "function and graph tracer see the hooked functions" trace_functions
+check "return probes see the hooked functions" probe_functions
+check "detached and attached while traced" detach_traced
+trace_off
+check "memory was right all the time" stop_load trace
+stats_show
+check "pages went to donors and came back" grew store_remote load_remote
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+test_end

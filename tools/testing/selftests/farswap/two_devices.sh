@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two swap devices of equal priority are filled in turn. Equal offsets on both
+# are different pages.
+# cluster: donors=2 mem=192 disks=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+both_used() {
+	cat /proc/swaps
+	[ "$(swap_used "$SWAP_DISK")" -gt 4096 ] && [ "$(swap_used "$SWAP_DISK2")" -gt 4096 ]
+}
+
+both_have_slabs() {
+	cat "$FARSWAP_DEBUG/slabs"
+	[ "$(awk 'NR > 1 && $5 > 0 { print $1 }' "$FARSWAP_DEBUG/slabs" | sort -u | wc -l)" -eq 2 ]
+}
+
+test_begin 8
+[ -b "$SWAP_DISK2" ] || skip_rest "no second disk $SWAP_DISK2"
+farswap_up 2
+swap_on "$SWAP_DISK" 5
+swap_on "$SWAP_DISK2" 5
+make_cgroup two 24M
+start_load two two -m 64 -p 2 -H "$TMP/two.hold" -n 2000 -u 4 -i 0
+check "memory is filled" wait_for 60 load_ready two 2
+check "both devices are used" both_used
+check "slabs of both devices are remote" both_have_slabs
+go_on two
+check "memory is right" wait_load two
+# One goes while the other stays.
+start_load rest two -m 40 -p 2 -d 120 -i 10
+check "a load on both is on its way" wait_for 30 grep -q progress "$TMP/rest.log"
+echo 100M >"$CGROUP/two/memory.max"
+check "one of two devices can go under load" swapoff "$SWAP_DISK2"
+echo 24M >"$CGROUP/two/memory.max"
+check "memory is right after that" stop_load rest
+stats_show
+check "pages went to donors, came back and left no bit behind" eval \
+	'grew store_remote load_remote && same load_lost && no_remote_bits'
+test_end

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# zswap above farswap, with so small a pool that a page is now taken by zswap
+# and now goes on to a donor. The copy that a donor has from before zswap took
+# a newer one must never be read.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+zswpout() {
+	awk '$1 == "zswpout" { print $2 }' /proc/vmstat
+}
+
+zswap_took_pages() {
+	echo "zswap took $(($(zswpout) - zswpout_before)) pages"
+	[ "$(zswpout)" -gt "$zswpout_before" ]
+}
+
+test_begin 6
+[ -d "$ZSWAP" ] || skip_rest "no zswap in this kernel"
+farswap_up 2
+swap_on
+make_cgroup zswap 24M
+set_value "$ZSWAP/max_pool_percent" 3
+set_value "$ZSWAP/enabled" Y
+zswpout_before=$(zswpout)
+# In half of the pages all but a few bytes are zero: those zswap does take.
+check "right with a small pool" \
+	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 2500 -w 60 -s 21 -c 50
+[ ! -e "$CGROUP/zswap/memory.zswap.max" ] || echo 1M >"$CGROUP/zswap/memory.zswap.max"
+check "right with a small limit of the cgroup" \
+	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 3500 -w 60 -s 22 -c 50
+stats_show
+check "zswap took pages" zswap_took_pages
+check "donors took pages, zswap newer copies of some" \
+	grew store_remote load_remote zswap_accepted
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end
