@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boot parameters and parameters of modprobe come out in sysfs.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+reload() {
+	if [ -d "$FARSWAP" ]; then
+		echo 0 >"$FARSWAP/attached" && unload_modules || return 1
+	fi
+	modprobe farswap "$@"
+}
+
+# On the kernel's command line: farswap.<name>=<value>.
+boot_values_are_there() {
+	# shellcheck disable=SC2013 # words are wanted
+	for boot_word in $(cat /proc/cmdline); do
+		case $boot_word in
+		farswap.*=*) ;;
+		*) continue ;;
+		esac
+		boot_name=${boot_word#farswap.}
+		boot_value=${boot_name#*=}
+		boot_name=${boot_name%%=*}
+		echo "$boot_word: $(cat "$FARSWAP/$boot_name")"
+		[ "$(cat "$FARSWAP/$boot_name")" = "$boot_value" ] || return 1
+	done
+}
+
+given_values_are_there() {
+	for given_word in "$@"; do
+		given_value=$(cat "$FARSWAP/${given_word%%=*}")
+		echo "$given_word: $given_value"
+		[ "$given_value" = "${given_word#*=}" ] || return 1
+	done
+}
+
+given_values() {
+	reload "$@" && given_values_are_there "$@"
+}
+
+# Whether they are live depends on their slab size; that they are tried does not.
+donors_were_given() {
+	cat "$FARSWAP_DEBUG/donors"
+	[ "$(awk 'NR > 1' "$FARSWAP_DEBUG/donors" | wc -l)" -eq 2 ]
+}
+
+test_begin 5
+if grep -q 'farswap\.[a-z_]*=' /proc/cmdline; then
+	check "values from the boot command line" eval 'reload && boot_values_are_there'
+else
+	skip_one "no farswap. on the kernel's command line"
+fi
+check "values given to modprobe" given_values "donors=$(donor_list 2)" slab_mb=8 \
+	hotslab=7 poll_us=33 io_timeout_ms=1234 enabled=1
+check "it has attached by itself" grep -qx 1 "$FARSWAP/attached"
+check "the donors that were given are there" donors_were_given
+check "loaded again without values" reload
+test_end

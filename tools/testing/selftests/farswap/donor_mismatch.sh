@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A donor with another slab size, or that speaks another version of the
+# protocol, is not used; the log says which two values don't agree; the other
+# donor serves on.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+slab_size_restart() {
+	donor_kill "$odd" && donor_start "$odd" "slab_mb=$other_mb"
+}
+
+test_begin 8
+farswap_up 2
+slab_mb=$(cat "$FARSWAP/slab_mb" 2>/dev/null || echo 64)
+other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
+odd=${DONORS%% *}
+log_mark
+check "a donor with slabs of $other_mb MiB, not $slab_mb" slab_size_restart
+check "the log names both sizes" wait_for 60 log_has farswap "$odd" "\\b$slab_mb\\b" "\\b$other_mb\\b"
+check "it is not used" donor_is_not_live "$odd"
+swap_on
+make_cgroup mismatch 24M
+check "memory is right" in_cgroup mismatch "$LOAD" -m 40 -p 2 -n 1500
+check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
+check "the donor comes back with the right size" eval \
+	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# All donors are killed at once under load: the device alone carries it, and
+# the donors are used again when they are back.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+test_begin 9
+farswap_up 2
+swap_on
+make_cgroup gone 24M
+start_load gone gone -m 48 -p 2 -d 280 -w 50 -i 10
+check "pages go to donors and come back" eval \
+	'wait_for 60 stat_above remote_pages 2000 && wait_for 30 grew store_remote load_remote'
+for donor in $DONORS; do
+	donor_kill "$donor"
+done
+check "the loss of all is noticed" wait_for 60 donors_live 0
+check "no page counts as remote" wait_for 30 stat_is remote_pages 0
+stats_save
+check "the device carries the load" wait_for 30 grew store_device load_device
+check "and nothing else does" same store_remote load_remote
+for donor in $DONORS; do
+	donor_start "$donor"
+done
+check "donors that are back are used" wait_for 90 grew store_remote load_remote
+check "memory was right all the time" stop_load gone
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_remote_bits
+test_end

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A slab is mapped when it is busy enough, and not before.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+test_begin 6
+farswap_up 2
+echo 100000000 >"$FARSWAP/hotslab"
+swap_on
+make_cgroup hot 24M
+start_load hot hot -m 40 -p 2 -d 250 -i 10
+check "the device takes pages" wait_for 60 grew store_device store_no_slab
+check "no slab is mapped while none is hot" same slab_mapped store_remote
+echo 20 >"$FARSWAP/hotslab"
+check "a slab that is hot is mapped and used" wait_for 60 grew slab_mapped store_remote
+check "memory was right all the time" stop_load hot
+stats_show
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A verified random read-write load at twice the machine's RAM for a time:
+# SOAK_SECONDS, 60 unless the environment says otherwise.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+SOAK_SECONDS=${SOAK_SECONDS:-60}
+ram=$(awk '$1 == "MemTotal:" { print int($2 / 1024) }' /proc/meminfo)
+
+summary() {
+	sed -n 's/.*\(wrong_bytes=.*\) lost.*\(longest_ms=[0-9]*\).*/\1 \2/p' "$TMP/soak.log" |
+		tail -n 1 | tee "$TMP/summary"
+	grep -q "^wrong_bytes=0 " "$TMP/summary" &&
+		[ "$(sed 's/.*longest_ms=//' "$TMP/summary")" -lt 60000 ]
+}
+
+test_begin 5
+farswap_up 2
+swap_on
+start_load soak - -m $((2 * ram)) -p 4 -d "$SOAK_SECONDS" -w 50 -s "${SOAK_SEED:-1}" -i 10
+check "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
+check "no wrong byte, no access of a minute" summary
+stats_show
+check "pages went to donors and came back" grew store_remote load_remote
+check "no page was lost" same load_lost
+check "no remote bit outlives its slot" no_remote_bits
+test_end

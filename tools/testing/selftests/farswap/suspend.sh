@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Before the machine sleeps or hibernates every page is on the device and none
+# is taken for remote afterwards; then it all goes on. The kernel's own test
+# mode stops once the tasks are frozen, so no sleeping machine is needed.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+POWER=/sys/power
+
+# sleep_test STATE: what happens between the two notifications, seen from after
+sleep_test() {
+	stats_save
+	echo "$1" >"$POWER"/state || return 1
+	echo "remote_pages $(stat_of remote_pages)"
+	[ "$(stat_of remote_pages)" -eq 0 ] && same store_remote
+}
+
+# state_test STATE NAME: 4 results
+state_test() {
+	if ! grep -qw "$1" "$POWER"/state; then
+		# shellcheck disable=SC2034 # one for each result below
+		for state_result in 1 2 3 4; do
+			skip_one "this kernel has no $1 in $POWER/state"
+		done
+		return
+	fi
+	rm -f "$TMP/$2.hold".*
+	start_load "$2" sleep -m 48 -p 2 -H "$TMP/$2.hold" -O -n 1000 -i 0
+	wait_for 60 load_ready "$2" 2
+	check "$2: pages are remote before" stat_above remote_pages 1000
+	check "$2: none is after, and none was stored meanwhile" sleep_test "$1"
+	stats_save
+	go_on "$2"
+	check "$2: memory is right" wait_load "$2"
+	check "$2: pages go to donors again" grew store_remote load_device
+}
+
+test_begin 10
+[ -e "$POWER"/pm_test ] || skip_rest "no $POWER/pm_test in this kernel"
+farswap_up 2
+swap_on
+make_cgroup sleep 24M
+set_value "$POWER"/pm_test freezer
+state_test freeze suspend
+state_test disk hibernation
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_remote_bits
+test_end

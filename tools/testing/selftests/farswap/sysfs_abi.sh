@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The sysfs directory and its documentation list the same files.
+# cluster: donors=0 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+ABI=$HERE/sysfs-kernel-farswap
+[ -e "$ABI" ] || ABI=$HERE/../../../../Documentation/ABI/testing/sysfs-kernel-farswap
+
+documented_is_there() {
+	sed -n 's|^What:[[:space:]]*/sys/kernel/farswap/||p' "$ABI" | sort >"$TMP/documented"
+	# shellcheck disable=SC2012 # names are plain
+	ls "$FARSWAP" | sort >"$TMP/there"
+	diff "$TMP/documented" "$TMP/there" && [ -s "$TMP/there" ]
+}
+
+each_reads_as_one_line() {
+	for one_file in "$FARSWAP"/*; do
+		one_lines=$(wc -l <"$one_file") || return 1
+		echo "$one_file: $(cat "$one_file")"
+		[ "$one_lines" -le 1 ] || return 1
+	done
+}
+
+test_begin 2
+farswap_up 0
+if [ -e "$ABI" ]; then
+	check "the directory is as documented" documented_is_there
+else
+	skip_one "no $(basename "$ABI") beside the tests"
+fi
+check "each file is one line" each_reads_as_one_line
+test_end
