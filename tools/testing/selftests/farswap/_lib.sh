@@ -410,13 +410,15 @@ donor_kill() {
 
 # --- swap -----------------------------------------------------------------
 
-# swap_on [DISK [PRIORITY]]
+# swap_on [DISK [PRIORITY]]: as a solid-state disk, which gets large folios
+# whole and has readahead by address, or with ROTATIONAL=1 as one that turns.
 swap_on() {
 	swap_disk=${1:-$SWAP_DISK}
 	[ -b "$swap_disk" ] || bail "no $swap_disk"
+	set_value "/sys/block/${swap_disk##*/}/queue/rotational" "${ROTATIONAL:-0}" 2>/dev/null
 	mkswap "$swap_disk" >/dev/null || bail "mkswap $swap_disk"
 	if [ -n "$2" ]; then
-		swapon -p "$2" "$swap_disk"
+		"$HERE/swapon_at" "$2" "$swap_disk"
 	else
 		swapon "$swap_disk"
 	fi || bail "swapon $swap_disk"

@@ -29,9 +29,11 @@ shrink() {
 
 test_begin 7
 farswap_up 2
+# Readahead by slot, not by address.
+ROTATIONAL=1
 swap_on
 make_cgroup limits max
-start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 10
+start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 3
 check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
 check "memory.reclaim pushes pages out" reclaim
 check "memory.max can shrink below what is used" shrink

@@ -9,6 +9,8 @@
 
 test_begin 4
 farswap_up 2
+# Readahead by slot, not by address.
+ROTATIONAL=1
 swap_on
 make_cgroup cow 40M
 check "parents and children see only their own writes" \

@@ -34,6 +34,7 @@ trace_functions() {
 }
 
 probe_functions() {
+	echo nop >"$TRACE/current_tracer" # it would push the probes out of the buffer
 	for probe_function in $HOOKED; do
 		echo "r:ret_$probe_function $probe_function" >>"$TRACE"/kprobe_events &&
 			echo "p:in_$probe_function $probe_function" >>"$TRACE"/kprobe_events ||
