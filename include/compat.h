@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Force-included by the out-of-tree build only. The range of kernels farswap is
+ * made for, and what differs between them. A grafted tree leaves this behind.
+ */
+#ifndef _FARSWAP_COMPAT_H
+#define _FARSWAP_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0) || \
+	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#error "farswap attaches to Linux 6.12 only: build against its headers, KDIR=/path/to/linux-headers-6.12..."
+#endif
+
+#endif /* _FARSWAP_COMPAT_H */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The activity of a slab, A(s) = alpha * measured + (1 - alpha) * old with
+ * alpha = 0.2 and a period of one second (Infiniswap, section 4.1).
+ *
+ * Locking: none. Two CPUs that account at once may lose a few counts, which a
+ * moving average does not mind; the caller owns the memory.
+ */
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+
+#include "activity.h"
+
+#define ACTIVITY_SHIFT		8	/* bits of fraction */
+#define ACTIVITY_ALPHA		51	/* 0.2 in 1/256 */
+#define ACTIVITY_ONE		256
+/* After as many idle seconds what is left is under a hundredth of 1 %. */
+#define ACTIVITY_FORGET		64
+/* More page I/Os a second than this are not told apart. */
+#define ACTIVITY_MAX		(1U << 22)
+
+static u32 activity_fold(u32 average, u32 count)
+{
+	u64 measured = (u64)min(count, ACTIVITY_MAX) << ACTIVITY_SHIFT;
+
+	return (measured * ACTIVITY_ALPHA +
+		(u64)average * (ACTIVITY_ONE - ACTIVITY_ALPHA)) / ACTIVITY_ONE;
+}
+
+/* The average as of the start of @second. */
+static u32 activity_average(const struct farswap_activity *activity, u32 second)
+{
+	u32 average = READ_ONCE(activity->average);
+	u32 idle = second - READ_ONCE(activity->second);
+
+	if (!idle)
+		return average;
+	if (idle > ACTIVITY_FORGET)
+		return 0;
+	average = activity_fold(average, READ_ONCE(activity->count));
+	while (--idle)
+		average = activity_fold(average, 0);
+	return average;
+}
+
+/* The average as it would be if @second ended now. */
+static u32 activity_now(const struct farswap_activity *activity, u32 second)
+{
+	u32 count = 0;
+
+	if (READ_ONCE(activity->second) == second)
+		count = READ_ONCE(activity->count);
+	return activity_fold(activity_average(activity, second), count);
+}
+
+/**
+ * farswap_activity_account() - count page I/Os
+ * @activity:	a slab's
+ * @second:	the present second, any monotonic clock, may wrap
+ * @pages:	how many
+ *
+ * Context: any.
+ */
+void farswap_activity_account(struct farswap_activity *activity, u32 second,
+			      u32 pages)
+{
+	if (READ_ONCE(activity->second) != second) {
+		u32 average = activity_average(activity, second);
+
+		WRITE_ONCE(activity->average, average);
+		WRITE_ONCE(activity->count, 0);
+		WRITE_ONCE(activity->second, second);
+	}
+	WRITE_ONCE(activity->count, READ_ONCE(activity->count) + pages);
+}
+
+/**
+ * farswap_activity_read() - the moving average
+ * @activity:	a slab's
+ * @second:	the present second
+ *
+ * Context: any.
+ * Return: page I/Os a second, rounded up, so that only an idle slab has 0.
+ */
+u32 farswap_activity_read(const struct farswap_activity *activity, u32 second)
+{
+	u32 now = max(activity_average(activity, second),
+		      activity_now(activity, second));
+
+	return (now + (1U << ACTIVITY_SHIFT) - 1) >> ACTIVITY_SHIFT;
+}
+
+/**
+ * farswap_activity_is_hot() - has a slab crossed the threshold
+ * @activity:	a slab's
+ * @second:	the present second
+ * @threshold:	page I/Os a second; 0 makes any slab hot
+ *
+ * The second that runs counts already, so a burst is seen as it happens.
+ *
+ * Context: any.
+ * Return: whether the slab should be mapped.
+ */
+bool farswap_activity_is_hot(const struct farswap_activity *activity,
+			     u32 second, u32 threshold)
+{
+	return activity_now(activity, second) >=
+	       ((u64)threshold << ACTIVITY_SHIFT) ||
+	       activity_average(activity, second) >=
+	       ((u64)threshold << ACTIVITY_SHIFT);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What can be looked at, in /sys/kernel/debug/farswap/.
+ */
+#include <linux/bitmap.h>
+#include <linux/debugfs.h>
+#include <linux/jiffies.h>
+#include <linux/seq_file.h>
+
+#include "internal.h"
+
+static struct dentry *debugfs_root;
+
+/* Calls @fn for each slab there is, with the devices held in place. */
+static void debugfs_for_each_slab(void (*fn)(struct farswap_slab *slab, void *arg),
+				  void *arg)
+{
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	unsigned int type = 0;
+	unsigned long i;
+
+	mutex_lock(&farswap_devices_lock);
+	while ((device = farswap_device_next(&type))) {
+		for (i = 0; i < device->map->nr_slabs; i++) {
+			slab = READ_ONCE(device->map->slab[i]);
+			if (slab)
+				fn(slab, arg);
+		}
+	}
+	mutex_unlock(&farswap_devices_lock);
+}
+
+/**
+ * struct debugfs_gauges - what is true now, beside what was counted
+ * @remote:	slots with the remote bit
+ * @backed:	slots with the backed bit
+ * @slabs:	slabs in being
+ * @mapped:	those that are mapped
+ * @bytes:	memory they and their bits take
+ */
+struct debugfs_gauges {
+	unsigned long remote;
+	unsigned long backed;
+	unsigned long slabs;
+	unsigned long mapped;
+	unsigned long bytes;
+};
+
+static void debugfs_gauge(struct farswap_slab *slab, void *arg)
+{
+	struct debugfs_gauges *gauges = arg;
+
+	gauges->slabs++;
+	gauges->bytes += sizeof(*slab);
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED)
+		gauges->mapped++;
+	if (!farswap_slab_has_bits(slab))
+		return;
+	gauges->bytes += 2 * BITS_TO_LONGS(slab->nr_slots) * sizeof(long) +
+			 num_possible_cpus() * sizeof(long) +
+			 sizeof(struct percpu_ref_data);
+	gauges->remote += bitmap_weight(slab->bits.remote, slab->nr_slots);
+	gauges->backed += bitmap_weight(slab->bits.backed, slab->nr_slots);
+}
+
+static int stats_show(struct seq_file *m, void *v)
+{
+	struct debugfs_gauges gauges = {};
+
+	farswap_stats_show(m, v);
+	debugfs_for_each_slab(debugfs_gauge, &gauges);
+	seq_printf(m, "remote_pages %lu\n", gauges.remote);
+	seq_printf(m, "backed_pages %lu\n", gauges.backed);
+	seq_printf(m, "slabs %lu\n", gauges.slabs);
+	seq_printf(m, "mapped_slabs %lu\n", gauges.mapped);
+	seq_printf(m, "slab_bytes %lu\n", gauges.bytes);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static void slabs_print(struct farswap_slab *slab, void *arg)
+{
+	unsigned long remote = 0, backed = 0;
+	struct seq_file *m = arg;
+
+	if (farswap_slab_has_bits(slab)) {
+		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
+		backed = bitmap_weight(slab->bits.backed, slab->nr_slots);
+	}
+	spin_lock(&farswap_state_lock);
+	seq_printf(m, "%u %u %s %s %lu %lu %u\n", slab->device->type, slab->index,
+		   farswap_slab_state_name(slab),
+		   slab->state == FARSWAP_SLAB_MAPPED ? slab->donor->address : "-",
+		   remote, backed,
+		   farswap_activity_read(&slab->activity, jiffies / HZ));
+	spin_unlock(&farswap_state_lock);
+}
+
+static int slabs_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, "type index state donor remote backed activity\n");
+	debugfs_for_each_slab(slabs_print, m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(slabs);
+
+static int donors_show(struct seq_file *m, void *v)
+{
+	return farswap_donors_seq_show(m, v);
+}
+DEFINE_SHOW_ATTRIBUTE(donors);
+
+static int latency_show(struct seq_file *m, void *v)
+{
+	return farswap_latency_show(m, v);
+}
+DEFINE_SHOW_ATTRIBUTE(latency);
+
+/**
+ * farswap_debugfs_init() - make the files
+ */
+void farswap_debugfs_init(void)
+{
+	debugfs_root = debugfs_create_dir("farswap", NULL);
+	debugfs_create_file("stats", 0400, debugfs_root, NULL, &stats_fops);
+	debugfs_create_file("slabs", 0400, debugfs_root, NULL, &slabs_fops);
+	debugfs_create_file("donors", 0400, debugfs_root, NULL, &donors_fops);
+	debugfs_create_file("latency", 0400, debugfs_root, NULL, &latency_fops);
+}
+
+/**
+ * farswap_debugfs_exit() - remove them
+ */
+void farswap_debugfs_exit(void)
+{
+	debugfs_remove(debugfs_root);
+}

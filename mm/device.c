@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The swap devices that farswap serves: which they are, and where on the block
+ * device a slot is. What is done with a slot is not known here.
+ *
+ * Locking: farswap_devices_lock covers changes of the table; readers use RCU.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/farswap.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+
+#include "internal.h"
+
+DEFINE_MUTEX(farswap_devices_lock);
+
+static struct farswap_device __rcu *devices[MAX_SWAPFILES];
+
+/**
+ * farswap_device_find() - the device of a swap type
+ * @type:	the swap type
+ *
+ * Context: under rcu_read_lock(), farswap_devices_lock, or with a slot of the
+ * type in use.
+ * Return: the device, or NULL if farswap does not serve it.
+ */
+struct farswap_device *farswap_device_find(unsigned int type)
+{
+	if (type >= MAX_SWAPFILES)
+		return NULL;
+	return rcu_dereference_raw(devices[type]);
+}
+
+/**
+ * farswap_device_next() - walk the devices
+ * @type:	where the walk stands; 0 at first
+ *
+ * Context: under farswap_devices_lock.
+ * Return: the next device, or NULL after the last.
+ */
+struct farswap_device *farswap_device_next(unsigned int *type)
+{
+	struct farswap_device *device = NULL;
+
+	lockdep_assert_held(&farswap_devices_lock);
+	while (!device && *type < MAX_SWAPFILES)
+		device = farswap_device_find((*type)++);
+	return device;
+}
+
+/**
+ * farswap_device_sector() - where a slot is on the block device
+ * @device:	a device
+ * @offset:	a slot of it that is in use
+ *
+ * Like the kernel's swap_folio_sector(), which is not exported.
+ *
+ * Context: any; the slot keeps the extents.
+ * Return: the sector on the block device, in units of 512 bytes.
+ */
+sector_t farswap_device_sector(const struct farswap_device *device,
+			       pgoff_t offset)
+{
+	struct rb_node *node = device->si->swap_extent_root.rb_node;
+
+	while (node) {
+		struct swap_extent *se = rb_entry(node, struct swap_extent, rb_node);
+
+		if (offset < se->start_page)
+			node = node->rb_left;
+		else if (offset >= se->start_page + se->nr_pages)
+			node = node->rb_right;
+		else
+			return (se->start_block + (offset - se->start_page))
+			       << (PAGE_SHIFT - SECTOR_SHIFT);
+	}
+	return (sector_t)-1;
+}
+
+/* Can farswap serve it? If not, say so once. */
+static bool device_usable(const struct swap_info_struct *si, unsigned int type)
+{
+	if (data_race(si->flags) & SWP_SYNCHRONOUS_IO) {
+		pr_info("swap type %u is memory itself (zram, brd, pmem): left alone\n",
+			type);
+		return false;
+	}
+	if (data_race(si->flags) & SWP_FS_OPS) {
+		pr_info("swap type %u is a file that its file system writes (NFS): left alone\n",
+			type);
+		return false;
+	}
+	return true;
+}
+
+/**
+ * farswap_swapon() - serve a swap device from now on
+ * @si:		the kernel's
+ * @type:	its swap type
+ * @nr_slots:	its slots
+ *
+ * Failing to do so only leaves the device as it would be without farswap. A
+ * device that is served already stays as it is.
+ *
+ * Context: may sleep.
+ */
+void farswap_swapon(struct swap_info_struct *si, unsigned int type,
+		    unsigned long nr_slots)
+{
+	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT;
+	struct farswap_device *device;
+
+	if (type >= MAX_SWAPFILES || !device_usable(si, type))
+		return;
+
+	mutex_lock(&farswap_devices_lock);
+	if (farswap_device_find(type))
+		goto out_unlock;
+	device = kzalloc(sizeof(*device), GFP_KERNEL);
+	if (!device)
+		goto out_warn;
+	device->si = si;
+	device->type = type;
+	device->map = farswap_slabmap_alloc(nr_slots, shift);
+	if (!device->map)
+		goto out_free;
+	rcu_assign_pointer(devices[type], device);
+	goto out_unlock;
+
+out_free:
+	kfree(device);
+out_warn:
+	pr_warn("no memory for the slab map of swap type %u: it goes on without remote memory\n",
+		type);
+out_unlock:
+	mutex_unlock(&farswap_devices_lock);
+}
+
+static void device_remove(struct farswap_device *device)
+{
+	lockdep_assert_held(&farswap_devices_lock);
+
+	/* No new mapping; those under way end, then those that are. */
+	spin_lock(&farswap_state_lock);
+	device->closing = true;
+	spin_unlock(&farswap_state_lock);
+	farswap_slabs_flush();
+	farswap_slabs_unmap(device, NULL);
+
+	RCU_INIT_POINTER(devices[device->type], NULL);
+	/* Invalidation and farswap_poll_lock() look without a slot's protection. */
+	synchronize_rcu();
+	farswap_slabs_free(device);
+	farswap_slabmap_free(device->map);
+	kfree(device);
+}
+
+/**
+ * farswap_swapoff() - forget a swap device
+ * @type:	its swap type
+ *
+ * No slot of it is in use. Does nothing for a device that is not served.
+ *
+ * Context: may sleep, at most as long as an attempt to map a slab plus
+ * io_timeout_ms.
+ */
+void farswap_swapoff(unsigned int type)
+{
+	struct farswap_device *device;
+
+	mutex_lock(&farswap_devices_lock);
+	device = farswap_device_find(type);
+	if (device)
+		device_remove(device);
+	mutex_unlock(&farswap_devices_lock);
+}
+
+/**
+ * farswap_devices_remove() - forget all of them
+ *
+ * The hook is gone and everything is drained.
+ *
+ * Context: may sleep.
+ */
+void farswap_devices_remove(void)
+{
+	struct farswap_device *device;
+	unsigned int type = 0;
+
+	mutex_lock(&farswap_devices_lock);
+	while ((device = farswap_device_next(&type)))
+		device_remove(device);
+	mutex_unlock(&farswap_devices_lock);
+}

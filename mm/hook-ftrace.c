@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attach: on a stock kernel, redirects the functions by which mm stores, loads
+ * and frees swap to ours, by ftrace, as live patching does. Knows nothing of
+ * slabs and donors; calls the core through <linux/farswap.h> only.
+ *
+ * Teardown: hook_ref is held in every replacement, over the call of the
+ * original too, because that may sleep, and ftrace's own grace period does not
+ * wait for who sleeps. It is only ever killed when no new caller can come.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/farswap.h>
+#include <linux/ftrace.h>
+#include <linux/pagemap.h>
+#include <linux/percpu-refcount.h>
+#include <linux/rcupdate.h>
+#include <linux/static_call.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+#include <linux/writeback.h>
+
+#include "hook.h"
+#include "symbol.h"
+
+struct swap_iocb;
+
+/* The originals, entered past their ftrace site; and helpers, from their top. */
+static void no_writepage(struct folio *folio, struct writeback_control *wbc) {}
+static void no_read(struct folio *folio, struct swap_iocb **plug) {}
+static bool no_zswap_store(struct folio *folio) { return false; }
+static int no_swapon(int type, unsigned long nr) { return 0; }
+static void no_swapoff(int type) {}
+static vm_fault_t no_lock(struct folio *folio, struct vm_fault *vmf) { return 0; }
+static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
+				  struct vm_fault *vmf) { return NULL; }
+static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
+				   struct vm_area_struct *vma, unsigned long addr,
+				   struct swap_iocb **plug) { return NULL; }
+static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
+static void no_swapin(struct folio *folio) {}
+
+DEFINE_STATIC_CALL(original_writepage, no_writepage);
+DEFINE_STATIC_CALL(original_read, no_read);
+DEFINE_STATIC_CALL(original_zswap_store, no_zswap_store);
+DEFINE_STATIC_CALL(original_swapon, no_swapon);
+DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
+DEFINE_STATIC_CALL(original_lock, no_lock);
+DEFINE_STATIC_CALL(original_readahead, no_readahead);
+DEFINE_STATIC_CALL(helper_read_async, no_read_async);
+DEFINE_STATIC_CALL(helper_info, no_info);
+DEFINE_STATIC_CALL(helper_get_device, no_info);
+DEFINE_STATIC_CALL(helper_swapin, no_swapin);
+
+static struct percpu_ref hook_ref;
+static DECLARE_COMPLETION(hook_idle);
+
+static void hook_writepage(struct folio *folio, struct writeback_control *wbc)
+{
+	percpu_ref_get(&hook_ref);
+	if (!farswap_store(folio, wbc))
+		static_call(original_writepage)(folio, wbc);
+	percpu_ref_put(&hook_ref);
+}
+
+/* Without a plug it is the fault's own page, or all the readahead there is. */
+static void hook_read(struct folio *folio, struct swap_iocb **plug)
+{
+	percpu_ref_get(&hook_ref);
+	if (!farswap_load(folio, !plug))
+		static_call(original_read)(folio, plug);
+	percpu_ref_put(&hook_ref);
+}
+
+static bool hook_zswap_store(struct folio *folio)
+{
+	bool stored;
+
+	percpu_ref_get(&hook_ref);
+	stored = static_call(original_zswap_store)(folio);
+	/* Still locked: nobody can load it before the old copy is forgotten. */
+	if (stored)
+		farswap_forget(folio);
+	percpu_ref_put(&hook_ref);
+	return stored;
+}
+
+static int hook_swapon(int type, unsigned long nr)
+{
+	int err;
+
+	percpu_ref_get(&hook_ref);
+	err = static_call(original_swapon)(type, nr);
+	if (!err)
+		farswap_swapon(static_call(helper_info)(swp_entry(type, 0)),
+			       type, nr);
+	percpu_ref_put(&hook_ref);
+	return err;
+}
+
+static void hook_swapoff(int type)
+{
+	percpu_ref_get(&hook_ref);
+	farswap_swapoff(type);
+	static_call(original_swapoff)(type);
+	percpu_ref_put(&hook_ref);
+}
+
+/* A fault is about to sleep for a page: see whether it comes at once. */
+static vm_fault_t hook_lock(struct folio *folio, struct vm_fault *vmf)
+{
+	vm_fault_t ret = 0;
+
+	percpu_ref_get(&hook_ref);
+	if ((vmf->flags & FAULT_FLAG_RETRY_NOWAIT) || !farswap_poll_lock(folio))
+		ret = static_call(original_lock)(folio, vmf);
+	percpu_ref_put(&hook_ref);
+	return ret;
+}
+
+/* The kernel reads a window in ascending order; the fault's own page goes first. */
+static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
+				    struct vm_fault *vmf)
+{
+	struct folio *folio;
+
+	percpu_ref_get(&hook_ref);
+	if (farswap_is_remote(entry)) {
+		folio = static_call(helper_read_async)(entry, gfp, vmf->vma,
+						       vmf->address, NULL);
+		if (folio)
+			folio_put(folio);
+	}
+	folio = static_call(original_readahead)(entry, gfp, vmf);
+	percpu_ref_put(&hook_ref);
+	return folio;
+}
+
+/**
+ * struct hook - a function that is redirected
+ * @name:	the kernel's function
+ * @prototype:	what it must look like
+ * @to:		ours
+ * @ip:		its ftrace site
+ */
+struct hook {
+	const char *name;
+	const char *prototype;
+	void *to;
+	unsigned long ip;
+};
+
+enum hook_number {
+	HOOK_WRITEPAGE,
+	HOOK_READ,
+	HOOK_ZSWAP_STORE,
+	HOOK_SWAPON,
+	HOOK_SWAPOFF,
+	HOOK_LOCK,
+	HOOK_READAHEAD,
+	HOOK_NR,
+};
+
+static struct hook hooks[HOOK_NR] = {
+	[HOOK_WRITEPAGE] = {
+		.name = "__swap_writepage",
+		.prototype = "void(folio*,writeback_control*)",
+		.to = hook_writepage,
+	},
+	[HOOK_READ] = {
+		.name = "swap_read_folio",
+		.prototype = "void(folio*,swap_iocb**)",
+		.to = hook_read,
+	},
+	[HOOK_ZSWAP_STORE] = {
+		.name = "zswap_store",
+		.prototype = "bool(folio*)",
+		.to = hook_zswap_store,
+	},
+	[HOOK_SWAPON] = {
+		.name = "zswap_swapon",
+		.prototype = "int(int,long unsigned int)",
+		.to = hook_swapon,
+	},
+	[HOOK_SWAPOFF] = {
+		.name = "zswap_swapoff",
+		.prototype = "void(int)",
+		.to = hook_swapoff,
+	},
+	[HOOK_LOCK] = {
+		.name = "__folio_lock_or_retry",
+		.prototype = "vm_fault_t(folio*,vm_fault*)",
+		.to = hook_lock,
+	},
+	[HOOK_READAHEAD] = {
+		.name = "swapin_readahead",
+		.prototype = "folio*(swp_entry_t,gfp_t,vm_fault*)",
+		.to = hook_readahead,
+	},
+};
+
+/* Runs without recursion protection: keep it to a look and a store. */
+static void notrace hook_redirect(unsigned long ip, unsigned long parent_ip,
+				  struct ftrace_ops *ops,
+				  struct ftrace_regs *fregs)
+{
+	int i;
+
+	for (i = 0; i < HOOK_NR; i++) {
+		if (hooks[i].ip == ip) {
+			ftrace_regs_set_instruction_pointer(fregs,
+							    (unsigned long)hooks[i].to);
+			return;
+		}
+	}
+}
+
+static void notrace hook_slots_freed(unsigned long ip, unsigned long parent_ip,
+				     struct ftrace_ops *ops,
+				     struct ftrace_regs *fregs)
+{
+	farswap_invalidate(ftrace_regs_get_argument(fregs, 0),
+			   ftrace_regs_get_argument(fregs, 1),
+			   ftrace_regs_get_argument(fregs, 2));
+}
+
+/*
+ * PERMANENT: else kernel.ftrace_enabled=0 would take the hooks off silently,
+ * and pages that are only remembered here would be read from the wrong place.
+ */
+static struct ftrace_ops hook_redirect_ops = {
+	.func	= hook_redirect,
+	.flags	= FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
+};
+
+static struct ftrace_ops hook_slots_freed_ops = {
+	.func	= hook_slots_freed,
+	.flags	= FTRACE_OPS_FL_PERMANENT,
+};
+
+#define HOOK_SLOTS_FREED	"clear_shadow_from_swap_cache"
+
+/**
+ * farswap_hook_read() - read a folio as if farswap were not there
+ * @folio:	locked, in the swap cache, not up to date
+ *
+ * Context: may sleep. Whoever calls it is waited for before the hook goes.
+ */
+void farswap_hook_read(struct folio *folio)
+{
+	static_call(original_read)(folio, NULL);
+}
+
+/**
+ * farswap_hook_swapin() - tell zswap that a page came from below it
+ * @folio:	locked
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_swapin(struct folio *folio)
+{
+	static_call(helper_swapin)(folio);
+}
+
+/* Find a function and make sure that it is what we think. */
+static int hook_find(const char *name, const char *prototype, unsigned long *ip)
+{
+	*ip = farswap_symbol_find(name);
+	return *ip ? farswap_symbol_check(name, prototype) : -EOPNOTSUPP;
+}
+
+static int hook_find_helpers(void)
+{
+	static const struct {
+		const char *name;
+		const char *prototype;
+	} helpers[] = {
+		{ "read_swap_cache_async",
+		  "folio*(swp_entry_t,gfp_t,vm_area_struct*,long unsigned int,swap_iocb**)" },
+		{ "swp_swap_info", "swap_info_struct*(swp_entry_t)" },
+		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
+		{ "zswap_folio_swapin", "void(folio*)" },
+	};
+	unsigned long ip[ARRAY_SIZE(helpers)];
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(helpers); i++) {
+		err = hook_find(helpers[i].name, helpers[i].prototype, &ip[i]);
+		if (err)
+			return err;
+	}
+	static_call_update(helper_read_async, (void *)ip[0]);
+	static_call_update(helper_info, (void *)ip[1]);
+	static_call_update(helper_get_device, (void *)ip[2]);
+	static_call_update(helper_swapin, (void *)ip[3]);
+	return 0;
+}
+
+/* The originals are entered past the call that brought us here. */
+#define HOOK_ORIGINAL(_call, _number) \
+	static_call_update(_call, (void *)(hooks[_number].ip + MCOUNT_INSN_SIZE))
+
+static int hook_find_all(void)
+{
+	unsigned long writepage;
+	int i, err;
+
+	err = farswap_symbol_init();
+	for (i = 0; !err && i < HOOK_NR; i++)
+		err = hook_find(hooks[i].name, hooks[i].prototype, &hooks[i].ip);
+	if (err)
+		return err;
+	err = hook_find("swap_writepage", "int(page*,writeback_control*)",
+			&writepage);
+	if (err)
+		return err;
+	if (!farswap_symbol_calls(writepage, hooks[HOOK_WRITEPAGE].ip)) {
+		pr_err("__swap_writepage is inlined into swap_writepage in this kernel: not attached\n");
+		return -EOPNOTSUPP;
+	}
+	err = hook_find_helpers();
+	if (err)
+		return err;
+
+	HOOK_ORIGINAL(original_writepage, HOOK_WRITEPAGE);
+	HOOK_ORIGINAL(original_read, HOOK_READ);
+	HOOK_ORIGINAL(original_zswap_store, HOOK_ZSWAP_STORE);
+	HOOK_ORIGINAL(original_swapon, HOOK_SWAPON);
+	HOOK_ORIGINAL(original_swapoff, HOOK_SWAPOFF);
+	HOOK_ORIGINAL(original_lock, HOOK_LOCK);
+	HOOK_ORIGINAL(original_readahead, HOOK_READAHEAD);
+	return 0;
+}
+
+static int hook_register_freed(void)
+{
+	unsigned long ip;
+	int err;
+
+	err = hook_find(HOOK_SLOTS_FREED,
+			"void(int,long unsigned int,long unsigned int)", &ip);
+	if (err)
+		return err;
+	err = ftrace_set_filter_ip(&hook_slots_freed_ops, ip, 0, 1);
+	if (!err)
+		err = register_ftrace_function(&hook_slots_freed_ops);
+	if (err)
+		pr_err("can't trace %s (%d): not attached\n", HOOK_SLOTS_FREED, err);
+	return err;
+}
+
+static int hook_register_redirect(void)
+{
+	unsigned long ips[HOOK_NR];
+	int i, err;
+
+	for (i = 0; i < HOOK_NR; i++)
+		ips[i] = hooks[i].ip;
+	err = ftrace_set_filter_ips(&hook_redirect_ops, ips, HOOK_NR, 0, 1);
+	if (!err)
+		err = register_ftrace_function(&hook_redirect_ops);
+	if (err == -EBUSY)
+		pr_err("a live patch, or another module, has redirected a function of the swap code: not attached\n");
+	else if (err)
+		pr_err("can't redirect the swap code (%d): not attached; is kernel.ftrace_enabled 0?\n",
+		       err);
+	return err;
+}
+
+static void hook_ref_release(struct percpu_ref *ref)
+{
+	complete(&hook_idle);
+}
+
+/* Swap that is on already; later swapons come by hook_swapon(). */
+static void hook_find_devices(void)
+{
+	struct swap_info_struct *si;
+	unsigned int type;
+
+	for (type = 0; type < MAX_SWAPFILES; type++) {
+		swp_entry_t first = swp_entry(type, 1);
+
+		si = static_call(helper_info)(first);
+		if (!si || !(data_race(si->flags) & SWP_WRITEOK))
+			continue;
+		si = static_call(helper_get_device)(first);
+		if (!si)
+			continue;
+		farswap_swapon(si, type, si->max);
+		put_swap_device(si);
+	}
+}
+
+/* Nobody comes any more: wait for those who came. */
+static void hook_wait_idle(void)
+{
+	percpu_ref_kill(&hook_ref);
+	wait_for_completion(&hook_idle);
+	/* Those who dropped their reference have a few instructions to go. */
+	synchronize_rcu_tasks();
+	percpu_ref_exit(&hook_ref);
+}
+
+/**
+ * farswap_hook_attach() - put the hook in place
+ *
+ * Frees are heard of first. The core stores nothing until all is in place, so
+ * the order among the redirections does not matter.
+ *
+ * Context: may sleep.
+ * Return: 0, or -errno with nothing changed; the log says why.
+ */
+int farswap_hook_attach(void)
+{
+	int err;
+
+	err = hook_find_all();
+	if (err)
+		return err;
+	reinit_completion(&hook_idle);
+	err = percpu_ref_init(&hook_ref, hook_ref_release, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = hook_register_freed();
+	if (err)
+		goto out_exit_ref;
+	err = hook_register_redirect();
+	if (err)
+		goto out_unregister_freed;
+	hook_find_devices();
+	return 0;
+
+out_unregister_freed:
+	unregister_ftrace_function(&hook_slots_freed_ops);
+out_exit_ref:
+	percpu_ref_exit(&hook_ref);
+	return err;
+}
+
+/**
+ * farswap_hook_detach() - take the hook away
+ *
+ * The core is drained and stores nothing any more.
+ *
+ * Context: may sleep.
+ * Return: 0: no task is inside our functions. -errno: the kernel's ftrace is
+ * broken and the hook stays for good.
+ */
+int farswap_hook_detach(void)
+{
+	int err;
+
+	err = unregister_ftrace_function(&hook_redirect_ops);
+	if (err)
+		return err;
+	hook_wait_idle();
+	return unregister_ftrace_function(&hook_slots_freed_ops);
+}

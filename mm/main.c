@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * farswap: swap to the idle memory of neighbouring machines before disk.
+ *
+ * The module's beginning and end, and the order in which things are attached
+ * and detached. The only file that knows both the hook and the core.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/module.h>
+
+#include "hook.h"
+#include "internal.h"
+
+DEFINE_MUTEX(farswap_main_lock);
+struct workqueue_struct *farswap_wq;
+
+/* Reasons not to store remotely: one while detached, one while suspended. */
+static atomic_t main_pauses = ATOMIC_INIT(1);
+static bool main_attached;	/* written under farswap_main_lock */
+static bool main_stuck;		/* the hook would not come off; for good */
+
+/**
+ * farswap_may_store() - may pages be stored remotely, and slabs mapped
+ *
+ * Context: any.
+ */
+bool farswap_may_store(void)
+{
+	return READ_ONCE(farswap_settings.enabled) && !atomic_read(&main_pauses);
+}
+
+/**
+ * farswap_attached() - is the hook in place
+ *
+ * Context: any.
+ */
+bool farswap_attached(void)
+{
+	return READ_ONCE(main_attached);
+}
+
+/**
+ * farswap_pause() - have everything on the swap device, and no I/O in flight
+ *
+ * Every remote page is on the swap device as well, so giving all regions back
+ * is enough. Undone by farswap_resume().
+ *
+ * Context: may sleep, until what is in flight has ended; bounded.
+ */
+void farswap_pause(void)
+{
+	struct farswap_device *device;
+	unsigned int type = 0;
+
+	/* Under the lock: who starts a mapping looks at it there. */
+	spin_lock(&farswap_state_lock);
+	atomic_inc(&main_pauses);
+	spin_unlock(&farswap_state_lock);
+
+	farswap_slabs_flush();
+	mutex_lock(&farswap_devices_lock);
+	while ((device = farswap_device_next(&type)))
+		farswap_slabs_unmap(device, NULL);
+	mutex_unlock(&farswap_devices_lock);
+}
+
+/**
+ * farswap_resume() - undo one farswap_pause()
+ *
+ * Context: any.
+ */
+void farswap_resume(void)
+{
+	atomic_dec(&main_pauses);
+}
+
+/**
+ * farswap_attach() - hook the kernel's swap code and connect to the donors
+ *
+ * Context: may sleep.
+ * Return: 0, also when attached already; -errno with nothing changed, the log
+ * says why.
+ */
+int farswap_attach(void)
+{
+	int err = 0;
+
+	mutex_lock(&farswap_main_lock);
+	if (main_attached)
+		goto out_unlock;
+	__module_get(THIS_MODULE);
+	err = farswap_hook_attach();
+	if (err) {
+		farswap_devices_remove();
+		module_put(THIS_MODULE);
+		goto out_unlock;
+	}
+	WRITE_ONCE(main_attached, true);
+	farswap_donors_open();
+	farswap_resume();
+	pr_info("attached\n");
+out_unlock:
+	mutex_unlock(&farswap_main_lock);
+	return err;
+}
+
+/**
+ * farswap_detach() - drain, and leave the kernel's swap code as it was
+ *
+ * Context: may sleep; works under load, in bounded time.
+ * Return: 0, also when detached already; -EBUSY for good if the kernel would
+ * not take the hook off, in which case all goes to the swap device.
+ */
+int farswap_detach(void)
+{
+	int err = 0;
+
+	mutex_lock(&farswap_main_lock);
+	if (main_stuck)
+		err = -EBUSY;
+	if (err || !main_attached)
+		goto out_unlock;
+	pr_info("detaching: giving all regions back\n");
+	farswap_pause();
+	farswap_donors_close();
+	err = farswap_hook_detach();
+	if (err) {
+		pr_err("the kernel would not take the hook off (%d): farswap stays loaded, pages go to the swap device\n",
+		       err);
+		main_stuck = true;
+		err = -EBUSY;
+		goto out_unlock;
+	}
+	farswap_devices_remove();
+	WRITE_ONCE(main_attached, false);
+	pr_info("detached\n");
+	module_put(THIS_MODULE);
+out_unlock:
+	mutex_unlock(&farswap_main_lock);
+	return err;
+}
+
+static int __init farswap_init(void)
+{
+	int err = -ENOMEM;
+
+	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	if (!farswap_wq)
+		return err;
+	err = farswap_latency_init();
+	if (err)
+		goto out_destroy_wq;
+	err = farswap_store_init();
+	if (err)
+		goto out_latency;
+	err = farswap_load_init();
+	if (err)
+		goto out_store;
+	err = farswap_slab_init();
+	if (err)
+		goto out_load;
+	err = farswap_donor_init();
+	if (err)
+		goto out_slab;
+	mutex_lock(&farswap_main_lock);
+	err = farswap_donors_set(farswap_settings_donors);
+	mutex_unlock(&farswap_main_lock);
+	if (err)
+		goto out_donor;
+	err = farswap_power_init();
+	if (err)
+		goto out_donor;
+	err = farswap_settings_init();
+	if (err)
+		goto out_power;
+	farswap_debugfs_init();
+	if (!farswap_settings.enabled)
+		return 0;
+	err = farswap_attach();
+	if (err)
+		goto out_debugfs;
+	return 0;
+
+out_debugfs:
+	farswap_debugfs_exit();
+	farswap_settings_exit();
+out_power:
+	farswap_power_exit();
+out_donor:
+	farswap_donor_exit();
+out_slab:
+	farswap_slab_exit();
+out_load:
+	farswap_load_exit();
+out_store:
+	farswap_store_exit();
+out_latency:
+	farswap_latency_exit();
+out_destroy_wq:
+	destroy_workqueue(farswap_wq);
+	return err;
+}
+
+/* Only ever detached: attached, the module holds itself. */
+static void __exit farswap_exit(void)
+{
+	farswap_debugfs_exit();
+	farswap_settings_exit();
+	farswap_power_exit();
+	farswap_donor_exit();
+	farswap_slab_exit();
+	farswap_load_exit();
+	farswap_store_exit();
+	farswap_latency_exit();
+	destroy_workqueue(farswap_wq);
+}
+
+module_init(farswap_init);
+module_exit(farswap_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Swap to the idle memory of neighbouring machines");

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a user can set: the numbers with their ranges, as module parameters
+ * (farswap.NAME= on the kernel's command line) and as files in
+ * /sys/kernel/farswap/, and the donors line. A bad value gets one line in the
+ * log and changes nothing.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/kobject.h>
+#include <linux/log2.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+
+struct farswap_settings farswap_settings = {
+	.enabled	= 1,
+	.slab_mb	= 64,
+	.hotslab	= 20,
+	.poll_us	= 20,
+	.io_timeout_ms	= 3000,
+};
+
+char farswap_settings_donors[FARSWAP_DONORS_BYTES];
+
+/**
+ * struct setting - a number a user can set
+ * @attr:	its file
+ * @value:	where it is
+ * @min:	smallest
+ * @max:	largest
+ * @power_of_two: nothing in between
+ * @changed:	called after a write to the file; may be NULL
+ */
+struct setting {
+	struct kobj_attribute attr;
+	unsigned int *value;
+	unsigned int min;
+	unsigned int max;
+	bool power_of_two;
+	void (*changed)(unsigned int value);
+};
+
+static int setting_parse(const struct setting *setting, const char *text,
+			 unsigned int *value)
+{
+	const char *name = setting->attr.attr.name;
+	int err = kstrtouint(text, 0, value);
+
+	if (!err && *value >= setting->min && *value <= setting->max &&
+	    (!setting->power_of_two || is_power_of_2(*value)))
+		return 0;
+	pr_err("%s: \"%.*s\" is no good; give %s from %u to %u\n", name,
+	       (int)strcspn(text, "\n"), text,
+	       setting->power_of_two ? "a power of two" : "a number",
+	       setting->min, setting->max);
+	return -EINVAL;
+}
+
+static ssize_t setting_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	const struct setting *setting = container_of(attr, struct setting, attr);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(*setting->value));
+}
+
+static ssize_t setting_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	const struct setting *setting = container_of(attr, struct setting, attr);
+	unsigned int value;
+	int err = setting_parse(setting, buf, &value);
+
+	if (err)
+		return err;
+	WRITE_ONCE(*setting->value, value);
+	if (setting->changed)
+		setting->changed(value);
+	return count;
+}
+
+static int setting_param_set(const char *text, const struct kernel_param *kp)
+{
+	const struct setting *setting = kp->arg;
+	unsigned int value;
+	int err;
+
+	err = setting_parse(setting, text ? text : "", &value);
+	if (!err)
+		*setting->value = value;
+	return err;
+}
+
+static int setting_param_get(char *buf, const struct kernel_param *kp)
+{
+	const struct setting *setting = kp->arg;
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(*setting->value));
+}
+
+static const struct kernel_param_ops setting_param_ops = {
+	.set	= setting_param_set,
+	.get	= setting_param_get,
+};
+
+#define SETTING(_name, _mode, _min, _max, ...)				\
+static struct setting setting_##_name = {				\
+	.attr	= __ATTR(_name, _mode, setting_show,			\
+			 (_mode) & 0200 ? setting_store : NULL),	\
+	.value	= &farswap_settings._name,				\
+	.min	= _min,							\
+	.max	= _max,							\
+	__VA_ARGS__							\
+};									\
+module_param_cb(_name, &setting_param_ops, &setting_##_name, 0444)
+
+SETTING(enabled, 0644, 0, 1);
+MODULE_PARM_DESC(enabled, "attach, and store pages remotely: 0 or 1 (default 1)");
+
+SETTING(slab_mb, 0444, 2, 1024, .power_of_two = true);
+MODULE_PARM_DESC(slab_mb, "size of a slab in MiB, a power of two; the donors' must be the same (default 64)");
+
+SETTING(hotslab, 0644, 0, 1000000);
+MODULE_PARM_DESC(hotslab, "page I/Os a second at which a slab is mapped; 0: at its first (default 20)");
+
+SETTING(poll_us, 0644, 0, 1000);
+MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");
+
+SETTING(io_timeout_ms, 0644, 100, 60000,
+	.changed = farswap_donors_set_io_timeout);
+MODULE_PARM_DESC(io_timeout_ms, "longest a remote I/O may take before its donor is given up (default 3000)");
+
+static struct kparam_string settings_donors_string = {
+	.maxlen	= sizeof(farswap_settings_donors),
+	.string	= farswap_settings_donors,
+};
+module_param_cb(donors, &param_ops_string, &settings_donors_string, 0444);
+MODULE_PARM_DESC(donors, "addresses of donors, with commas between: 10.0.0.2,10.0.0.3:9400");
+
+static ssize_t donors_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	ssize_t len;
+
+	mutex_lock(&farswap_main_lock);
+	len = farswap_donors_show(buf);
+	mutex_unlock(&farswap_main_lock);
+	return len;
+}
+
+static ssize_t donors_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	int err;
+
+	mutex_lock(&farswap_main_lock);
+	err = farswap_donors_set(buf);
+	mutex_unlock(&farswap_main_lock);
+	return err ? err : count;
+}
+
+static struct kobj_attribute donors_attr = __ATTR_RW(donors);
+
+static ssize_t attached_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%d\n", farswap_attached());
+}
+
+static ssize_t attached_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count)
+{
+	bool attach;
+	int err;
+
+	/* As strict as the numbers: kstrtobool() would take "yes" too. */
+	if (sysfs_streq(buf, "1")) {
+		attach = true;
+	} else if (sysfs_streq(buf, "0")) {
+		attach = false;
+	} else {
+		pr_err("attached: \"%.*s\" is no good; give 1 to attach or 0 to drain and detach\n",
+		       (int)strcspn(buf, "\n"), buf);
+		return -EINVAL;
+	}
+	err = attach ? farswap_attach() : farswap_detach();
+	return err ? err : count;
+}
+
+static struct kobj_attribute attached_attr = __ATTR_RW(attached);
+
+static struct attribute *settings_attrs[] = {
+	&attached_attr.attr,
+	&donors_attr.attr,
+	&setting_enabled.attr.attr,
+	&setting_hotslab.attr.attr,
+	&setting_io_timeout_ms.attr.attr,
+	&setting_poll_us.attr.attr,
+	&setting_slab_mb.attr.attr,
+	NULL
+};
+
+static const struct attribute_group settings_group = {
+	.attrs	= settings_attrs,
+};
+
+static struct kobject *settings_kobj;
+
+/**
+ * farswap_settings_init() - make /sys/kernel/farswap/
+ *
+ * The parent is kernel_kobj since mm_kobj is not exported.
+ *
+ * Return: 0 or -errno.
+ */
+int farswap_settings_init(void)
+{
+	int err;
+
+	settings_kobj = kobject_create_and_add("farswap", kernel_kobj);
+	if (!settings_kobj)
+		return -ENOMEM;
+	err = sysfs_create_group(settings_kobj, &settings_group);
+	if (err)
+		kobject_put(settings_kobj);
+	return err;
+}
+
+/**
+ * farswap_settings_exit() - remove it; waits for writes under way
+ */
+void farswap_settings_exit(void)
+{
+	sysfs_remove_group(settings_kobj, &settings_group);
+	kobject_put(settings_kobj);
+}

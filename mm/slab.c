@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a slab: mapped when it is hot, drained when its donor wants the
+ * region back, has died, or we leave. Which donor is asked is donor.c's and
+ * placement.c's affair; the I/O itself is in store.c and load.c.
+ *
+ * Locking: farswap_state_lock covers states and lists. I/O holds slab->ref,
+ * which is live only from the end of slab_map_work() to slab_drain_start();
+ * the rest of a drain runs when the last reference is gone, in slab_drain_work().
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* Pauses between attempts to map a slab, doubling. */
+#define SLAB_RETRY_MIN		(HZ / 10)
+#define SLAB_RETRY_MAX		(5 * HZ)
+
+DEFINE_SPINLOCK(farswap_state_lock);
+
+/* Waits for donors, so nothing that an I/O needs may run on it. */
+static struct workqueue_struct *slab_map_wq;
+
+/* A slab became unmapped. */
+static DECLARE_WAIT_QUEUE_HEAD(slab_unmapped);
+
+static const char *const slab_state_names[] = {
+	[FARSWAP_SLAB_UNMAPPED]	= "unmapped",
+	[FARSWAP_SLAB_MAPPING]	= "mapping",
+	[FARSWAP_SLAB_MAPPED]	= "mapped",
+	[FARSWAP_SLAB_DRAINING]	= "draining",
+	[FARSWAP_SLAB_LOST]	= "lost",
+};
+
+/* From the row's state to which others. */
+static const u8 slab_moves[FARSWAP_SLAB_STATES] = {
+	[FARSWAP_SLAB_UNMAPPED]	= BIT(FARSWAP_SLAB_MAPPING),
+	[FARSWAP_SLAB_MAPPING]	= BIT(FARSWAP_SLAB_MAPPED) |
+				  BIT(FARSWAP_SLAB_UNMAPPED),
+	[FARSWAP_SLAB_MAPPED]	= BIT(FARSWAP_SLAB_DRAINING) |
+				  BIT(FARSWAP_SLAB_LOST),
+	[FARSWAP_SLAB_DRAINING]	= BIT(FARSWAP_SLAB_UNMAPPED),
+	[FARSWAP_SLAB_LOST]	= BIT(FARSWAP_SLAB_UNMAPPED),
+};
+
+/* The only writer of slab->state. */
+static bool slab_set_state(struct farswap_slab *slab,
+			   enum farswap_slab_state state)
+{
+	lockdep_assert_held(&farswap_state_lock);
+
+	if (WARN_ON_ONCE(!(slab_moves[slab->state] & BIT(state))))
+		return false;
+	if (slab->state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy++;
+	if (state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy--;
+	WRITE_ONCE(slab->state, state);
+	return true;
+}
+
+/**
+ * farswap_slab_state_name() - for people
+ * @slab:	a slab
+ */
+const char *farswap_slab_state_name(const struct farswap_slab *slab)
+{
+	static_assert(ARRAY_SIZE(slab_state_names) == FARSWAP_SLAB_STATES);
+
+	return slab_state_names[READ_ONCE(slab->state)];
+}
+
+static u32 slab_second(void)
+{
+	return jiffies / HZ;
+}
+
+/* Have the slab mapped, unless there is a reason not to. */
+static void slab_want(struct farswap_slab *slab)
+{
+	bool mapping = false;
+
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_UNMAPPED ||
+	    time_before(jiffies, READ_ONCE(slab->retry_at)) ||
+	    !farswap_donors_live())
+		return;
+
+	spin_lock(&farswap_state_lock);
+	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
+	    farswap_may_store())
+		mapping = slab_set_state(slab, FARSWAP_SLAB_MAPPING);
+	spin_unlock(&farswap_state_lock);
+	if (mapping)
+		queue_work(slab_map_wq, &slab->map_work);
+}
+
+/* No I/O begins after this; slab_drain_work() follows the last that runs. */
+static void slab_drain_start(struct farswap_slab *slab,
+			     enum farswap_slab_state state)
+{
+	lockdep_assert_held(&farswap_state_lock);
+
+	if (slab->state == FARSWAP_SLAB_MAPPED && slab_set_state(slab, state))
+		percpu_ref_kill(&slab->ref);
+}
+
+static void slab_ref_release(struct percpu_ref *ref)
+{
+	struct farswap_slab *slab = container_of(ref, struct farswap_slab, ref);
+
+	queue_work(farswap_wq, &slab->drain_work);
+}
+
+static void slab_drain_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab,
+						 drain_work);
+	struct farswap_donor *donor = slab->donor;
+
+	/* Before the region can be anyone else's. */
+	farswap_slotbits_reset(&slab->bits, slab->nr_slots);
+	donor->transport->release(slab->region);
+	slab->region = NULL;
+	slab->donor = NULL;
+
+	spin_lock(&farswap_state_lock);
+	list_del(&slab->donor_entry);
+	donor->nr_slabs--;
+	slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
+	/*
+	 * Who waits flushes the workqueue too before it frees the slab. A slab
+	 * that is still hot is mapped again at its next I/O.
+	 */
+	wake_up_all(&slab_unmapped);
+	spin_unlock(&farswap_state_lock);
+	farswap_donor_put(donor);
+}
+
+/* What only a slab that is mapped needs. */
+static int slab_prepare(struct farswap_slab *slab)
+{
+	int err;
+
+	if (slab->bits.remote)
+		return 0;
+	err = percpu_ref_init(&slab->ref, slab_ref_release,
+			      PERCPU_REF_INIT_DEAD | PERCPU_REF_ALLOW_REINIT,
+			      GFP_KERNEL | __GFP_NOWARN);
+	if (err)
+		return err;
+	/* Publishes the ref as well: see farswap_slab_has_bits(). */
+	err = farswap_slotbits_alloc(&slab->bits, slab->nr_slots);
+	if (err)
+		percpu_ref_exit(&slab->ref);
+	return err;
+}
+
+static void slab_map_failed(struct farswap_slab *slab)
+{
+	unsigned long pause = SLAB_RETRY_MIN << min_t(u8, slab->failures, 8);
+
+	farswap_stat_add(FARSWAP_STAT_MAP_FAILED, 1);
+	slab->failures = min(slab->failures + 1, 8);
+	WRITE_ONCE(slab->retry_at, jiffies +
+		   min_t(unsigned long, pause, SLAB_RETRY_MAX));
+
+	spin_lock(&farswap_state_lock);
+	slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
+	wake_up_all(&slab_unmapped);
+	spin_unlock(&farswap_state_lock);
+}
+
+/* Did the donor ask for the region before we knew that it is ours? */
+static bool slab_evicted_early(struct farswap_donor *donor, u64 id)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&farswap_state_lock);
+	for (i = 0; i < min(donor->nr_early, FARSWAP_EARLY_EVICTS); i++)
+		if (donor->early[i] == id)
+			return true;
+	return false;
+}
+
+/* The region is ours: let I/O begin, or end it at once if it came too late. */
+static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
+			struct farswap_region *region, unsigned int epoch)
+{
+	u64 id = donor->transport->region_id(region);
+
+	slab->failures = 0;
+	slab->region = region;
+	slab->donor = donor;
+	/*
+	 * Publishes region and donor: percpu_ref_reinit() orders them before
+	 * the reference becomes live. Pairs with farswap_slab_get().
+	 */
+	percpu_ref_reinit(&slab->ref);
+	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
+
+	spin_lock(&farswap_state_lock);
+	kref_get(&donor->ref);
+	list_add_tail(&slab->donor_entry, &donor->slabs);
+	donor->nr_slabs++;
+	slab_set_state(slab, FARSWAP_SLAB_MAPPED);
+	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
+		slab_drain_start(slab, FARSWAP_SLAB_LOST);
+	else if (donor->state == FARSWAP_DONOR_LEAVING || slab->device->closing ||
+		 !farswap_may_store() || slab_evicted_early(donor, id))
+		slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+	spin_unlock(&farswap_state_lock);
+}
+
+static void slab_map_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab,
+						 map_work);
+	u64 name = (u64)slab->device->type << 32 | slab->index;
+	u64 bytes = (u64)slab->nr_slots << PAGE_SHIFT;
+	struct farswap_region *region;
+	struct farswap_donor *donor;
+	unsigned int epoch;
+
+	if (!farswap_may_store() || slab_prepare(slab)) {
+		slab_map_failed(slab);
+		return;
+	}
+	donor = farswap_donor_map(name, bytes, &region, &epoch);
+	if (IS_ERR(donor)) {
+		slab_map_failed(slab);
+		return;
+	}
+	slab_mapped(slab, donor, region, epoch);
+	farswap_donor_unuse(donor);
+}
+
+/**
+ * farswap_slab_lookup() - the slab of a slot, made if there is none yet
+ * @device:	the slot's
+ * @offset:	the slot's, in use
+ *
+ * Context: any; does not wait for memory.
+ * Return: the slab, or NULL: past the device's end, or no memory just now.
+ */
+struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
+					 pgoff_t offset)
+{
+	struct farswap_slabmap *map = device->map;
+	struct farswap_slab *slab, *first;
+
+	slab = farswap_slabmap_find(map, offset);
+	if (likely(slab) || offset >= map->nr_slots)
+		return slab;
+
+	slab = kzalloc(sizeof(*slab), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!slab)
+		return NULL;
+	slab->device = device;
+	slab->index = offset >> map->shift;
+	slab->nr_slots = 1U << map->shift;
+	slab->retry_at = jiffies;
+	slab->activity.second = slab_second();
+	INIT_WORK(&slab->map_work, slab_map_work);
+	INIT_WORK(&slab->drain_work, slab_drain_work);
+	first = farswap_slabmap_insert(map, offset, slab);
+	if (first != slab)
+		kfree(slab);
+	return first;
+}
+
+/**
+ * farswap_slab_account() - count page I/Os, and map the slab if it is hot
+ * @slab:	the slab
+ * @pages:	how many
+ *
+ * Late binding, Infiniswap section 4.1: the crossing of hotslab is noticed as
+ * it happens.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
+{
+	u32 second = slab_second();
+
+	farswap_activity_account(&slab->activity, second, pages);
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
+	    farswap_activity_is_hot(&slab->activity, second,
+				    READ_ONCE(farswap_settings.hotslab)))
+		slab_want(slab);
+}
+
+/**
+ * farswap_slab_has_bits() - was the slab ever mapped
+ * @slab:	the slab
+ *
+ * Only then are its bits and its reference to be touched. Pairs with the
+ * release in farswap_slotbits_alloc().
+ *
+ * Context: any.
+ */
+bool farswap_slab_has_bits(struct farswap_slab *slab)
+{
+	return smp_load_acquire(&slab->bits.remote);
+}
+
+/**
+ * farswap_slab_get() - begin an I/O
+ * @slab:	a slab that has bits
+ *
+ * Context: any.
+ * Return: true if the slab is mapped; region and donor then stay until
+ * farswap_slab_put().
+ */
+bool farswap_slab_get(struct farswap_slab *slab)
+{
+	return percpu_ref_tryget_live(&slab->ref);
+}
+
+/**
+ * farswap_slab_put() - an I/O has ended
+ * @slab:	the slab
+ *
+ * Context: any up to softirq.
+ */
+void farswap_slab_put(struct farswap_slab *slab)
+{
+	percpu_ref_put(&slab->ref);
+}
+
+/**
+ * farswap_slab_evict() - a donor wants a region back
+ * @donor:	the donor
+ * @id:		its name for the region
+ *
+ * Infiniswap, section 4.4: stop, wait without polling, answer. A region that no
+ * slab holds was given back already, or is about to become a slab's.
+ *
+ * Context: process context; does not wait.
+ */
+void farswap_slab_evict(struct farswap_donor *donor, u64 id)
+{
+	struct farswap_slab *slab;
+
+	spin_lock(&farswap_state_lock);
+	list_for_each_entry(slab, &donor->slabs, donor_entry) {
+		if (slab->state != FARSWAP_SLAB_MAPPED ||
+		    donor->transport->region_id(slab->region) != id)
+			continue;
+		farswap_stat_add(FARSWAP_STAT_SLAB_EVICTED, 1);
+		slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+		goto out_unlock;
+	}
+	donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
+out_unlock:
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_slab_activity() - how busy is a region
+ * @donor:	the donor that asks
+ * @id:		its name for the region
+ *
+ * Context: process context; does not wait.
+ * Return: page I/Os a second; 0 for a region that no slab holds.
+ */
+u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
+{
+	struct farswap_slab *slab;
+	u32 pages = 0;
+
+	spin_lock(&farswap_state_lock);
+	list_for_each_entry(slab, &donor->slabs, donor_entry) {
+		if (slab->state != FARSWAP_SLAB_MAPPED ||
+		    donor->transport->region_id(slab->region) != id)
+			continue;
+		pages = farswap_activity_read(&slab->activity, slab_second());
+		break;
+	}
+	spin_unlock(&farswap_state_lock);
+	return pages;
+}
+
+/**
+ * farswap_slabs_lose() - a donor's session has failed
+ * @donor:	the donor
+ *
+ * Context: process context; does not wait.
+ */
+void farswap_slabs_lose(struct farswap_donor *donor)
+{
+	struct farswap_slab *slab;
+
+	lockdep_assert_held(&farswap_state_lock);
+	list_for_each_entry(slab, &donor->slabs, donor_entry) {
+		if (slab->state == FARSWAP_SLAB_MAPPED)
+			farswap_stat_add(FARSWAP_STAT_SLAB_LOST, 1);
+		slab_drain_start(slab, FARSWAP_SLAB_LOST);
+	}
+}
+
+static void slab_unmap(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	if (slab->state == FARSWAP_SLAB_MAPPED)
+		farswap_stat_add(FARSWAP_STAT_SLAB_UNMAPPED, 1);
+	slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+}
+
+/**
+ * farswap_slabs_unmap() - give back all regions of a device, or of a donor
+ * @device:	the device, on which no mapping can begin; or NULL
+ * @donor:	the donor, from which no region comes any more; or NULL
+ *
+ * Every page is on the swap device as well, so nothing is lost.
+ *
+ * Context: may sleep, until the I/O in flight has ended.
+ */
+void farswap_slabs_unmap(struct farswap_device *device,
+			 struct farswap_donor *donor)
+{
+	struct farswap_slab *slab;
+	unsigned long i;
+
+	if (donor) {
+		spin_lock(&farswap_state_lock);
+		list_for_each_entry(slab, &donor->slabs, donor_entry)
+			slab_unmap(slab);
+		spin_unlock(&farswap_state_lock);
+		wait_event(slab_unmapped, !READ_ONCE(donor->nr_slabs));
+	}
+	if (device) {
+		for (i = 0; i < device->map->nr_slabs; i++) {
+			slab = READ_ONCE(device->map->slab[i]);
+			if (!slab)
+				continue;
+			spin_lock(&farswap_state_lock);
+			slab_unmap(slab);
+			spin_unlock(&farswap_state_lock);
+		}
+		wait_event(slab_unmapped, !READ_ONCE(device->busy));
+	}
+	/* slab_drain_work() may still be about to return. */
+	flush_workqueue(farswap_wq);
+}
+
+/**
+ * farswap_slabs_flush() - let the attempts to map slabs end
+ *
+ * Context: may sleep, a few seconds at most.
+ */
+void farswap_slabs_flush(void)
+{
+	flush_workqueue(slab_map_wq);
+}
+
+/**
+ * farswap_slabs_free() - free the slabs of a device
+ * @device:	a device on which nothing happens any more
+ *
+ * Context: may sleep.
+ */
+void farswap_slabs_free(struct farswap_device *device)
+{
+	struct farswap_slab *slab;
+	unsigned long i;
+
+	for (i = 0; i < device->map->nr_slabs; i++) {
+		slab = device->map->slab[i];
+		if (!slab)
+			continue;
+		if (slab->bits.remote) {
+			percpu_ref_exit(&slab->ref);
+			farswap_slotbits_free(&slab->bits);
+		}
+		kfree(slab);
+	}
+}
+
+/**
+ * farswap_slab_init() - make what slabs need
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_slab_init(void)
+{
+	slab_map_wq = alloc_workqueue("farswap_map", WQ_MEM_RECLAIM | WQ_UNBOUND,
+				      4);
+	return slab_map_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_slab_exit() - undo farswap_slab_init()
+ */
+void farswap_slab_exit(void)
+{
+	destroy_workqueue(slab_map_wq);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The slab map: a linear table from swap offset to slab (Infiniswap, section
+ * 4.1), and the two bits per slot of a slab. Does no I/O and knows no donor;
+ * what a slab is, is slab.c's affair.
+ *
+ * Locking: none of its own. Entries are published with cmpxchg(), bits are
+ * atomic; the map itself lives as long as slots of its swap type are in use.
+ */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "slabmap.h"
+
+/**
+ * farswap_slotbits_alloc() - make the bits of a slab, all clear
+ * @bits:	where they go
+ * @nr:		slots
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr)
+{
+	size_t words = BITS_TO_LONGS(nr);
+	unsigned long *both;
+
+	both = kvcalloc(2 * words, sizeof(*both), GFP_KERNEL | __GFP_NOWARN);
+	if (!both)
+		return -ENOMEM;
+	bits->backed = both + words;
+	/*
+	 * Pairs with the acquire in farswap_slab_get(): who sees the bits sees
+	 * all that was initialised before them.
+	 */
+	smp_store_release(&bits->remote, both);
+	return 0;
+}
+
+/**
+ * farswap_slotbits_free() - free the bits of a slab
+ * @bits:	what farswap_slotbits_alloc() filled in, or zero
+ */
+void farswap_slotbits_free(struct farswap_slotbits *bits)
+{
+	kvfree(bits->remote);
+}
+
+/**
+ * farswap_slotbits_set() - the slots are in the region and on the device
+ * @bits:	a slab's
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ */
+void farswap_slotbits_set(struct farswap_slotbits *bits, unsigned int slot,
+			  unsigned int nr)
+{
+	for (; nr--; slot++) {
+		set_bit(slot, bits->backed);
+		set_bit(slot, bits->remote);
+	}
+}
+
+/**
+ * farswap_slotbits_clear() - nothing is known of these slots any more
+ * @bits:	a slab's
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: how many of them had the remote bit.
+ */
+unsigned int farswap_slotbits_clear(struct farswap_slotbits *bits,
+				    unsigned int slot, unsigned int nr)
+{
+	unsigned int cleared = 0;
+
+	for (; nr--; slot++) {
+		if (test_bit(slot, bits->remote) &&
+		    test_and_clear_bit(slot, bits->remote))
+			cleared++;
+		if (test_bit(slot, bits->backed))
+			clear_bit(slot, bits->backed);
+	}
+	return cleared;
+}
+
+/**
+ * farswap_slotbits_reset() - nothing is known of a whole slab any more
+ * @bits:	a slab's
+ * @nr:		its slots
+ *
+ * Nobody may set bits meanwhile. Clearing may go on beside this: both ways end
+ * with a clear bit.
+ */
+void farswap_slotbits_reset(struct farswap_slotbits *bits, unsigned int nr)
+{
+	bitmap_zero(bits->remote, nr);
+	bitmap_zero(bits->backed, nr);
+}
+
+/**
+ * farswap_slotbits_full() - is the bit of every slot set
+ * @map:	the remote or the backed bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ */
+bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
+			   unsigned int nr)
+{
+	for (; nr--; slot++) {
+		if (!test_bit(slot, map))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * farswap_slabmap_alloc() - make the empty map of a swap type
+ * @nr_slots:	its slots
+ * @shift:	log2 of the slots in a slab
+ *
+ * Context: may sleep.
+ * Return: the map, or NULL.
+ */
+struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots,
+					      unsigned int shift)
+{
+	unsigned long nr_slabs = DIV_ROUND_UP(nr_slots, 1UL << shift);
+	struct farswap_slabmap *map;
+
+	map = kvzalloc(struct_size(map, slab, nr_slabs),
+		       GFP_KERNEL | __GFP_NOWARN);
+	if (!map)
+		return NULL;
+	map->shift = shift;
+	map->nr_slots = nr_slots;
+	map->nr_slabs = nr_slabs;
+	return map;
+}
+
+/**
+ * farswap_slabmap_free() - free a map
+ * @map:	one without slabs, or whose slabs were freed
+ */
+void farswap_slabmap_free(struct farswap_slabmap *map)
+{
+	kvfree(map);
+}
+
+/**
+ * farswap_slabmap_find() - the slab of a slot
+ * @map:	the map of its swap type
+ * @offset:	its swap offset
+ *
+ * Context: any.
+ * Return: the slab; NULL if it has none yet or @offset is past the end.
+ */
+struct farswap_slab *farswap_slabmap_find(const struct farswap_slabmap *map,
+					  unsigned long offset)
+{
+	if (offset >= map->nr_slots)
+		return NULL;
+	return READ_ONCE(map->slab[offset >> map->shift]);
+}
+
+/**
+ * farswap_slabmap_insert() - give a slot its slab
+ * @map:	the map of its swap type
+ * @offset:	its swap offset, inside the map
+ * @slab:	a new slab
+ *
+ * Context: any.
+ * Return: @slab, or the one that somebody else put there first.
+ */
+struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map,
+					    unsigned long offset,
+					    struct farswap_slab *slab)
+{
+	struct farswap_slab *old;
+
+	old = cmpxchg(&map->slab[offset >> map->shift], NULL, slab);
+	return old ? old : slab;
+}

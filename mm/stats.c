@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters of what happened: per CPU, summed when they are read. They only go
+ * up. What can be looked at instead of counted is in debugfs.c.
+ */
+#include <linux/cpumask.h>
+#include <linux/seq_file.h>
+
+#include "internal.h"
+
+DEFINE_PER_CPU(struct farswap_stats, farswap_stats);
+
+static const char *const stat_names[] = {
+	[FARSWAP_STAT_STORE_REMOTE]		= "store_remote",
+	[FARSWAP_STAT_STORE_DEVICE]		= "store_device",
+	[FARSWAP_STAT_STORE_DISABLED]		= "store_disabled",
+	[FARSWAP_STAT_STORE_NO_SLAB]		= "store_no_slab",
+	[FARSWAP_STAT_STORE_NO_REQUEST]		= "store_no_request",
+	[FARSWAP_STAT_STORE_NO_MEMORY]		= "store_no_memory",
+	[FARSWAP_STAT_STORE_REFUSED]		= "store_refused",
+	[FARSWAP_STAT_STORE_WRITE_FAILED]	= "store_write_failed",
+	[FARSWAP_STAT_STORE_DEVICE_FAILED]	= "store_device_failed",
+	[FARSWAP_STAT_LOAD_REMOTE]		= "load_remote",
+	[FARSWAP_STAT_LOAD_DEVICE]		= "load_device",
+	[FARSWAP_STAT_LOAD_FALLBACK]		= "load_fallback",
+	[FARSWAP_STAT_LOAD_LOST]		= "load_lost",
+	[FARSWAP_STAT_WAIT_POLLED]		= "wait_polled",
+	[FARSWAP_STAT_WAIT_SLEPT]		= "wait_slept",
+	[FARSWAP_STAT_FREED]			= "freed",
+	[FARSWAP_STAT_ZSWAP_ACCEPTED]		= "zswap_accepted",
+	[FARSWAP_STAT_SLAB_MAPPED]		= "slab_mapped",
+	[FARSWAP_STAT_SLAB_EVICTED]		= "slab_evicted",
+	[FARSWAP_STAT_SLAB_LOST]		= "slab_lost",
+	[FARSWAP_STAT_SLAB_UNMAPPED]		= "slab_unmapped",
+	[FARSWAP_STAT_MAP_FAILED]		= "map_failed",
+	[FARSWAP_STAT_DONOR_UP]			= "donor_up",
+	[FARSWAP_STAT_DONOR_DOWN]		= "donor_down",
+};
+
+/**
+ * farswap_stats_show() - print every counter, "name value" a line
+ * @m:	where
+ * @v:	unused
+ *
+ * Context: may sleep.
+ * Return: 0.
+ */
+int farswap_stats_show(struct seq_file *m, void *v)
+{
+	int stat, cpu;
+
+	static_assert(ARRAY_SIZE(stat_names) == FARSWAP_STATS);
+
+	for (stat = 0; stat < FARSWAP_STATS; stat++) {
+		unsigned long sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += per_cpu(farswap_stats, cpu).count[stat];
+		seq_printf(m, "%s %lu\n", stat_names[stat], sum);
+	}
+	return 0;
+}

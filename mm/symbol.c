@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Finding the kernel's own functions, and making sure that they are the ones we
+ * were made for: that they exist, that their prototypes, read from the kernel's
+ * type information, are those we know, and that a call was not inlined.
+ *
+ * Every call to what is found must be a direct one (a static call): the
+ * functions' ENDBR was sealed at boot, so an indirect call faults on CPUs with
+ * indirect branch tracking.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/btf.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/static_call.h>
+#include <linux/string.h>
+
+#include "symbol.h"
+
+#define SYMBOL_PROTOTYPE_BYTES	160
+/* How far before a function its call thunk's padding may begin. */
+#define SYMBOL_PADDING		16
+#define SYMBOL_CALL_BYTES	5
+#define SYMBOL_CALL_OPCODE	0xe8
+
+static struct btf *symbol_no_btf(void)
+{
+	return NULL;
+}
+
+static s32 symbol_no_find(const struct btf *btf, const char *name, u8 kind)
+{
+	return -ENOENT;
+}
+
+static const char *symbol_no_name(const struct btf *btf, u32 offset)
+{
+	return "";
+}
+
+DEFINE_STATIC_CALL(symbol_btf, symbol_no_btf);
+DEFINE_STATIC_CALL(symbol_btf_find, symbol_no_find);
+DEFINE_STATIC_CALL(symbol_btf_name, symbol_no_name);
+
+/**
+ * farswap_symbol_find() - where a function of the kernel is
+ * @name:	its name
+ *
+ * A kprobe that is never armed resolves the name.
+ *
+ * Context: may sleep.
+ * Return: the address just past ENDBR, if there is one, which is where ftrace
+ * calls from; 0 if there is no such function, and then the log says so.
+ */
+unsigned long farswap_symbol_find(const char *name)
+{
+	struct kprobe kp = {
+		.symbol_name	= name,
+		.flags		= KPROBE_FLAG_DISABLED,
+	};
+	unsigned long address;
+	int err = register_kprobe(&kp);
+
+	if (err) {
+		pr_err("this kernel has no function %s that can be found (%d): farswap is made for Linux 6.12\n",
+		       name, err);
+		return 0;
+	}
+	address = (unsigned long)kp.addr;
+	unregister_kprobe(&kp);
+	return address;
+}
+
+/**
+ * farswap_symbol_calls() - does one function call another, or is it inlined
+ * @caller:	what farswap_symbol_find() returned for the one
+ * @callee:	the same for the other
+ *
+ * Context: may sleep.
+ */
+bool farswap_symbol_calls(unsigned long caller, unsigned long callee)
+{
+	char text[KSYM_SYMBOL_LEN], *slash;
+	unsigned long offset, size, at;
+	s32 distance;
+
+	/* "name+0x4/0x12f" */
+	sprint_symbol(text, caller);
+	slash = strrchr(text, '+');
+	if (!slash || sscanf(slash, "+%lx/%lx", &offset, &size) != 2)
+		return false;
+
+	for (at = caller; at + SYMBOL_CALL_BYTES <= caller - offset + size; at++) {
+		unsigned long target;
+
+		if (*(const u8 *)at != SYMBOL_CALL_OPCODE)
+			continue;
+		memcpy(&distance, (const void *)(at + 1), sizeof(distance));
+		target = at + SYMBOL_CALL_BYTES + distance;
+		if (target <= callee && target + SYMBOL_PADDING + 4 >= callee)
+			return true;
+	}
+	return false;
+}
+
+static bool symbol_is_qualifier(const struct btf_type *type)
+{
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPE_TAG:
+		return true;
+	}
+	return false;
+}
+
+/* The name of a type: structs, enums, typedefs and numbers by name, pointers. */
+static void symbol_type(const struct btf *btf, u32 id, char *text)
+{
+	const struct btf_type *type = btf_type_by_id(btf, id);
+	unsigned int stars = 0;
+
+	while (type && (btf_type_is_ptr(type) || symbol_is_qualifier(type))) {
+		if (btf_type_is_ptr(type))
+			stars++;
+		id = type->type;
+		type = btf_type_by_id(btf, id);
+	}
+	strlcat(text, id && type ? static_call(symbol_btf_name)(btf, type->name_off) :
+		"void", SYMBOL_PROTOTYPE_BYTES);
+	while (stars--)
+		strlcat(text, "*", SYMBOL_PROTOTYPE_BYTES);
+}
+
+static bool symbol_prototype(const struct btf *btf, const char *name, char *text)
+{
+	s32 id = static_call(symbol_btf_find)(btf, name, BTF_KIND_FUNC);
+	const struct btf_type *func, *proto;
+	const struct btf_param *param;
+	unsigned int i;
+
+	func = id > 0 ? btf_type_by_id(btf, id) : NULL;
+	proto = func ? btf_type_by_id(btf, func->type) : NULL;
+	if (!proto)
+		return false;
+	param = (const struct btf_param *)(proto + 1);
+	symbol_type(btf, proto->type, text);
+	strlcat(text, "(", SYMBOL_PROTOTYPE_BYTES);
+	for (i = 0; i < btf_type_vlen(proto); i++) {
+		if (i)
+			strlcat(text, ",", SYMBOL_PROTOTYPE_BYTES);
+		symbol_type(btf, param[i].type, text);
+	}
+	strlcat(text, ")", SYMBOL_PROTOTYPE_BYTES);
+	return true;
+}
+
+/**
+ * farswap_symbol_check() - is a function's prototype the one we know
+ * @name:	the function
+ * @prototype:	return type and parameters, as in "void(folio*,int)"
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP if it differs or is not known, and the log says so.
+ */
+int farswap_symbol_check(const char *name, const char *prototype)
+{
+	struct btf *btf = static_call(symbol_btf)();
+	char text[SYMBOL_PROTOTYPE_BYTES] = "";
+
+	if (IS_ERR_OR_NULL(btf)) {
+		pr_err("this kernel has no type information (CONFIG_DEBUG_INFO_BTF), so %s can't be checked: not attached\n",
+		       name);
+		return -EOPNOTSUPP;
+	}
+	if (symbol_prototype(btf, name, text) && !strcmp(text, prototype))
+		return 0;
+	pr_err("%s is %s in this kernel, farswap is made for %s: not attached\n",
+	       name, *text ? text : "of unknown type", prototype);
+	return -EOPNOTSUPP;
+}
+
+/**
+ * farswap_symbol_init() - find what the checks need
+ *
+ * Context: may sleep.
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int farswap_symbol_init(void)
+{
+	unsigned long btf = farswap_symbol_find("bpf_get_btf_vmlinux");
+	unsigned long find = farswap_symbol_find("btf_find_by_name_kind");
+	unsigned long name = farswap_symbol_find("btf_name_by_offset");
+
+	if (!btf || !find || !name)
+		return -EOPNOTSUPP;
+	static_call_update(symbol_btf, (void *)btf);
+	static_call_update(symbol_btf_find, (void *)find);
+	static_call_update(symbol_btf_name, (void *)name);
+	return 0;
+}
