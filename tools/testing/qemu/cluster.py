@@ -1,0 +1,612 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+A cluster of QEMU machines on this one: a client and donors, on Debian's stock
+kernel, with soft RoCE over a socket network. Everything ends with the program,
+however it ends.
+
+Examples:
+  # a shell command in the client, with two donors beside it
+  cluster.py run --donors 2 -- 'ip addr; rdma link; on 10.0.0.2 "free -m"'
+
+  # swap on, farswap loaded and its donors connected before the command
+  cluster.py run --donors 2 --up -- 'cat /sys/kernel/debug/farswap/donors'
+
+  # the same with an interactive line-by-line shell ("donor1: CMD" for a donor)
+  cluster.py shell --up
+
+In the client:
+  on ADDRESS COMMAND        run COMMAND on another guest (donor N is 10.0.0.N+1)
+  host poweroff donorN      power loss; host boot donorN: power on, wait for it
+  host pause|resume donorN  the whole machine stands still
+  host link donorN up|down  pull its network plug
+  host iops vda N           limit a disk (0: no limit)
+On a donor:
+  donor-start [KEY=VALUE..] start farswapd, wait until it answers
+Disks are /dev/vda, /dev/vdb, .... Nothing is swapped on or loaded without --up.
+A command's files: put them in with --file HOST:GUEST.
+
+As a library:
+  with Cluster(donors=2, client_mem=192, disks=[(1024, 0)]) as cluster:
+      rc, output = cluster.client.run("uname -a", timeout=10)
+"""
+
+import argparse
+import atexit
+import base64
+import collections
+import ctypes
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import image
+
+BOOT_TIMEOUT = 90
+PR_SET_PDEATHSIG = 1
+
+# What the kernel must not say during a test.
+COMPLAINTS = re.compile(
+    r"WARNING:|BUG[: ]|Oops|general protection|[Kk]ernel panic|blocked for more than"
+    r"|soft lockup|hard LOCKUP|rcu.*(?:stall|self-detected)|refcount_t:|UBSAN:|KASAN:"
+    r"|page allocation failure|Bad page|(?:add|del) corruption|Bad swap"
+    r"|possible (?:circular|recursive) locking|suspicious RCU|[Oo]ut of memory:"
+    r"|oom-kill:|kmemleak:|swapper:|INFO: task|scheduling while atomic"
+    r"|sleeping function called")
+
+
+class ClusterError(Exception):
+    """The cluster, not what is tested in it, has failed."""
+
+
+class Spawner:
+    """
+    Starts every child from one thread that lives as long as the process:
+    PR_SET_PDEATHSIG follows the thread, not the process.
+    """
+
+    def __init__(self):
+        self.requests = queue.Queue()
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _die_with_parent(self):
+        self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+    def _serve(self):
+        while True:
+            args, kwargs, answer = self.requests.get()
+            try:
+                # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
+                answer.put(subprocess.Popen(args, preexec_fn=self._die_with_parent,
+                                            start_new_session=True, **kwargs))
+            except OSError as error:
+                answer.put(error)
+
+    def popen(self, args, **kwargs):
+        answer = queue.Queue()
+        self.requests.put((args, kwargs, answer))
+        process = answer.get(timeout=30)
+        if isinstance(process, OSError):
+            raise process
+        return process
+
+
+SPAWNER = None
+
+
+def spawner():
+    global SPAWNER          # pylint: disable=global-statement
+    if SPAWNER is None:
+        SPAWNER = Spawner()
+    return SPAWNER
+
+
+class Job:
+    """A command that runs in a guest."""
+
+    def __init__(self, vm, ident, on_output):
+        self.vm = vm
+        self.ident = ident
+        self.chunks = []
+        self.status = None
+        self.on_output = on_output
+        self.ended = threading.Event()
+
+    @property
+    def output(self):
+        return b"".join(self.chunks).decode(errors="replace")
+
+    def wait(self, timeout):
+        """(status, output). None as the status: out of time, or the guest is gone."""
+        self.ended.wait(timeout)
+        return self.status, self.output
+
+    def kill(self):
+        self.vm.send(f"K {self.ident}\n")
+
+
+class Channel:
+    """The guest's second serial port: see guest/agent.c for the frames."""
+
+    def __init__(self, path, on_frame):
+        self.socket = socket.socket(socket.AF_UNIX)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                self.socket.connect(path)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise ClusterError(f"no {path}") from None
+                time.sleep(0.02)
+        self.lock = threading.Lock()
+        self.on_frame = on_frame
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        rest = b""
+        while True:
+            try:
+                data = self.socket.recv(65536)
+            except OSError:
+                data = b""
+            if not data:
+                self.on_frame(None)
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self.on_frame(line.decode("ascii", "replace").strip())
+
+    def send(self, text):
+        with self.lock:
+            try:
+                self.socket.sendall(text.encode())
+            except OSError:
+                pass
+
+    def close(self):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.socket.close()
+
+
+class Machine:
+    """One guest. Off until start()."""
+
+    def __init__(self, cluster, name, index, memory, cpus, append, disks=()):
+        self.cluster = cluster
+        self.name = name
+        self.index = index
+        self.memory = memory
+        self.cpus = cpus
+        self.append = append
+        self.disks = []
+        self.process = None
+        self.channel = None
+        self.jobs = {}
+        self.counter = 0
+        self.ready = threading.Event()
+        self.lock = threading.Lock()
+        self.directory = os.path.join(cluster.directory, name)
+        os.makedirs(self.directory)
+        for number, (size, iops) in enumerate(disks):
+            path = os.path.join(self.directory, f"disk{number}")
+            with open(path, "wb") as file:
+                file.truncate(size << 20)
+            self.disks.append((path, iops))
+
+    @property
+    def address(self):
+        return f"10.0.0.{self.index}"
+
+    def _path(self, name):
+        return os.path.join(self.directory, name)
+
+    def _command(self):
+        _, kernel, _ = image.kernel()
+        mac = f"52:54:00:fa:00:{self.index:02x}"
+        append = (f"console=ttyS0,115200 8250.nr_uarts=2 rootfstype=ramfs panic=-1 oops=panic "
+                  f"loglevel=4 printk.devkmsg=on log_buf_len=1M "
+                  f"fs.index={self.index} {self.append}")
+        if "tcg" in self.cluster.accel:
+            append += " clocksource=tsc tsc=reliable no_timer_check"
+        command = [
+            "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
+            "-accel", self.cluster.accel, "-cpu", "max", "-smp", str(self.cpus),
+            "-m", str(self.memory), "-kernel", kernel, "-initrd", self.cluster.image,
+            "-append", append,
+            "-chardev", f"file,id=console,path={self._path('console')},append=on",
+            "-serial", "chardev:console",
+            "-chardev", f"socket,id=agent,path={self._path('agent')},server=on,wait=off",
+            "-serial", "chardev:agent",
+            "-qmp", f"unix:{self._path('qmp')},server=on,wait=off",
+            "-netdev", f"socket,id=net0,mcast=230.0.0.1:{self.cluster.port},"
+                       "localaddr=127.0.0.1",
+            "-device", f"virtio-net-pci,netdev=net0,id=nic0,mac={mac},host_mtu=9000",
+        ]
+        for number, (path, iops) in enumerate(self.disks):
+            throttle = f",throttling.iops-total={iops}" if iops else ""
+            command += [
+                "-drive", f"file={path},format=raw,if=none,id=disk{number},cache=unsafe,"
+                          f"discard=unmap{throttle}",
+                "-device", f"virtio-blk-pci,drive=disk{number}"]
+        return command
+
+    def start(self, timeout=BOOT_TIMEOUT):
+        """Power on, and wait until the guest takes commands."""
+        self.power_on()
+        self.wait_ready(timeout)
+
+    def power_on(self):
+        if self.process:
+            raise ClusterError(f"{self.name} is on already")
+        for name in ("agent", "qmp"):
+            if os.path.exists(self._path(name)):
+                os.unlink(self._path(name))
+        self.ready.clear()
+        with open(self._path("qemu.log"), "ab") as log:
+            self.process = spawner().popen(self._command(), stdin=subprocess.DEVNULL,
+                                           stdout=log, stderr=log)
+        self.channel = Channel(self._path("agent"), self._frame)
+
+    def wait_ready(self, timeout=BOOT_TIMEOUT):
+        deadline = time.monotonic() + timeout
+        while not self.ready.wait(0.1):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise ClusterError(f"{self.name} did not boot\n{self.log_tail(40)}")
+
+    def kill(self):
+        """Power loss."""
+        if not self.process:
+            return
+        self.process.kill()
+        self.process.wait()
+        self.channel.close()
+        # Not from the reader's own thread; it ends when the socket does.
+        if threading.current_thread() is not self.channel.thread:
+            self.channel.thread.join(5)
+        self.process = None
+        self._frame(None)
+
+    def is_on(self):
+        return self.process is not None and self.process.poll() is None
+
+    def _frame(self, line):
+        if line is None:
+            self.ready.clear()
+            with self.lock:
+                jobs = list(self.jobs.values())
+                self.jobs.clear()
+            for job in jobs:
+                job.ended.set()
+            return
+        words = line.split(" ", 2)
+        kind, rest = words[0], words[1:]
+        if kind == "B":
+            self.ready.set()
+        elif kind == "O" and len(rest) == 2 and rest[0] in self.jobs:
+            job = self.jobs[rest[0]]
+            data = base64.b64decode(rest[1])
+            job.chunks.append(data)
+            if job.on_output:
+                job.on_output(data)
+        elif kind == "X" and len(rest) == 2:
+            with self.lock:
+                job = self.jobs.pop(rest[0], None)
+            if job:
+                job.status = int(rest[1])
+                job.ended.set()
+        elif kind == "Q" and len(rest) == 2:
+            request = base64.b64decode(rest[1]).decode()
+            threading.Thread(target=self._answer, args=(rest[0], request),
+                             daemon=True).start()
+
+    def _answer(self, ident, request):
+        try:
+            status, text = 0, self.cluster.request(request.split())
+        except (ClusterError, OSError, ValueError) as error:
+            status, text = 1, f"{error}\n"
+        self.send(f"A {ident} {status} {base64.b64encode(text.encode()).decode()}\n")
+
+    def send(self, text):
+        if self.channel:
+            self.channel.send(text)
+
+    def spawn(self, command, on_output=None):
+        """Start a shell command; the Job to wait for. on_output gets bytes as they come."""
+        if not self.is_on():
+            raise ClusterError(f"{self.name} is off\n{self.log_tail(30)}")
+        with self.lock:
+            self.counter += 1
+            job = Job(self, str(self.counter), on_output)
+            self.jobs[job.ident] = job
+        self.send(f"R {job.ident} {base64.b64encode(command.encode()).decode()}\n")
+        return job
+
+    def run(self, command, timeout=60, on_output=None):
+        """(status, output); status 124: out of time and killed, 125: the guest is gone."""
+        job = self.spawn(command, on_output)
+        job.wait(timeout)
+        if not job.ended.is_set():
+            job.kill()
+            job.wait(5)
+            return 124, job.output + f"\n(killed after {timeout} s)\n"
+        return (125 if job.status is None else job.status), job.output
+
+    def check(self, command, timeout=60):
+        """Output of a command that must succeed."""
+        status, output = self.run(command, timeout)
+        if status:
+            raise ClusterError(f"{self.name}: {command!r} gave {status}\n{output}")
+        return output
+
+    def qmp(self, name, **arguments):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(self._path("qmp"))
+            with connection.makefile("rw") as file:
+                file.readline()
+                for request in ({"execute": "qmp_capabilities"},
+                                {"execute": name, "arguments": arguments}):
+                    file.write(json.dumps(request) + "\n")
+                    file.flush()
+                    while True:
+                        answer = json.loads(file.readline())
+                        if "error" in answer:
+                            raise ClusterError(f"{name}: {answer['error']['desc']}")
+                        if "return" in answer:
+                            break
+
+    def console(self):
+        """All the console has printed, over every boot."""
+        try:
+            with open(self._path("console"), encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def log_tail(self, lines):
+        text = self.console().replace("\r", "").splitlines()[-lines:]
+        with open(self._path("qemu.log"), encoding="utf-8", errors="replace") as file:
+            text += file.read().splitlines()[-10:]
+        return "\n".join(f"  {self.name}| {line}" for line in text)
+
+    def complaints(self, since=0):
+        """Lines of the console, from that offset on, that fail a test."""
+        return [line for line in self.console()[since:].replace("\r", "").splitlines()
+                if COMPLAINTS.search(line)]
+
+
+class Cluster:
+    """
+    A client and its donors. Memory in MB; disks: (MB, operations a second or 0
+    for no limit); append and donor_append: kernel arguments; daemon: farswapd's
+    options; extra_*: see image.build().
+    """
+
+    # pylint: disable=too-many-arguments,too-many-instance-attributes
+    def __init__(self, donors=2, client_mem=192, donor_mem=768, client_cpus=1,
+                 donor_cpus=1, append="", donor_append="", daemon=None,
+                 disks=((1024, 0),), min_free_kb=16384, params=True,
+                 extra=(), extra_programs=(), modules=None, start=True):
+        self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
+        self.image = image.build(extra, extra_programs, modules)
+        self.directory = tempfile.mkdtemp(prefix="farswap-cluster-")
+        atexit.register(self.close)
+        self._choose_port()
+        if daemon is None:
+            daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab=8M"
+        if donors and params:
+            addresses = ",".join(f"10.0.0.{n + 2}" for n in range(donors))
+            append = f"farswap.donors={addresses} farswap.slab_mb=8 {append}"
+        self.client = Machine(self, "client", 1, client_mem, client_cpus,
+                              f"fs.role=client fs.min_free_kb={min_free_kb} {append}", disks)
+        self.donors = [
+            Machine(self, f"donor{n + 1}", n + 2, donor_mem, donor_cpus,
+                    f"fs.role=donor fs.daemon={daemon} {donor_append}")
+            for n in range(donors)]
+        self.machines = collections.OrderedDict(
+            (vm.name, vm) for vm in [self.client, *self.donors])
+        if start:
+            try:
+                self.start()
+            except BaseException:
+                self.close()
+                raise
+
+    def _choose_port(self):
+        """A port for the network; the abstract socket holds it while we live."""
+        for _ in range(200):
+            self.port = random.randrange(20000, 60000)
+            self.port_lock = socket.socket(socket.AF_UNIX)
+            try:
+                self.port_lock.bind(f"\0farswap-mcast-{self.port}")
+                return
+            except OSError:
+                self.port_lock.close()
+        raise ClusterError("no free multicast port")
+
+    def start(self):
+        """Boot every machine that is off, all at once."""
+        booting = [vm for vm in self.machines.values() if not vm.is_on()]
+        for vm in booting:
+            vm.power_on()
+        for vm in booting:
+            vm.wait_ready()
+
+    def request(self, words):
+        """What a guest's "host" command asks for; the text to print there."""
+        verb, name = words[0], words[1] if len(words) > 1 else ""
+        if verb == "iops":
+            self.client.qmp("block_set_io_throttle", id=f"disk{ord(name[2]) - ord('a')}",
+                            iops=int(words[2]), iops_rd=0, iops_wr=0, bps=0, bps_rd=0,
+                            bps_wr=0)
+            return ""
+        vm = self.machines.get(name)
+        if not vm:
+            raise ClusterError(f"host: no machine {name!r}; there are {' '.join(self.machines)}")
+        if verb == "poweroff":
+            vm.kill()
+        elif verb == "boot":
+            if vm.process and not vm.is_on():
+                vm.kill()
+            if not vm.is_on():
+                vm.start()
+        elif verb == "pause":
+            vm.qmp("stop")
+        elif verb == "resume":
+            vm.qmp("cont")
+        elif verb == "link" and words[2:] in (["up"], ["down"]):
+            vm.qmp("set_link", name="nic0", up=words[2] == "up")
+        else:
+            raise ClusterError(f"host: don't know {' '.join(words)!r}")
+        return ""
+
+    def up(self):
+        """Swap on and farswap on the client, with every donor connected."""
+        self.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda && modprobe farswap")
+        wanted = len(self.donors)
+        self.client.check(
+            "i=0; until [ \"$(awk 'NR > 1 && $2 == \"live\"' /sys/kernel/debug/farswap/donors"
+            f" | wc -l)\" -ge {wanted} ]; do i=$((i + 1)); [ $i -lt 150 ] || "
+            "{ cat /sys/kernel/debug/farswap/donors; exit 1; }; sleep 0.2; done", timeout=60)
+
+    def marks(self):
+        return {vm.name: len(vm.console()) for vm in self.machines.values()}
+
+    def complaints(self, marks=None):
+        """Lines on any console since marks() that fail a test."""
+        marks = marks or {}
+        return [f"{vm.name}: {line}" for vm in self.machines.values()
+                for line in vm.complaints(marks.get(vm.name, 0))]
+
+    def close(self):
+        for vm in getattr(self, "machines", {}).values():
+            vm.kill()
+        self.port_lock.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def exit_on_signals():
+    """Turn the signals that end a program into an exit that cleans up."""
+    def leave(number, _frame):
+        sys.exit(128 + number)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, leave)
+
+
+def print_bytes(data):
+    sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
+def run_command(cluster, args):
+    status, _ = cluster.client.run(" ".join(args.command), args.timeout, print_bytes)
+    if status == 124:
+        print(f"(killed after {args.timeout} s)")
+    return status
+
+
+def shell(cluster, _args):
+    names = "|".join(cluster.machines)
+    print(f"one command a line; '({names}): COMMAND' for one machine; ^D ends")
+    while True:
+        try:
+            line = input("client# ")
+        except EOFError:
+            return 0
+        match = re.match(rf"({names}):\s*(.*)", line)
+        vm = cluster.machines[match[1]] if match else cluster.client
+        try:
+            status, _ = vm.run(match[2] if match else line, 3600, print_bytes)
+            if status:
+                print(f"({status})")
+        except ClusterError as error:
+            print(error)
+
+
+def parse_disk(text):
+    size, _, iops = text.partition(":")
+    return int(size), int(iops or 0)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("run", "shell"))
+    parser.add_argument("--donors", type=int, default=2)
+    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--donor-mem", type=int, default=768, help="each donor's memory, MB")
+    parser.add_argument("--cpus", type=int, default=1, help="client's processors")
+    parser.add_argument("--disk", type=parse_disk, action="append", metavar="MB[:IOPS]",
+                        help="a disk of the client; default one of 1024 MB")
+    parser.add_argument("--append", default="", help="client's kernel arguments, added")
+    parser.add_argument("--daemon", help="farswapd's options: key=value,key=value")
+    parser.add_argument("--file", action="append", default=[], metavar="HOST:GUEST",
+                        help="put a program into the guests, with its libraries")
+    parser.add_argument("--up", action="store_true",
+                        help="swap on, load farswap, wait for the donors")
+    parser.add_argument("--timeout", type=float, default=300, help="of the command, seconds")
+    parser.add_argument("--console", action="store_true", help="print the consoles at the end")
+    parser.usage = "%(prog)s run|shell [options] [-- COMMAND]"
+    words = sys.argv[1:]
+    at = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:at])
+    args.command = words[at + 1:]
+    if (args.action == "run") != bool(args.command):
+        parser.error("run takes a command after --, shell takes none")
+    return args
+
+
+def main():
+    args = arguments()
+    exit_on_signals()
+    programs = [(guest, host, None) for host, guest in
+                (word.split(":", 1) for word in args.file)]
+    status = 1
+    try:
+        with Cluster(donors=args.donors, client_mem=args.mem, donor_mem=args.donor_mem,
+                     client_cpus=args.cpus, disks=args.disk or ((1024, 0),),
+                     append=args.append, daemon=args.daemon,
+                     extra_programs=programs) as cluster:
+            try:
+                if args.up:
+                    cluster.up()
+                status = {"run": run_command, "shell": shell}[args.action](cluster, args)
+            finally:
+                bad = cluster.complaints()
+                if status or bad or args.console:
+                    for vm in cluster.machines.values():
+                        print(f"--- console of {vm.name}", file=sys.stderr)
+                        print(vm.log_tail(4000 if args.console else 60), file=sys.stderr)
+            for line in bad:
+                print(f"kernel: {line}", file=sys.stderr)
+            return status or bool(bad)
+    except (ClusterError, image.ImageError) as error:
+        sys.exit(f"cluster: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

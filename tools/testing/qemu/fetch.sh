@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Fetch what building and testing farswap needs: host tools, and Debian's stock
+# 6.12 kernel with its headers.
+#
+# The kernel goes into a cache outside the checkout and is never installed:
+# installing the headers would pull in the image and touch the host's boot.
+# The cache can be deleted at any time. Everything in it is put there whole, by
+# rename, so an interrupted fetch leaves nothing half done.
+#
+# Prints the kernel build directory (KDIR) as its only line on stdout.
+
+set -eu
+
+usage() {
+	cat <<-USAGE
+	usage: fetch.sh [--kdir|--cache|--packages] [--refresh]
+
+	With no option: install missing host packages, fetch the kernel, the
+	kernel's lint scripts and redis, and print KDIR.
+
+	  --kdir      print KDIR if it is there already, nothing otherwise
+	  --cache     print the cache directory
+	  --packages  print the host packages needed
+	  --refresh   look for a newer kernel even if one is there
+
+	The cache is \$FARSWAP_CACHE, else \$XDG_CACHE_HOME/farswap, else
+	~/.cache/farswap.
+	USAGE
+}
+
+# Host packages. Headers come from the cache, so none of linux-* is here.
+BUILD="gcc libc6-dev make bc libelf-dev pahole kmod xz-utils pkg-config
+	librdmacm-dev libibverbs-dev"
+QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux
+	ibverbs-providers perftest"
+LINT="sparse shellcheck perl libhiredis-dev"
+PACKAGES="$BUILD $QEMU $LINT"
+
+# Taken apart into the cache only, so that no service is started on the host.
+REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
+
+CACHE=${FARSWAP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/farswap}
+
+say() {
+	echo "fetch: $*" >&2
+}
+
+die() {
+	say "$*"
+	exit 1
+}
+
+missing_packages() {
+	for p in "$@"; do
+		dpkg-query -W -f '${Status}' "$p" 2>/dev/null |
+			grep -q 'ok installed' || printf '%s ' "$p"
+	done
+}
+
+updated=
+apt_update() {
+	[ -z "$updated" ] || return 0
+	updated=y
+	[ "$(id -u)" = 0 ] || return 0
+	say "apt-get update"
+	apt-get -qq update >&2 || say "apt-get update failed; using the lists there are"
+}
+
+# install_packages PACKAGE...
+install_packages() {
+	need=$(missing_packages "$@")
+	[ -n "$need" ] || return 0
+	[ "$(id -u)" = 0 ] || die "install these first: apt-get install $need"
+	apt_update
+	say "installing $need"
+	# policy-rc.d keeps a package from starting a service here.
+	if [ ! -e /usr/sbin/policy-rc.d ]; then
+		guard=/usr/sbin/policy-rc.d
+		printf '#!/bin/sh\nexit 101\n' >"$guard"
+		chmod 755 "$guard"
+	fi
+	rc=0
+	# shellcheck disable=SC2086
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
+		install $need </dev/null >"$CACHE/apt.log" 2>&1 || rc=$?
+	[ -z "$guard" ] || rm -f "$guard"
+	guard=
+	[ $rc = 0 ] || { tail -20 "$CACHE/apt.log" >&2; die "apt-get install failed"; }
+}
+
+# download DIR PACKAGE...: the packages' files into DIR
+download() {
+	dir=$1
+	shift
+	(cd "$dir" && apt-get -qq -o APT::Sandbox::User=root download "$@") >&2
+}
+
+# unpack DIR TREE: every .deb of DIR into TREE
+unpack() {
+	for deb in "$1"/*.deb; do
+		dpkg-deb -x "$deb" "$2"
+		rm -f "$deb"
+	done
+}
+
+# publish TMP FINAL: rename a finished tree into its place
+publish() {
+	rm -rf "$2"
+	mv -T "$1" "$2"
+}
+
+newest_kernel() {
+	image=$(apt-cache depends linux-image-6.12-amd64 2>/dev/null |
+		sed -n 's/^ *Depends: linux-image-\(6\.12\.[0-9]*+deb[0-9]*-amd64\)$/\1/p' |
+		head -n 1)
+	if [ -z "$image" ]; then
+		image=$(apt-cache search --names-only \
+			'^linux-image-6\.12\.[0-9]+\+deb[0-9]+-amd64$' |
+			sed 's/^linux-image-\([^ ]*\).*/\1/' | sort -V | tail -n 1)
+	fi
+	echo "$image"
+}
+
+fetch_kernel() {
+	if [ -z "$refresh" ] && [ -e "$CACHE/kernel/ready" ]; then
+		return 0
+	fi
+	apt_update
+	kver=$(newest_kernel)
+	[ -n "$kver" ] || die "no linux-image-6.12 package; are the apt sources those of Debian 12 or 13, with its security updates?"
+	if [ -e "$CACHE/kernel-$kver/ready" ]; then
+		ln -sfn "kernel-$kver" "$CACHE/kernel"
+		return 0
+	fi
+	say "fetching kernel $kver"
+	base=${kver%-amd64}
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp/deb"
+	download "$tmp/deb" "linux-image-$kver" "linux-headers-$kver" \
+		"linux-headers-$base-common" "linux-kbuild-$base"
+	unpack "$tmp/deb" "$tmp"
+	rmdir "$tmp/deb"
+
+	# Bookworm has /lib apart from /usr/lib; the image must not care.
+	if [ -d "$tmp/usr/lib/modules" ]; then
+		mkdir -p "$tmp/lib"
+		mv "$tmp/usr/lib/modules" "$tmp/lib/modules"
+	fi
+	rm -f "$tmp/lib/modules/$kver/build" "$tmp/lib/modules/$kver/source"
+	depmod -b "$tmp" "$kver"
+
+	# The header package names its sibling by absolute path.
+	final=$CACHE/kernel-$kver
+	headers=$tmp/usr/src/linux-headers-$kver
+	sed -i "s|/usr/src/|$final/usr/src/|" "$headers/Makefile"
+	for link in scripts tools; do
+		for dir in "$headers" "$tmp/usr/src/linux-headers-$base-common"; do
+			ln -sfn "../../lib/linux-kbuild-$base/$link" "$dir/$link"
+		done
+	done
+
+	echo "$kver" >"$tmp/ready"
+	publish "$tmp" "$final"
+	ln -sfn "kernel-$kver" "$CACHE/kernel"
+}
+
+# checkpatch and spdxcheck are only in the kernel source package.
+fetch_scripts() {
+	[ ! -e "$CACHE/kernel/lint/ready" ] || return 0
+	apt_update
+	say "fetching checkpatch"
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp/deb"
+	download "$tmp/deb" linux-source-6.12
+	unpack "$tmp/deb" "$tmp/src"
+	mkdir -p "$tmp/lint"
+	tar -xf "$tmp"/src/usr/src/linux-source-6.12.tar.* -C "$tmp/lint" \
+		--strip-components=1 --wildcards \
+		'*/scripts/checkpatch.pl' '*/scripts/const_structs.checkpatch' \
+		'*/scripts/spelling.txt' '*/scripts/spdxcheck.py' \
+		'*/scripts/kernel-doc' \
+		'*/Documentation/dev-tools/checkpatch.rst' '*/LICENSES' \
+		'*/tools/testing/selftests/kselftest'
+	touch "$tmp/lint/ready"
+	publish "$tmp/lint" "$CACHE/kernel/lint"
+	rm -rf "$tmp"
+}
+
+fetch_redis() {
+	[ ! -e "$CACHE/redis/ready" ] || return 0
+	apt_update
+	say "fetching redis"
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp/deb"
+	# The Lua libraries carry their version in their name.
+	lua=$(apt-cache depends redis-server redis-tools 2>/dev/null |
+		sed -n 's/^ *Depends: \(liblua[^ ]*\|lua-[^ ]*\|libhiredis[^ ]*\)$/\1/p' |
+		sort -u)
+	# shellcheck disable=SC2086
+	download "$tmp/deb" $REDIS $lua
+	unpack "$tmp/deb" "$tmp"
+	rmdir "$tmp/deb"
+	touch "$tmp/ready"
+	publish "$tmp" "$CACHE/redis"
+}
+
+kdir() {
+	[ ! -e "$CACHE/kernel/ready" ] ||
+		echo "$CACHE/kernel-$(cat "$CACHE/kernel/ready")/usr/src/linux-headers-$(cat "$CACHE/kernel/ready")"
+}
+
+refresh=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kdir) kdir; exit 0 ;;
+	--cache) echo "$CACHE"; exit 0 ;;
+	--packages) echo "$PACKAGES" | tr -s ' \t\n' ' '; echo; exit 0 ;;
+	--refresh) refresh=y ;;
+	-h|--help) usage; exit 0 ;;
+	*) usage >&2; exit 2 ;;
+	esac
+	shift
+done
+
+mkdir -p "$CACHE"
+exec 9>"$CACHE/lock"
+flock 9
+rm -rf "$CACHE"/tmp.*
+guard=
+trap 'rm -rf "$CACHE/tmp.$$"; [ -z "$guard" ] || rm -f "$guard"' EXIT
+trap 'exit 130' INT TERM
+
+# shellcheck disable=SC2086
+install_packages $PACKAGES
+fetch_kernel
+# The compiler the kernel was built with; the headers name it.
+install_packages "$(sed -n 's/^CC = .*\(gcc-[0-9]*\)$/\1/p' "$(kdir)/.kernelvariables")"
+fetch_scripts
+fetch_redis
+kdir

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the guests' initramfs out of the host's programs, the cached kernel's
+modules and this tree's build. Images are kept in the cache by content."""
+
+import glob
+import hashlib
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+FETCH = os.path.join(HERE, "fetch.sh")
+
+# Loaded by /init, in this order.
+BOOT_MODULES = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm"]
+# There for tests that want them.
+MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-flakey
+    dm-snapshot sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_mirred nbd
+    null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
+    lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
+
+# Host programs, by name; those marked ? may be missing.
+PROGRAMS = """dash bash modprobe rmmod insmod depmod ip rdma tc dmsetup
+    ?ib_read_lat ?ib_read_bw ?ib_write_lat ?ib_write_bw ?ibv_devinfo""".split()
+SEARCH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ImageError(Exception):
+    """The image cannot be built; the text says why."""
+
+
+def cache_dir():
+    return subprocess.check_output([FETCH, "--cache"], text=True).strip()
+
+
+def kernel():
+    """Version, boot image and root of the cached kernel."""
+    ready = os.path.join(cache_dir(), "kernel", "ready")
+    if not os.path.exists(ready):
+        raise ImageError("no kernel in the cache: run tools/testing/qemu/fetch.sh")
+    with open(ready, encoding="ascii") as file:
+        version = file.read().strip()
+    root = os.path.join(cache_dir(), "kernel-" + version)
+    return version, os.path.join(root, "boot", "vmlinuz-" + version), root
+
+
+class Cpio:
+    """Writes the newc format, with every time stamp zero."""
+
+    def __init__(self):
+        self.entries = {}
+
+    def add(self, path, mode, data=b"", rdev=(0, 0)):
+        path = path.strip("/")
+        parent = os.path.dirname(path)
+        if parent and parent not in self.entries:
+            self.add(parent, 0o40755)
+        self.entries[path] = (mode, data, rdev)
+
+    def file(self, path, source, mode=None):
+        with open(source, "rb") as file:
+            data = file.read()
+        if mode is None:
+            mode = 0o755 if os.access(source, os.X_OK) else 0o644
+        self.add(path, 0o100000 | mode, data)
+
+    def text(self, path, text, mode=0o644):
+        self.add(path, 0o100000 | mode, text.encode())
+
+    def link(self, path, target):
+        self.add(path, 0o120777, target.encode())
+
+    def digest(self):
+        state = hashlib.sha256()
+        for path, (mode, data, rdev) in sorted(self.entries.items()):
+            state.update(f"{path}\0{mode}\0{rdev}\0{len(data)}\0".encode())
+            state.update(data)
+        return state.hexdigest()[:24]
+
+    def write(self, out):
+        number = 0
+        trailer = ("TRAILER!!!", (0, b"", (0, 0)))
+        for path, (mode, data, rdev) in sorted(self.entries.items()) + [trailer]:
+            number += 1
+            name = path.encode() + b"\0"
+            head = "070701" + "".join(f"{value:08X}" for value in (
+                number, mode, 0, 0, 1, 0, len(data), 0, 0, rdev[0], rdev[1],
+                len(name), 0))
+            head = head.encode() + name
+            out.write(head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4))
+
+
+def run(command, **kwargs):
+    return subprocess.run(command, check=True, text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs).stdout
+
+
+def libraries(program, library_path=None):
+    """(name in the guest, host file) of every library the program loads."""
+    env = dict(os.environ)
+    if library_path:
+        env["LD_LIBRARY_PATH"] = library_path
+    try:
+        listing = run(["ldd", program], env=env)
+    except subprocess.CalledProcessError:
+        return          # static
+    for line in listing.splitlines():
+        if "not found" in line:
+            raise ImageError(f"{program}: {line.strip()}")
+        words = line.split()
+        path = words[2] if "=>" in words else words[0]
+        if path.startswith("/"):
+            name = words[0] if path == words[0] else os.path.join(
+                "/lib/x86_64-linux-gnu", words[0])
+            yield name, path
+
+
+def add_program(cpio, path, source, library_path=None):
+    cpio.file(path, source)
+    for name, library in libraries(source, library_path):
+        cpio.file(name, os.path.realpath(library), 0o755)
+
+
+def module_index(root, version):
+    """Name -> (path, dependencies) from modules.dep."""
+    index = {}
+    with open(f"{root}/lib/modules/{version}/modules.dep", encoding="ascii") as file:
+        for line in file:
+            path, needs = line.strip().split(":", 1)
+            name = os.path.basename(path).split(".ko")[0].replace("-", "_")
+            index[name] = (path, needs.split())
+    return index
+
+
+def add_modules(cpio, version, root, built):
+    """The wanted modules, what they depend on, and this tree's."""
+    base = f"{root}/lib/modules/{version}"
+    index = module_index(root, version)
+    wanted = set()
+    for name in BOOT_MODULES + MORE_MODULES:
+        entry = index.get(name.replace("-", "_"))
+        if entry:
+            wanted.update([entry[0], *entry[1]])
+        elif name in BOOT_MODULES:
+            raise ImageError(f"kernel {version} has no module {name}")
+    with tempfile.TemporaryDirectory(prefix="farswap-image-") as stage:
+        tree = f"{stage}/lib/modules/{version}"
+        os.makedirs(tree + "/extra")
+        for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
+            if os.path.exists(f"{base}/{name}"):
+                shutil.copy(f"{base}/{name}", tree)
+        for path in wanted:
+            target = os.path.join(tree, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if path.endswith(".xz"):
+                with lzma.open(os.path.join(base, path)) as file, \
+                        open(target[:-3], "wb") as out:
+                    shutil.copyfileobj(file, out)
+            else:
+                shutil.copy(os.path.join(base, path), target)
+        for path in built:
+            check_module(path, version)
+            run(["strip", "--strip-debug", "-o", f"{tree}/extra/{os.path.basename(path)}", path])
+        run(["depmod", "-b", stage, version])
+        for directory, _, files in os.walk(tree):
+            for name in files:
+                path = os.path.join(directory, name)
+                cpio.file(path[len(stage):], path, 0o644)
+
+
+def check_module(path, version):
+    magic = run(["modinfo", "-F", "vermagic", path]).split()
+    if not magic or magic[0] != version:
+        raise ImageError(f"{os.path.relpath(path, TOP)} was built for kernel "
+                         f"{magic[0] if magic else '?'}, the guests run {version}: "
+                         "make clean, then make KDIR=$(tools/testing/qemu/fetch.sh --kdir)")
+
+
+def build_agent():
+    source = os.path.join(HERE, "guest", "agent.c")
+    with open(source, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()[:16]
+    agent = os.path.join(cache_dir(), "agent-" + digest)
+    if not os.path.exists(agent):
+        temporary = f"{agent}.{os.getpid()}"
+        run(["gcc", "-O2", "-Wall", "-static", "-o", temporary, source])
+        os.rename(temporary, agent)
+    return agent
+
+
+def add_verbs(cpio):
+    """libibverbs finds its providers by name at run time; ldd cannot know."""
+    found = glob.glob("/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so")
+    if not found:
+        raise ImageError("no verbs provider for rxe: install ibverbs-providers")
+    for provider in found:
+        add_program(cpio, provider, provider)
+    cpio.file("/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/rxe.driver", 0o644)
+
+
+def add_base(cpio):
+    cpio.add("/dev/console", 0o20600, rdev=(5, 1))
+    cpio.add("/dev/null", 0o20666, rdev=(1, 3))
+    for path in "/proc /sys /tmp /run /root /mnt /var".split():
+        cpio.add(path, 0o40755)
+    cpio.file("/init", os.path.join(HERE, "guest", "init"), 0o755)
+    cpio.file("/bin/busybox", shutil.which("busybox", path=SEARCH))
+    agent = build_agent()
+    cpio.file("/usr/local/bin/agent", agent, 0o755)
+    for name in ("host", "on"):
+        cpio.link("/usr/local/bin/" + name, "agent")
+    for name in sorted(os.listdir(os.path.join(HERE, "guest"))):
+        if name not in ("init", "agent.c"):
+            cpio.file("/usr/local/bin/" + name, os.path.join(HERE, "guest", name), 0o755)
+    for name in PROGRAMS:
+        path = shutil.which(name.lstrip("?"), path=SEARCH)
+        if path:
+            where = "/sbin/" if name in ("modprobe", "rmmod", "insmod", "depmod") else "/usr/bin/"
+            add_program(cpio, where + name.lstrip("?"), path)
+        elif not name.startswith("?"):
+            raise ImageError(f"{name} is not installed: run tools/testing/qemu/fetch.sh")
+    cpio.link("/bin/sh", "/usr/bin/dash")
+    cpio.link("/bin/bash", "/usr/bin/bash")
+    cpio.text("/etc/modules", "\n".join(BOOT_MODULES) + "\n")
+    cpio.text("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"
+              "nobody:x:65534:65534:nobody:/:/bin/false\nfarswap:x:990:990::/:/bin/false\n")
+    cpio.text("/etc/group", "root:x:0:\nnogroup:x:65534:\nfarswap:x:990:\n")
+    cpio.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
+    cpio.text("/etc/hosts", "127.0.0.1 localhost\n10.0.0.1 client\n" + "".join(
+        f"10.0.0.{n + 1} donor{n}\n" for n in range(1, 9)))
+
+
+def built_modules():
+    return [path for path in (os.path.join(TOP, "mm", "farswap.ko"),
+                              os.path.join(TOP, "rdma", "farswap-rdma.ko"))
+            if os.path.exists(path)]
+
+
+def add_built(cpio):
+    """This tree's programs, where they have been built."""
+    for name in ("farswapd", "farswapctl"):
+        path = os.path.join(TOP, "daemon", name)
+        if os.path.exists(path):
+            add_program(cpio, "/usr/sbin/" + name, path)
+
+
+def build(extra=(), extra_programs=(), modules=None):
+    """
+    The path of an image. extra: (guest path, host path) of plain files;
+    extra_programs: (guest path, host path, library path or None); modules: the
+    .ko files to include, this tree's if None.
+    """
+    version, _, root = kernel()
+    cpio = Cpio()
+    add_base(cpio)
+    add_verbs(cpio)
+    add_modules(cpio, version, root, built_modules() if modules is None else modules)
+    add_built(cpio)
+    for target, source in extra:
+        cpio.file(target, source)
+    for target, source, library_path in extra_programs:
+        add_program(cpio, target, source, library_path)
+    directory = os.path.join(cache_dir(), "images")
+    os.makedirs(directory, exist_ok=True)
+    path = os.path.join(directory, cpio.digest() + ".cpio")
+    if not os.path.exists(path):
+        temporary = f"{path}.{os.getpid()}"
+        with open(temporary, "wb") as out:
+            cpio.write(out)
+        os.rename(temporary, path)
+        prune(directory)
+    os.utime(path)
+    return path
+
+
+def prune(directory, keep=12):
+    """Drop the oldest images; not young ones, a guest may be about to read them."""
+    files = sorted(glob.glob(directory + "/*.cpio*"), key=os.path.getmtime, reverse=True)
+    for path in files[keep:]:
+        if time.time() - os.path.getmtime(path) > 600:
+            os.unlink(path)
+
+
+if __name__ == "__main__":
+    try:
+        print(build())
+    except ImageError as error:
+        sys.exit(f"image: {error}")
