@@ -6,6 +6,7 @@
  * Locking: none. Two CPUs that account at once may lose a few counts, which a
  * moving average does not mind; the caller owns the memory.
  */
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
 
@@ -17,11 +18,11 @@
 /* After as many idle seconds what is left is under a hundredth of 1 %. */
 #define ACTIVITY_FORGET		64
 /* More page I/Os a second than this are not told apart. */
-#define ACTIVITY_MAX		(1U << 22)
+#define ACTIVITY_MAX		BIT(22)
 
 static u32 activity_fold(u32 average, u32 count)
 {
-	u64 measured = (u64)min(count, ACTIVITY_MAX) << ACTIVITY_SHIFT;
+	u64 measured = (u64)min_t(u64, count, ACTIVITY_MAX) << ACTIVITY_SHIFT;
 
 	return (measured * ACTIVITY_ALPHA +
 		(u64)average * (ACTIVITY_ONE - ACTIVITY_ALPHA)) / ACTIVITY_ONE;

@@ -11,9 +11,10 @@
 
 static struct dentry *debugfs_root;
 
+typedef void (*debugfs_slab_fn)(struct farswap_slab *slab, void *arg);
+
 /* Calls @fn for each slab there is, with the devices held in place. */
-static void debugfs_for_each_slab(void (*fn)(struct farswap_slab *slab, void *arg),
-				  void *arg)
+static void debugfs_for_each_slab(debugfs_slab_fn fn, void *arg)
 {
 	struct farswap_device *device;
 	struct farswap_slab *slab;

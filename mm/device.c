@@ -15,6 +15,7 @@
 
 #include "internal.h"
 
+/* Changes of the table below, and of which slabs a device has. */
 DEFINE_MUTEX(farswap_devices_lock);
 
 static struct farswap_device __rcu *devices[MAX_SWAPFILES];
@@ -83,12 +84,15 @@ sector_t farswap_device_sector(const struct farswap_device *device,
 /* Can farswap serve it? If not, say so once. */
 static bool device_usable(const struct swap_info_struct *si, unsigned int type)
 {
-	if (data_race(si->flags) & SWP_SYNCHRONOUS_IO) {
+	/* Other flags change meanwhile, these two never. */
+	unsigned long flags = data_race(si->flags);
+
+	if (flags & SWP_SYNCHRONOUS_IO) {
 		pr_info("swap type %u is memory itself (zram, brd, pmem): left alone\n",
 			type);
 		return false;
 	}
-	if (data_race(si->flags) & SWP_FS_OPS) {
+	if (flags & SWP_FS_OPS) {
 		pr_info("swap type %u is a file that its file system writes (NFS): left alone\n",
 			type);
 		return false;

@@ -32,11 +32,20 @@ static bool no_zswap_store(struct folio *folio) { return false; }
 static int no_swapon(int type, unsigned long nr) { return 0; }
 static void no_swapoff(int type) {}
 static vm_fault_t no_lock(struct folio *folio, struct vm_fault *vmf) { return 0; }
+
 static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
-				  struct vm_fault *vmf) { return NULL; }
+				  struct vm_fault *vmf)
+{
+	return NULL;
+}
+
 static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
 				   struct vm_area_struct *vma, unsigned long addr,
-				   struct swap_iocb **plug) { return NULL; }
+				   struct swap_iocb **plug)
+{
+	return NULL;
+}
+
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 
@@ -382,6 +391,7 @@ static void hook_find_devices(void)
 		swp_entry_t first = swp_entry(type, 1);
 
 		si = static_call(helper_info)(first);
+		/* Only a hint: the reference below decides. */
 		if (!si || !(data_race(si->flags) & SWP_WRITEOK))
 			continue;
 		si = static_call(helper_get_device)(first);

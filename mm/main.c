@@ -12,6 +12,7 @@
 #include "hook.h"
 #include "internal.h"
 
+/* Attaching, detaching and the donors line. */
 DEFINE_MUTEX(farswap_main_lock);
 struct workqueue_struct *farswap_wq;
 

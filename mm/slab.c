@@ -296,13 +296,13 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
  * farswap_slab_has_bits() - was the slab ever mapped
  * @slab:	the slab
  *
- * Only then are its bits and its reference to be touched. Pairs with the
- * release in farswap_slotbits_alloc().
+ * Only then are its bits and its reference to be touched.
  *
  * Context: any.
  */
 bool farswap_slab_has_bits(struct farswap_slab *slab)
 {
+	/* Pairs with the release in farswap_slotbits_alloc(). */
 	return smp_load_acquire(&slab->bits.remote);
 }
 
