@@ -45,7 +45,7 @@ taken() {
 }
 
 many_donors() {
-	seq 1 400 | sed 's/.*/10.1.1.&:9400/' | tr '\n' ,
+	seq 1 200 | sed "s/.*/10.1.1.&:9400/" | tr '\n' ,
 }
 
 # parameter_refused NAME=VALUE...: each alone

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/_lib.sh"
 
 slab_size_restart() {
-	donor_kill "$odd" && donor_start "$odd" "slab_mb=$other_mb"
+	donor_kill "$odd" && donor_start "$odd" "slab=${other_mb}M"
 }
 
 test_begin 8

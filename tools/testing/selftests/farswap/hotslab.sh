@@ -8,7 +8,7 @@
 
 test_begin 6
 farswap_up 2
-echo 100000000 >"$FARSWAP/hotslab"
+echo 1000000 >"$FARSWAP/hotslab"
 swap_on
 make_cgroup hot 24M
 start_load hot hot -m 40 -p 2 -d 250 -i 10

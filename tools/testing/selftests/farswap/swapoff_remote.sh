@@ -10,8 +10,8 @@
 test_begin 8
 farswap_up 2
 swap_on
-make_cgroup off 24M
-start_load off off -m 56 -p 2 -H "$TMP/off.hold" -O -n 1000 -i 0
+make_cgroup off 16M
+start_load off off -m 40 -p 2 -H "$TMP/off.hold" -O -n 1000 -i 0
 check "memory is filled and paged out" wait_for 60 load_ready off 2
 check "there are pages in remote memory" stat_above remote_pages 1000
 # What comes home is charged to the owner.
@@ -21,7 +21,7 @@ stats_show
 check "pages came from donors" grew load_remote
 check "no remote page is left" no_remote_bits
 swap_on
-echo 24M >"$CGROUP/off/memory.max"
+echo 16M >"$CGROUP/off/memory.max"
 go_on off
 check "memory is right, and stays so on the next swap" wait_load off
 check "no page was lost" same load_lost

@@ -21,7 +21,7 @@ check "a zram device" zram_make || skip_rest "no zram in this kernel"
 make_cgroup zram 24M
 log_mark
 swap_on /dev/zram0 10
-check "the log says that it is left alone" log_has farswap "zram0"
+check "the log says that it is left alone" log_has farswap zram "left alone"
 check "memory is right" in_cgroup zram "$LOAD" -m 36 -p 2 -n 1000 -c 50
 check "nothing of it went to donors" same store_remote load_remote store_device
 swap_on "$SWAP_DISK" 20
