@@ -12,14 +12,15 @@ name=farswap-test
 
 # device_is TARGET...: the rest of a table's line
 device_is() {
-	dmsetup suspend --noudevsync $name && dmsetup reload $name --table "0 $sectors $*" &&
-		dmsetup resume --noudevsync $name
+	dmsetup suspend --noudevsync "$name" && dmsetup reload "$name" --table "0 $sectors $*" &&
+		dmsetup resume --noudevsync "$name"
 }
 
 device_make() {
-	modprobe dm-mod && modprobe dm-flakey &&
-		dmsetup create --noudevsync $name --table "0 $sectors linear $SWAP_DISK 0" &&
-		device=/dev/dm-$(dmsetup info -c --noheadings -o minor $name)
+	modprobe dm-mod && modprobe dm-flakey || return 1
+	dmsetup remove --noudevsync "$name" 2>/dev/null # of a test that was cut short
+	dmsetup create --noudevsync "$name" --table "0 $sectors linear $SWAP_DISK 0" || return 1
+	device=/dev/dm-$(dmsetup info -c --noheadings -o minor "$name")
 	[ -b "$device" ]
 }
 
@@ -51,6 +52,6 @@ stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_remote_bits
 swapoff "$device"
-check "the device can go" dmsetup remove --noudevsync $name
+check "the device can go" dmsetup remove --noudevsync "$name"
 quiet_but_for_writes
 test_end
