@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Everything that decides whether this tree is good: fetch, build with warnings as
+errors, lint, unit tests, and the selftests in a cluster of virtual machines.
+The last line is "N passed, N failed", with ", N skipped" where some were.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import ktap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+FETCH = os.path.join(HERE, "fetch.sh")
+# Seconds. Together with the build they stay under 40 minutes.
+SELFTESTS_DEADLINE = 1680
+SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
+
+TOTALS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+children = set()
+
+
+def die_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def stop_children():
+    for child in list(children):
+        try:
+            os.killpg(child.pid, signal.SIGTERM)
+            child.wait(10)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def run(command, timeout, show=True, **kwargs):
+    """(status, output), the output passed on as it comes. 124: out of time."""
+    # pylint: disable=consider-using-with
+    child = subprocess.Popen(command, cwd=TOP, text=True, errors="replace",
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, start_new_session=True,
+                             preexec_fn=die_with_parent, **kwargs)
+    children.add(child)
+    signal.alarm(int(timeout))
+    lines = []
+    try:
+        for line in child.stdout:
+            lines.append(line)
+            if show and not TOTALS.match(line):
+                print(line, end="", flush=True)
+        status = child.wait()
+    except TimeoutError:
+        stop_children()
+        status = 124
+        print(f"(killed after {timeout} s)")
+    finally:
+        signal.alarm(0)
+        children.discard(child)
+    return status, "".join(lines)
+
+
+class Check:
+    """The steps, and the sum of their results."""
+
+    def __init__(self):
+        self.total = ktap.Tally()
+        self.failures = []
+
+    def step(self, name, command, timeout, count=None, **kwargs):
+        """One step; count() makes a Tally of its output, else it is one test."""
+        print(f"== {name}", flush=True)
+        started = time.monotonic()
+        status, output = run(command, timeout, **kwargs)
+        result = count(output, status) if count else ktap.Tally(passed=int(not status),
+                                                                failed=int(bool(status)))
+        self.total.add(result)
+        if result.failed:
+            self.failures.append(name)
+        verdict = "FAILED" if result.failed else "ok"
+        print(f"== {name}: {verdict}, {result} ({time.monotonic() - started:.0f} s)\n",
+              flush=True)
+        return not result.failed, output
+
+
+def count_totals(output, status):
+    """Of a program that ends with the line of totals itself."""
+    for line in reversed(output.splitlines()):
+        match = TOTALS.match(line)
+        if match:
+            total = ktap.Tally(*(int(word or 0) for word in match.groups()))
+            break
+    else:
+        total = ktap.Tally()
+        status = status or 1
+    if status and not total.failed:
+        total.failed = 1
+    return total
+
+
+def unit_directories():
+    for name in ("tools/testing/unit", "tools/testing/daemon"):
+        if os.path.exists(os.path.join(TOP, name, "Makefile")):
+            yield name
+
+
+def check():
+    checks = Check()
+    good, output = checks.step("fetch", [FETCH], 900)
+    if not good:
+        print("nothing can be checked without the kernel and its tools")
+        return checks
+    kdir = output.strip().splitlines()[-1]
+    make = ["make", "--no-print-directory", f"-j{os.cpu_count()}", f"KDIR={kdir}"]
+    built = [
+        checks.step("kernel modules, W=1, warnings are errors",
+                    [*make, "modules", "W=1", "KCFLAGS=-Werror"], 600)[0],
+        checks.step("daemon, warnings are errors",
+                    [*make, "daemon", "WERROR=1"], 300)[0],
+        checks.step("selftests' programs", [*make, "tests"], 300)[0]]
+    checks.step("lint", [os.path.join(TOP, "tools/testing/lint/lint.sh")], 600, count_totals,
+                env=dict(os.environ, KDIR=kdir))
+    for name in unit_directories():
+        checks.step(f"unit tests in {name}",
+                    ["make", "--no-print-directory", "-C", name, "check"], 600, ktap.tally)
+    if all(built):
+        checks.step("selftests in virtual machines",
+                    [os.path.join(HERE, "run-selftests.py"),
+                     f"--deadline={SELFTESTS_DEADLINE}"], SELFTESTS_TIMEOUT, count_totals)
+    else:
+        print("== selftests in virtual machines: FAILED, nothing was built to run\n")
+        checks.total.failed += 1
+        checks.failures.append("selftests in virtual machines")
+    return checks
+
+
+def out_of_time(_number, _frame):
+    raise TimeoutError
+
+
+def leave(number, _frame):
+    stop_children()
+    print("0 passed, 1 failed", flush=True)
+    os._exit(128 + number)
+
+
+def main():
+    signal.signal(signal.SIGALRM, out_of_time)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
+    started = time.monotonic()
+    checks = check()
+    print(f"total time: {(time.monotonic() - started) / 60:.1f} min")
+    for name in checks.failures:
+        print(f"failed: {name}")
+    print(checks.total, flush=True)
+    return 1 if checks.total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

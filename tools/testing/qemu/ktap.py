@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counts what a test program says in KTAP, and what it fails to say."""
+
+import re
+
+RESULT = re.compile(r"^(ok|not ok) \d+\s*(.*)")
+PLAN = re.compile(r"^1\.\.(\d+)(\s*# SKIP.*)?", re.IGNORECASE)
+SKIP = re.compile(r"#\s*SKIP\s*(.*)", re.IGNORECASE)
+
+EXIT_SKIP = 4
+
+
+class Tally:
+    """Results of one program, or the sum over several."""
+
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed = passed
+        self.failed = failed
+        self.skipped = skipped
+        self.reasons = []
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def fail(self, reason):
+        self.failed += 1
+        self.reasons.append(reason)
+
+    def __str__(self):
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+def tally(output, status):
+    """
+    The results in one program's output. A program that ended badly, or gave
+    fewer results than it planned, has at least one failure.
+    """
+    total = Tally()
+    planned = None
+    for line in output.splitlines():
+        plan = PLAN.match(line)
+        if plan:
+            planned = (planned or 0) + int(plan[1])
+            continue
+        result = RESULT.match(line)
+        if not result:
+            continue
+        skip = SKIP.search(result[2])
+        if result[1] == "not ok":
+            total.fail(result[2].lstrip("- "))
+        elif skip:
+            total.skipped += 1
+            total.reasons.append(f"skipped: {skip[1]}")
+        else:
+            total.passed += 1
+    seen = total.passed + total.failed + total.skipped
+    if status == EXIT_SKIP and not total.failed:
+        if not seen:
+            total.skipped = 1
+            skip = SKIP.search(output)
+            total.reasons.append(f"skipped: {skip[1] if skip else 'no reason given'}")
+        return total
+    if planned is not None and seen < planned:
+        total.failed += planned - seen
+        bail = re.search(r"^Bail out!.*", output, re.MULTILINE)
+        total.reasons.append(bail[0] if bail else
+                             f"{planned - seen} of {planned} results missing")
+    if status and not total.failed:
+        total.fail(f"exit status {status}")
+    elif not status and not seen:
+        total.passed = 1
+    return total
