@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A transport without a network: "donors" are vmalloc memory of this machine.
+ * For tests only: the core alone, with faults at will. Not for swapping.
+ *
+ * fail_every	every so manieth I/O is accepted and then fails; the session with
+ *		it, as with a network, unless keep_session is set
+ * refuse_every	every so manieth I/O is refused
+ * delay_us	how long an I/O takes; 0 completes it inside submit()
+ * regions	how many regions a donor lends; taken when it is opened
+ * evict	write a number: every donor asks for so many regions back
+ */
+#define pr_fmt(fmt) "farswap-ram: " fmt
+
+#include <linux/delay.h>
+#include <linux/farswap-transport.h>
+#include <linux/highmem.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+static unsigned int fail_every;
+module_param(fail_every, uint, 0644);
+static unsigned int refuse_every;
+module_param(refuse_every, uint, 0644);
+static bool keep_session;
+module_param(keep_session, bool, 0644);
+static unsigned int delay_us;
+module_param(delay_us, uint, 0644);
+static unsigned int regions = 64;
+module_param(regions, uint, 0644);
+
+struct farswap_session {
+	struct list_head entry;		/* in ram_sessions; ram_lock */
+	const struct farswap_session_ops *ops;
+	void *ctx;
+	u64 slab_bytes;
+	struct list_head regions;	/* ram_lock */
+	struct list_head spare;		/* ram_lock */
+	unsigned int nr_spare;
+	atomic_t inflight;
+	bool dead;
+	bool closing;
+	int number;
+	struct delayed_work work;	/* brings the session up, or down and up */
+};
+
+struct farswap_region {
+	struct list_head entry;
+	struct farswap_session *session;
+	u64 id;
+	bool dead;
+	void *memory;
+};
+
+/* What struct farswap_io holds for us. */
+struct ram_io {
+	struct work_struct work;
+	struct farswap_io *io;
+	int error;
+};
+
+static_assert(sizeof(struct ram_io) <= FARSWAP_IO_PRIVATE_WORDS * sizeof(long));
+
+/* Sessions and their regions. */
+static DEFINE_MUTEX(ram_lock);
+static LIST_HEAD(ram_sessions);
+static struct workqueue_struct *ram_wq;
+static atomic_t ram_count = ATOMIC_INIT(0);
+static int ram_number;
+static u64 ram_region_id;
+
+static void ram_session_work(struct work_struct *work)
+{
+	struct farswap_session *session = container_of(to_delayed_work(work),
+						       struct farswap_session, work);
+	struct farswap_peer peer = { .instance = session->number };
+	struct farswap_region *region;
+
+	if (READ_ONCE(session->dead)) {
+		mutex_lock(&ram_lock);
+		list_for_each_entry(region, &session->regions, entry)
+			WRITE_ONCE(region->dead, true);
+		mutex_unlock(&ram_lock);
+		while (atomic_read(&session->inflight))
+			msleep(1);
+		session->ops->down(session->ctx, -EIO);
+		if (READ_ONCE(session->closing))
+			return;
+		WRITE_ONCE(session->dead, false);
+	}
+	peer.node[0] = session->number;
+	session->ops->up(session->ctx, &peer);
+}
+
+static void ram_free_spare(struct farswap_session *session)
+{
+	struct farswap_region *region, *next;
+
+	list_for_each_entry_safe(region, next, &session->spare, entry) {
+		vfree(region->memory);
+		kfree(region);
+	}
+}
+
+static int ram_alloc_spare(struct farswap_session *session)
+{
+	struct farswap_region *region;
+
+	while (session->nr_spare < regions) {
+		region = kzalloc(sizeof(*region), GFP_KERNEL);
+		if (!region)
+			return -ENOMEM;
+		region->session = session;
+		region->memory = vzalloc(session->slab_bytes);
+		if (!region->memory) {
+			kfree(region);
+			return -ENOMEM;
+		}
+		list_add(&region->entry, &session->spare);
+		session->nr_spare++;
+	}
+	return 0;
+}
+
+static struct farswap_session *ram_open(const char *address,
+					const struct farswap_session_params *params,
+					const struct farswap_session_ops *ops,
+					void *ctx)
+{
+	struct farswap_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
+
+	if (!session)
+		return ERR_PTR(-ENOMEM);
+	session->ops = ops;
+	session->ctx = ctx;
+	session->slab_bytes = params->slab_bytes;
+	INIT_LIST_HEAD(&session->regions);
+	INIT_LIST_HEAD(&session->spare);
+	if (ram_alloc_spare(session)) {
+		ram_free_spare(session);
+		kfree(session);
+		return ERR_PTR(-ENOMEM);
+	}
+	INIT_DELAYED_WORK(&session->work, ram_session_work);
+	mutex_lock(&ram_lock);
+	session->number = ++ram_number;
+	list_add_tail(&session->entry, &ram_sessions);
+	mutex_unlock(&ram_lock);
+	queue_delayed_work(ram_wq, &session->work, 1);
+	return session;
+}
+
+static void ram_close(struct farswap_session *session)
+{
+	WRITE_ONCE(session->closing, true);
+	mutex_lock(&ram_lock);
+	list_del(&session->entry);
+	mutex_unlock(&ram_lock);
+	cancel_delayed_work_sync(&session->work);
+	WARN_ON(!list_empty(&session->regions));
+	ram_free_spare(session);
+	kfree(session);
+}
+
+static int ram_query(struct farswap_session *session, u64 *free_bytes)
+{
+	if (READ_ONCE(session->dead))
+		return -EHOSTDOWN;
+	mutex_lock(&ram_lock);
+	*free_bytes = session->slab_bytes * session->nr_spare;
+	mutex_unlock(&ram_lock);
+	return 0;
+}
+
+static struct farswap_region *ram_map(struct farswap_session *session, u64 slab)
+{
+	struct farswap_region *region;
+
+	if (READ_ONCE(session->dead))
+		return ERR_PTR(-EHOSTDOWN);
+	mutex_lock(&ram_lock);
+	region = list_first_entry_or_null(&session->spare, struct farswap_region,
+					  entry);
+	if (region) {
+		region->id = ++ram_region_id;
+		region->dead = session->dead;
+		session->nr_spare--;
+		list_move(&region->entry, &session->regions);
+	}
+	mutex_unlock(&ram_lock);
+	return region ? region : ERR_PTR(-ENOSPC);
+}
+
+static u64 ram_region_id_of(struct farswap_region *region)
+{
+	return region->id;
+}
+
+static void ram_release(struct farswap_region *region)
+{
+	struct farswap_session *session = region->session;
+
+	/* A stale reader would see this. */
+	memset(region->memory, 0x5a, session->slab_bytes);
+	mutex_lock(&ram_lock);
+	list_move_tail(&region->entry, &session->spare);
+	session->nr_spare++;
+	mutex_unlock(&ram_lock);
+}
+
+static void ram_copy(struct farswap_io *io)
+{
+	void *remote = io->region->memory + io->offset;
+	unsigned int done;
+
+	for (done = 0; done < io->length; done += PAGE_SIZE) {
+		void *local = kmap_local_page(nth_page(io->page, done >> PAGE_SHIFT));
+
+		if (io->op == FARSWAP_IO_WRITE)
+			memcpy(remote + done, local, PAGE_SIZE);
+		else
+			memcpy(local, remote + done, PAGE_SIZE);
+		kunmap_local(local);
+	}
+}
+
+static void ram_fail_session(struct farswap_session *session)
+{
+	if (keep_session || xchg(&session->dead, true))
+		return;
+	queue_delayed_work(ram_wq, &session->work, HZ / 10);
+}
+
+static void ram_finish(struct farswap_io *io, int error)
+{
+	struct farswap_session *session = io->region->session;
+
+	if (error)
+		ram_fail_session(session);
+	else
+		ram_copy(io);
+	io->done(io, error);
+	atomic_dec(&session->inflight);
+}
+
+static void ram_io_work(struct work_struct *work)
+{
+	struct ram_io *ram = container_of(work, struct ram_io, work);
+
+	fsleep(delay_us);
+	ram_finish(ram->io, ram->error);
+}
+
+static int ram_submit(struct farswap_io *io)
+{
+	struct farswap_session *session = io->region->session;
+	unsigned int count = atomic_inc_return(&ram_count);
+	struct ram_io *ram = (struct ram_io *)io->transport;
+	unsigned int every;
+	int error = 0;
+
+	if (READ_ONCE(session->dead) || READ_ONCE(io->region->dead))
+		return -EHOSTDOWN;
+	every = READ_ONCE(refuse_every);
+	if (every && !(count % every))
+		return -EHOSTDOWN;
+	every = READ_ONCE(fail_every);
+	if (every && !(count % every))
+		error = -EIO;
+	atomic_inc(&session->inflight);
+	if (!READ_ONCE(delay_us)) {
+		ram_finish(io, error);
+		return 0;
+	}
+	INIT_WORK(&ram->work, ram_io_work);
+	ram->io = io;
+	ram->error = error;
+	queue_work(ram_wq, &ram->work);
+	return 0;
+}
+
+static void ram_set_io_timeout(unsigned int ms)
+{
+}
+
+static const struct farswap_transport ram_transport = {
+	.name		= "ram",
+	.owner		= THIS_MODULE,
+	.open		= ram_open,
+	.close		= ram_close,
+	.query		= ram_query,
+	.map		= ram_map,
+	.region_id	= ram_region_id_of,
+	.release	= ram_release,
+	.submit		= ram_submit,
+	.set_io_timeout	= ram_set_io_timeout,
+};
+
+static int ram_evict(const char *text, const struct kernel_param *kp)
+{
+	struct farswap_session *session;
+	struct farswap_region *region;
+	unsigned int wanted, n;
+	u64 ids[16];
+	int err = kstrtouint(text, 0, &wanted);
+
+	if (err)
+		return err;
+	mutex_lock(&ram_lock);
+	list_for_each_entry(session, &ram_sessions, entry) {
+		n = 0;
+		list_for_each_entry(region, &session->regions, entry)
+			if (n < min(wanted, ARRAY_SIZE(ids)))
+				ids[n++] = region->id;
+		while (n--)
+			session->ops->evict(session->ctx, ids[n], 1000);
+	}
+	mutex_unlock(&ram_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops ram_evict_ops = {
+	.set	= ram_evict,
+};
+module_param_cb(evict, &ram_evict_ops, NULL, 0200);
+
+static int __init ram_init(void)
+{
+	int err;
+
+	ram_wq = alloc_workqueue("farswap_ram", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!ram_wq)
+		return -ENOMEM;
+	err = farswap_transport_register(&ram_transport);
+	if (err)
+		destroy_workqueue(ram_wq);
+	return err;
+}
+
+static void __exit ram_exit(void)
+{
+	farswap_transport_unregister(&ram_transport);
+	destroy_workqueue(ram_wq);
+}
+
+module_init(ram_init);
+module_exit(ram_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("A farswap transport without a network, for tests");
