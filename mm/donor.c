@@ -18,6 +18,8 @@
 #include <linux/uuid.h>
 #include <net/net_namespace.h>
 
+#include <trace/events/farswap.h>
+
 #include "internal.h"
 #include "placement.h"
 
@@ -50,6 +52,8 @@ static void donor_set_state(struct farswap_donor *donor,
 		WRITE_ONCE(donors_nr_live, donors_nr_live - 1);
 	if (state == FARSWAP_DONOR_LIVE)
 		WRITE_ONCE(donors_nr_live, donors_nr_live + 1);
+	trace_farswap_donor_state(donor->address, donor_state_names[donor->state],
+				  donor_state_names[state]);
 	donor->state = state;
 }
 

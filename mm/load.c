@@ -20,6 +20,8 @@
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
 
+#include <trace/events/farswap.h>
+
 #include "internal.h"
 
 /* Loads that never lack a request, however little memory there is. */
@@ -95,6 +97,7 @@ static void load_done(struct farswap_io *io, int error)
 	unsigned int nr = folio_nr_pages(folio);
 	u64 ns = ktime_get_ns() - request->start;
 
+	trace_farswap_load_end(folio->swap.val, nr, error, ns);
 	if (error) {
 		INIT_WORK(&request->work, load_fallback);
 		queue_work(farswap_wq, &request->work);

@@ -9,6 +9,9 @@
 
 #include <linux/module.h>
 
+#define CREATE_TRACE_POINTS
+#include <trace/events/farswap.h>
+
 #include "hook.h"
 #include "internal.h"
 

@@ -13,6 +13,8 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 
+#include <trace/events/farswap.h>
+
 #include "internal.h"
 
 /* Pauses between attempts to map a slab, doubling. */
@@ -58,6 +60,9 @@ static bool slab_set_state(struct farswap_slab *slab,
 		slab->device->busy++;
 	if (state == FARSWAP_SLAB_UNMAPPED)
 		slab->device->busy--;
+	trace_farswap_slab_state(slab->device->type, slab->index,
+				 slab_state_names[slab->state],
+				 slab_state_names[state]);
 	WRITE_ONCE(slab->state, state);
 	return true;
 }

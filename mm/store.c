@@ -20,6 +20,8 @@
 #include <linux/vmstat.h>
 #include <linux/writeback.h>
 
+#include <trace/events/farswap.h>
+
 #include "internal.h"
 
 /* Stores that never lack a request, however little memory there is. */
@@ -94,10 +96,12 @@ static void store_end(struct store_request *request)
 static void store_remote_done(struct farswap_io *io, int error)
 {
 	struct store_request *request = container_of(io, struct store_request, io);
+	u64 ns = ktime_get_ns() - request->start;
 
 	if (!error)
-		farswap_latency_add(FARSWAP_LATENCY_STORE,
-				    ktime_get_ns() - request->start);
+		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
+	trace_farswap_store_end(request->folio->swap.val,
+				folio_nr_pages(request->folio), error, ns);
 	request->remote_error = error;
 	store_end(request);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM farswap
+
+#if !defined(_TRACE_FARSWAP_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_FARSWAP_H
+
+#include <linux/tracepoint.h>
+
+TRACE_EVENT(farswap_slab_state,
+	TP_PROTO(unsigned int type, unsigned int index, const char *old,
+		 const char *new),
+	TP_ARGS(type, index, old, new),
+	TP_STRUCT__entry(
+		__field(unsigned int, type)
+		__field(unsigned int, index)
+		__string(old, old)
+		__string(new, new)
+	),
+	TP_fast_assign(
+		__entry->type = type;
+		__entry->index = index;
+		__assign_str(old);
+		__assign_str(new);
+	),
+	TP_printk("type=%u slab=%u %s -> %s", __entry->type, __entry->index,
+		  __get_str(old), __get_str(new))
+);
+
+TRACE_EVENT(farswap_donor_state,
+	TP_PROTO(const char *address, const char *old, const char *new),
+	TP_ARGS(address, old, new),
+	TP_STRUCT__entry(
+		__string(address, address)
+		__string(old, old)
+		__string(new, new)
+	),
+	TP_fast_assign(
+		__assign_str(address);
+		__assign_str(old);
+		__assign_str(new);
+	),
+	TP_printk("donor=%s %s -> %s", __get_str(address), __get_str(old),
+		  __get_str(new))
+);
+
+DECLARE_EVENT_CLASS(farswap_io_end,
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
+	TP_ARGS(swap_entry, nr, error, ns),
+	TP_STRUCT__entry(
+		__field(unsigned long, swap_entry)
+		__field(unsigned int, nr)
+		__field(int, error)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__entry->swap_entry = swap_entry;
+		__entry->nr = nr;
+		__entry->error = error;
+		__entry->ns = ns;
+	),
+	TP_printk("entry=%#lx pages=%u error=%d ns=%llu", __entry->swap_entry,
+		  __entry->nr, __entry->error, __entry->ns)
+);
+
+/* A remote write, from submission to completion. */
+DEFINE_EVENT(farswap_io_end, farswap_store_end,
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
+	TP_ARGS(swap_entry, nr, error, ns)
+);
+
+/* A remote read, likewise. */
+DEFINE_EVENT(farswap_io_end, farswap_load_end,
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
+	TP_ARGS(swap_entry, nr, error, ns)
+);
+
+#endif /* _TRACE_FARSWAP_H */
+
+/* This part must be outside protection. */
+#include <trace/define_trace.h>
