@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Who may include whom. The layers are hook, core, transport interface, rdma;
+# the daemon shares only include/uapi with the kernel. Prints every include, or
+# word, that crosses a layer; exit status 1 if there is one.
+
+cd "$(dirname "$0")/../../.." || exit 1
+bad=0
+
+# includes FILE: what it includes, as "LINE<tab><path>" or 'LINE<tab>"path"'
+includes() {
+	awk '/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+		match($0, /[<"][^>"]*[>"]/)
+		print FNR "\t" substr($0, RSTART, RLENGTH)
+	}' "$1"
+}
+
+complain() {
+	echo "$1:$2: $3 $4"
+	bad=1
+}
+
+# may_not REASON REGEX FILE...: no include of FILE matches
+may_not() {
+	why=$1
+	regex=$2
+	shift 2
+	for file; do
+		[ -f "$file" ] || continue
+		found=$(includes "$file" | grep -E "	$regex") || continue
+		while read -r line what; do
+			complain "$file" "$line" "$what:" "$why"
+		done <<-FOUND
+		$found
+		FOUND
+	done
+}
+
+# may_only REASON REGEX FILE...: every include of FILE matches
+may_only() {
+	why=$1
+	regex=$2
+	shift 2
+	for file; do
+		[ -f "$file" ] || continue
+		found=$(includes "$file" | grep -vE "	$regex") || continue
+		while read -r line what; do
+			complain "$file" "$line" "$what:" "$why"
+		done <<-FOUND
+		$found
+		FOUND
+	done
+}
+
+# no_word REASON REGEX FILE...: outside of comments that are lines of their own
+no_word() {
+	why=$1
+	regex=$2
+	shift 2
+	for file; do
+		[ -f "$file" ] || continue
+		found=$(grep -nE "$regex" "$file" | grep -vE '^[0-9]+:[ 	]*(/?\*|//)') || continue
+		while IFS=: read -r line what; do
+			complain "$file" "$line" "$what:" "$why"
+		done <<-FOUND
+		$found
+		FOUND
+	done
+}
+
+pure="bits|bitmap|bitops|bug|build_bug|compiler|errno|find|gfp|kernel|limits|list"
+pure="$pure|log2|math|math64|minmax|overflow|random|slab|string|types|xarray"
+pure="<linux/($pure)\\.h>"
+
+# The hook knows mm and linux/farswap.h, and main.c knows the hook.
+may_not "the hook calls the core through linux/farswap.h" \
+	'("(internal|settings|slabmap|activity|placement)|<linux/farswap-transport|<trace/|<rdma/|<uapi/linux/farswap)' \
+	mm/hook*.c mm/hook.h mm/symbol.c mm/symbol.h
+for file in mm/*.c; do
+	case $file in
+	mm/main.c | mm/hook*.c) ;;
+	*) may_not "only main.c knows the hook" '"hook' "$file" ;;
+	esac
+done
+
+# The core knows neither verbs nor the wire.
+may_not "the core knows no verbs" '<(rdma|infiniband)/' mm/*.[ch] mm/tests/*.h
+may_not "the core knows nothing of the wire" '(<uapi/linux/farswap|"wire)' mm/*.[ch]
+may_not "not of this layer" '"\.\./' mm/*.[ch] rdma/*.[ch] daemon/*.[ch]
+may_not "not of this layer" '<trace/events/farswap_rdma' mm/*.[ch]
+
+# Numbers in, decision out.
+may_only "pure code: data structure headers and its own only" \
+	"($pure|\"(slabmap|placement|activity)[^\"]*\"|\"tests/)" \
+	mm/slabmap.[ch] mm/placement.[ch] mm/activity.[ch]
+
+# The transport never sees a swap entry.
+may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|farswap\.h)' \
+	rdma/*.[ch] rdma/tests/*.h
+may_not "not of this layer" '<trace/events/farswap\.h' rdma/*.[ch]
+no_word "the transport sees no swap entry" 'swp_entry_t|folio_swap' rdma/*.[ch] \
+	include/linux/farswap-transport.h
+no_word "the core sees no rkey" '\brkey\b' mm/*.[ch] include/linux/*.h
+
+# Headers that others read.
+may_only "the wire includes linux/types.h only" '<linux/types\.h>' include/uapi/linux/farswap.h
+may_only "what mm calls includes types only" '<linux/(types|mm_types)\.h>' include/linux/farswap.h
+may_only "the transport interface includes types only" '<linux/types\.h>' \
+	include/linux/farswap-transport.h
+may_only "tracepoints include tracepoint.h and types only" \
+	'<(linux/(tracepoint|types)\.h|trace/define_trace\.h)>' include/trace/events/*.h
+
+# The daemon.
+may_not "the daemon shares include/uapi only" \
+	'<(linux/farswap-transport|trace/|linux/(kernel|list)\.h)' daemon/*.[ch]
+for file in daemon/*.[ch]; do
+	case $file in
+	daemon/wire.*) ;;
+	*) may_not "only wire.[ch] includes the wire" '<(uapi/)?linux/farswap' "$file" ;;
+	esac
+done
+may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/log.[ch] \
+	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/ctl.c
+
+# Two builds of the same source.
+no_word "kernel versions are compat.h's" 'LINUX_VERSION_CODE|KERNEL_VERSION' \
+	mm/*.[ch] rdma/*.[ch] include/linux/*.h include/trace/events/*.h
+no_word "undefined out of tree" 'CONFIG_FARSWAP(_RDMA)?\b' mm/*.[ch] rdma/*.[ch]
+no_word "recover, after WARN_ON_ONCE" '\bBUG_ON\(|\bBUG\(\)' mm/*.[ch] rdma/*.[ch]
+
+exit $bad

@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs every lint, or those named. Each is one test, silent when it passes; the
+# last line is the total. With -l, lists them. KDIR= as for make.
+
+set -u
+cd "$(dirname "$0")/../../.." || exit 1
+
+FETCH=tools/testing/qemu/fetch.sh
+SCRIPTS=$($FETCH --cache)/kernel/lint/scripts
+KDIR=${KDIR:-$($FETCH --kdir)}
+if [ -z "$KDIR" ] || [ ! -e "$SCRIPTS/checkpatch.pl" ]; then
+	echo "lint: run $FETCH first"
+	exit 1
+fi
+
+# Tracked files, and new ones that git does not ignore; all in an export.
+files() {
+	if [ -e .git ]; then
+		git ls-files -co --exclude-standard
+	else
+		find . -type f ! -name '*.o' ! -name '*.mod*' ! -name '.*.cmd' | sed 's|^\./||'
+	fi | while read -r file; do
+		[ ! -f "$file" ] || echo "$file"
+	done
+}
+FILES=$(files)
+
+# select REGEX: the files whose path matches
+matching() {
+	grep -E "$1" <<<"$FILES"
+}
+
+shell_files() {
+	for file in $FILES; do
+		case $file in
+		*.sh) echo "$file" ;;
+		*.[ch] | *.py | *.rst | *.md | *.json | LICENSES/*) ;;
+		*) head -qn 1 "$file" | grep -qaE '^#!.*\b(ba|da)?sh\b' && echo "$file" ;;
+		esac
+	done
+}
+
+# quiet COMMAND...: fails if it fails or says anything
+quiet() {
+	local output
+	output=$("$@" 2>&1) && [ -z "$output" ] && return
+	echo "$output"
+	return 1
+}
+
+# checkpatch REGEX OPTION...: on the files whose path matches
+checkpatch() {
+	local list
+	list=$(matching "$1")
+	shift
+	[ -z "$list" ] || quiet xargs -d '\n' perl "$SCRIPTS/checkpatch.pl" --quiet --terse \
+		--no-summary "$@" -f <<<"$list"
+}
+
+lint_checkpatch() { # checkpatch --strict on everything the kernel would get
+	local bad=0
+	checkpatch '^(mm|rdma|include/(linux|uapi))/.*\.[ch]$' || bad=1
+	# Its whole point is to compare versions.
+	checkpatch '^include/compat\.h$' --ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON || bad=1
+	# Tracepoints are written in columns.
+	checkpatch '^include/trace/.*\.h$' --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT || bad=1
+	return $bad
+}
+
+lint_sparse() { # sparse on every kernel source
+	local output
+	output=$(make --no-print-directory KDIR="$KDIR" modules C=2 2>&1)
+	grep -E "^($PWD/)?(mm|rdma|include)/.*(warning|error):|\*\*\*" <<<"$output" && return 1
+	grep -q '  CHECK ' <<<"$output" && return
+	echo "sparse did not run:"
+	tail -n 5 <<<"$output"
+	return 1
+}
+
+lint_kernel_doc() { # kernel-doc comments match what they are about
+	local list
+	list=$(matching '^(mm|rdma|include/(linux|uapi/linux))/.*\.[ch]$')
+	[ -z "$list" ] || quiet xargs -d '\n' perl "$SCRIPTS/kernel-doc" -none -Wall <<<"$list"
+}
+
+lint_shellcheck() { # every shell script
+	shell_files | quiet xargs -d '\n' shellcheck -x -P SCRIPTDIR
+}
+
+lint_python() { # every Python program compiles, without unused imports
+	matching '\.py$' | quiet python3 -X pycache_prefix=/dev/null tools/testing/lint/python.py
+}
+
+lint_layers() { # includes and words that cross a layer
+	quiet tools/testing/lint/layers.sh
+}
+
+lint_spdx() { # a licence on the first lines of every source file, of those in LICENSES
+	local file known='GPL-2\.0|MIT|Linux-syscall-note' bad=0
+	for file in $FILES; do
+		case $file in
+		LICENSES/* | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
+		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
+		esac
+		[ -s "$file" ] || continue
+		head -n 3 "$file" | grep -qaE "SPDX-License-Identifier: [(]?($known)" && continue
+		echo "$file: no SPDX licence line"
+		bad=1
+	done
+	return $bad
+}
+
+lint_whitespace() { # no blanks at line ends, a newline at the end of every file
+	local bad=0
+	matching '' | grep -v '^LICENSES/' | xargs -d '\n' grep -nIE '[ 	]+$' && bad=1
+	for file in $FILES; do
+		[ ! -s "$file" ] || ! grep -qI . "$file" || [ -z "$(tail -c 1 "$file")" ] && continue
+		echo "$file: no newline at the end"
+		bad=1
+	done
+	return $bad
+}
+
+lint_analyzer() { # gcc -fanalyzer on the daemon
+	local file bad=0
+	for file in $(matching '^daemon/[^/]*\.c$'); do
+		# It takes a list that a counter says is not empty for one that may be.
+		quiet gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer -Wno-analyzer-null-dereference \
+			-fdiagnostics-path-format=none -D_GNU_SOURCE -Iinclude/uapi -Idaemon \
+			-c -o /dev/null "$file" || bad=1
+	done
+	return $bad
+}
+
+
+LINTS=$(sed -n 's/^lint_\([a-z_]*\)() {.*/\1/p' "$0")
+if [ "${1:-}" = -l ]; then
+	sed -n 's/^lint_\([a-z_]*\)() { # \(.*\)/\1: \2/p' "$0"
+	exit
+fi
+
+wanted=()
+passed=0
+failed=0
+[ $# -gt 0 ] || mapfile -t wanted <<<"$LINTS"
+for name in "$@" "${wanted[@]}"; do
+	if output=$("lint_$name"); then
+		echo "ok   $name"
+		passed=$((passed + 1))
+	else
+		echo "FAIL $name"
+		echo "    ${output//$'\n'/$'\n'    }"
+		failed=$((failed + 1))
+	fi
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
