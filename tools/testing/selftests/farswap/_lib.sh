@@ -185,14 +185,20 @@ restore_values() {
 	restore_list=
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds
+# wait_for SECONDS COMMAND...: until it succeeds; only its last output is shown
 wait_for() {
 	wait_until=$(($(uptime_seconds) + $1))
+	wait_status=0
 	shift
-	until "$@"; do
-		[ "$(uptime_seconds)" -lt $wait_until ] || return 1
+	until "$@" >"$TMP/wait" 2>&1; do
+		[ "$(uptime_seconds)" -lt $wait_until ] || {
+			wait_status=1
+			break
+		}
 		sleep 0.2
 	done
+	cat "$TMP/wait"
+	return $wait_status
 }
 
 uptime_seconds() {
@@ -294,13 +300,51 @@ stats_show() {
 	awk '$2 != 0 { printf "# %s %s\n", $1, $2 }' "$FARSWAP_DEBUG/stats"
 }
 
-# no_remote_bits: every remote bit has gone with its slot. Slots that a CPU
-# has put aside to reuse are still taken: swapoff and reclaim flush those.
+# grown NAME N: by more than that since stats_save
+grown() {
+	grown_by=$(stat_delta "$1")
+	echo "$1 grew by $grown_by"
+	[ "$grown_by" -gt "$2" ]
+}
+
+# no_remote_bits: every remote bit has gone with its slot. Say so when no load
+# runs any more. A page whose writeback outlived its owner waits for reclaim,
+# and each CPU puts up to 64 freed slots aside; so reclaim, and have each CPU
+# free others, which were never remote. What may be left is a page or two of the
+# shell and of small files in tmpfs: slots still in use.
+STRAY_PAGES=16
+
 no_remote_bits() {
-	wait_for 10 stat_is remote_pages 0 && return
-	echo "remote_pages is $(stat_of remote_pages)"
+	for bits_group in $cgroup_list; do
+		echo 64M >"$CGROUP/$bits_group/memory.reclaim"
+	done 2>/dev/null
+	stat_is remote_pages 0 && return
+	echo "$(stat_of remote_pages) remote bits before slots put aside are flushed"
+	flush_slots
+	wait_for 10 few_remote_bits && return
 	cat "$FARSWAP_DEBUG/slabs"
 	return 1
+}
+
+few_remote_bits() {
+	few_used=$(awk 'NR > 1 { used += $4 } END { print int(used / 4) }' /proc/swaps)
+	few_remote=$(stat_of remote_pages)
+	echo "$few_remote remote bits, $few_used slots in use"
+	[ "$few_remote" -le "$STRAY_PAGES" ] && [ "$few_remote" -le "$few_used" ]
+}
+
+flush_slots() {
+	flush_enabled=$(cat "$FARSWAP/enabled")
+	echo 0 >"$FARSWAP/enabled"
+	mkdir -p "$CGROUP/flush"
+	echo 3M >"$CGROUP/flush/memory.max"
+	flush_cpu=0
+	while [ -e "/sys/devices/system/cpu/cpu$flush_cpu" ]; do
+		in_cgroup flush taskset "$(printf %x $((1 << flush_cpu)))" "$LOAD" -m 6 -i 0
+		flush_cpu=$((flush_cpu + 1))
+	done
+	remove_cgroup flush
+	echo "$flush_enabled" >"$FARSWAP/enabled"
 }
 
 # --- farswap and donors ---------------------------------------------------
@@ -440,7 +484,7 @@ make_cgroup() {
 
 remove_cgroup() {
 	[ ! -e "$CGROUP/$1/cgroup.kill" ] || echo 1 >"$CGROUP/$1/cgroup.kill"
-	wait_for 10 rmdir "$CGROUP/$1" 2>/dev/null
+	wait_for 10 rmdir "$CGROUP/$1" >/dev/null
 }
 
 # in_cgroup NAME COMMAND...
@@ -474,9 +518,9 @@ load_runs() {
 # wait_load NAME: to its end; its status
 wait_load() {
 	wait "$(cat "$TMP/$1.pid")"
-	wait_status=$?
+	load_status=$?
 	cat "$TMP/$1.log"
-	return $wait_status
+	return $load_status
 }
 
 # stop_load NAME: have it finish and verify all it has; its status

@@ -11,10 +11,10 @@ test_begin 8
 farswap_up 2
 swap_on
 make_cgroup disabled 24M
-start_load disabled disabled -m 48 -p 2 -d 250 -w 30 -i 10
-check "pages go to donors" wait_for 60 stat_above store_remote 3000
+start_load disabled disabled -m 48 -p 2 -d 250 -w 15 -i 10
+check "pages go to donors" wait_for 60 grown store_remote 3000
 echo 0 >"$FARSWAP/enabled"
-sleep 2 # for stores on their way
+sleep 1 # for stores on their way
 stats_save
 check "pages still come from donors" wait_for 30 grew load_remote
 check "while new ones go to the device" wait_for 30 grew store_device store_disabled
