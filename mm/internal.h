@@ -58,6 +58,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_LOAD_DEVICE:	no remote copy; read by the kernel
  * @FARSWAP_STAT_LOAD_FALLBACK:	the remote copy could not be read, the device's was
  * @FARSWAP_STAT_LOAD_LOST:		no copy could be read; the reader got an error
+ * @FARSWAP_STAT_PROMOTED:	written to a region after a load from the device
  * @FARSWAP_STAT_WAIT_POLLED:	faults whose page came while they spun (events)
  * @FARSWAP_STAT_WAIT_SLEPT:		faults that slept for their page (events)
  * @FARSWAP_STAT_FREED:		remote copies dropped with their slot
@@ -85,6 +86,7 @@ enum farswap_stat {
 	FARSWAP_STAT_LOAD_DEVICE,
 	FARSWAP_STAT_LOAD_FALLBACK,
 	FARSWAP_STAT_LOAD_LOST,
+	FARSWAP_STAT_PROMOTED,
 	FARSWAP_STAT_WAIT_POLLED,
 	FARSWAP_STAT_WAIT_SLEPT,
 	FARSWAP_STAT_FREED,
@@ -337,5 +339,12 @@ void farswap_store_exit(void);
 /* load.c */
 int farswap_load_init(void);
 void farswap_load_exit(void);
+
+/* promote.c */
+int farswap_promote_init(void);
+void farswap_promote_exit(void);
+void farswap_promote_flush(void);
+void farswap_promote(struct folio *folio, const struct farswap_slab *slab);
+void farswap_promote_zswap(void);
 
 #endif /* _FARSWAP_INTERNAL_H */

@@ -198,6 +198,8 @@ bool farswap_load(struct folio *folio, bool urgent)
 out_put:
 	farswap_slab_put(slab);
 out_device:
+	if (slab)
+		farswap_promote(folio, slab);
 	farswap_stat_add(FARSWAP_STAT_LOAD_DEVICE, nr);
 	return false;
 }
@@ -292,6 +294,7 @@ static unsigned int load_forget(unsigned int type, pgoff_t offset,
  */
 void farswap_forget(struct folio *folio)
 {
+	farswap_promote_zswap();
 	farswap_stat_add(FARSWAP_STAT_ZSWAP_ACCEPTED,
 			 load_forget(swp_type(folio->swap),
 				     swp_offset(folio->swap),

@@ -127,6 +127,7 @@ int farswap_detach(void)
 		goto out_unlock;
 	pr_info("detaching: giving all regions back\n");
 	farswap_pause();
+	farswap_promote_flush();
 	farswap_donors_close();
 	err = farswap_hook_detach();
 	if (err) {
@@ -161,9 +162,12 @@ static int __init farswap_init(void)
 	err = farswap_load_init();
 	if (err)
 		goto out_store;
-	err = farswap_slab_init();
+	err = farswap_promote_init();
 	if (err)
 		goto out_load;
+	err = farswap_slab_init();
+	if (err)
+		goto out_promote;
 	err = farswap_donor_init();
 	if (err)
 		goto out_slab;
@@ -195,6 +199,8 @@ out_donor:
 	farswap_donor_exit();
 out_slab:
 	farswap_slab_exit();
+out_promote:
+	farswap_promote_exit();
 out_load:
 	farswap_load_exit();
 out_store:
@@ -214,6 +220,7 @@ static void __exit farswap_exit(void)
 	farswap_power_exit();
 	farswap_donor_exit();
 	farswap_slab_exit();
+	farswap_promote_exit();
 	farswap_load_exit();
 	farswap_store_exit();
 	farswap_latency_exit();

@@ -24,6 +24,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_LOAD_DEVICE]		= "load_device",
 	[FARSWAP_STAT_LOAD_FALLBACK]		= "load_fallback",
 	[FARSWAP_STAT_LOAD_LOST]		= "load_lost",
+	[FARSWAP_STAT_PROMOTED]			= "promoted",
 	[FARSWAP_STAT_WAIT_POLLED]		= "wait_polled",
 	[FARSWAP_STAT_WAIT_SLEPT]		= "wait_slept",
 	[FARSWAP_STAT_FREED]			= "freed",
