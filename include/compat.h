@@ -10,7 +10,7 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0) || \
 	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#error "farswap attaches to Linux 6.12 only: build against its headers, KDIR=/path/to/linux-headers-6.12..."
+#error "farswap is for Linux 6.12: give KDIR=/path/to/its/headers"
 #endif
 
 #endif /* _FARSWAP_COMPAT_H */

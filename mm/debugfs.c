@@ -11,10 +11,9 @@
 
 static struct dentry *debugfs_root;
 
-typedef void (*debugfs_slab_fn)(struct farswap_slab *slab, void *arg);
-
 /* Calls @fn for each slab there is, with the devices held in place. */
-static void debugfs_for_each_slab(debugfs_slab_fn fn, void *arg)
+static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
+			 void *arg)
 {
 	struct farswap_device *device;
 	struct farswap_slab *slab;
@@ -70,7 +69,7 @@ static int stats_show(struct seq_file *m, void *v)
 	struct debugfs_gauges gauges = {};
 
 	farswap_stats_show(m, v);
-	debugfs_for_each_slab(debugfs_gauge, &gauges);
+	debugfs_walk(debugfs_gauge, &gauges);
 	seq_printf(m, "remote_pages %lu\n", gauges.remote);
 	seq_printf(m, "backed_pages %lu\n", gauges.backed);
 	seq_printf(m, "slabs %lu\n", gauges.slabs);
@@ -101,7 +100,7 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 static int slabs_show(struct seq_file *m, void *v)
 {
 	seq_puts(m, "type index state donor remote backed activity\n");
-	debugfs_for_each_slab(slabs_print, m);
+	debugfs_walk(slabs_print, m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(slabs);

@@ -77,6 +77,7 @@ void farswap_donor_put(struct farswap_donor *donor)
  * farswap_donors_live() - is there a donor to map slabs at
  *
  * Context: any.
+ * Return: whether there is.
  */
 bool farswap_donors_live(void)
 {

@@ -209,6 +209,7 @@ out_device:
  * @entry:	a swap entry in use
  *
  * Context: any.
+ * Return: whether it would, just now.
  */
 bool farswap_is_remote(swp_entry_t entry)
 {

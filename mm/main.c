@@ -28,6 +28,7 @@ static bool main_stuck;		/* the hook would not come off; for good */
  * farswap_may_store() - may pages be stored remotely, and slabs mapped
  *
  * Context: any.
+ * Return: whether they may.
  */
 bool farswap_may_store(void)
 {
@@ -38,6 +39,7 @@ bool farswap_may_store(void)
  * farswap_attached() - is the hook in place
  *
  * Context: any.
+ * Return: whether it is.
  */
 bool farswap_attached(void)
 {

@@ -70,6 +70,8 @@ static bool slab_set_state(struct farswap_slab *slab,
 /**
  * farswap_slab_state_name() - for people
  * @slab:	a slab
+ *
+ * Return: the name of its state.
  */
 const char *farswap_slab_state_name(const struct farswap_slab *slab)
 {
@@ -304,6 +306,7 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
  * Only then are its bits and its reference to be touched.
  *
  * Context: any.
+ * Return: whether it was.
  */
 bool farswap_slab_has_bits(struct farswap_slab *slab)
 {

@@ -10,7 +10,6 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/math.h>
-#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -112,6 +111,7 @@ void farswap_slotbits_reset(struct farswap_slotbits *bits, unsigned int nr)
  * @nr:		how many
  *
  * Context: any.
+ * Return: whether it is.
  */
 bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
 			   unsigned int nr)

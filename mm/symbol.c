@@ -78,6 +78,7 @@ unsigned long farswap_symbol_find(const char *name)
  * @callee:	the same for the other
  *
  * Context: may sleep.
+ * Return: true if there is such a call.
  */
 bool farswap_symbol_calls(unsigned long caller, unsigned long callee)
 {
