@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Redis with a data set of more than twice its machine's memory, first over
+farswap and then over the swap device alone: a client and two donors as virtual
+machines on this one, with soft RoCE between them. Fills Redis with random
+values, reads every key back in a random order and checks every byte.
+
+The swap device is limited to 250 operations a second, more than a 7,200 rpm
+disk does at random: a virtual disk is a file in the host's page cache and
+faster than any real one. Both runs have the same limit.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+
+# pylint: disable=wrong-import-position
+import cluster as harness   # noqa: E402
+import image                # noqa: E402
+
+DEBUG = "/sys/kernel/debug/farswap"
+SOCKET = "/run/redis.sock"
+REDIS = ("redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
+         "--daemonize no --logfile /run/redis.log --maxmemory 0 --dir /run")
+SETTLE = 5.0    # seconds of reading that count as warm-up
+
+
+class Sample:
+    """The client's counters at one moment."""
+
+    def __init__(self, text):
+        self.stats, self.donors, self.histogram = {}, {}, {}
+        self.vm = {"pswpin": 0, "pswpout": 0}
+        section = ""
+        for line in text.splitlines():
+            words = line.split()
+            if line.startswith("@"):
+                section = line[1:]
+            elif section == "stats" and len(words) == 2:
+                self.stats[words[0]] = int(words[1])
+            elif section == "donors" and len(words) > 3 and words[0] != "address":
+                self.donors[words[0]] = (words[1], words[2])
+            elif section == "latency" and words and words[0] == "load_urgent_ns":
+                self.histogram[int(words[1])] = int(words[2])
+            elif section == "vmstat" and len(words) == 2:
+                self.vm[words[0]] = int(words[1])
+
+    def since(self, old, name):
+        return self.stats.get(name, 0) - old.stats.get(name, 0)
+
+    def swapped(self, old, name):
+        return self.vm[name] - old.vm[name]
+
+    def fault_percentile(self, old, percent):
+        """Of the page faults between two samples, in µs; None where there was none."""
+        counts = {bound: count - old.histogram.get(bound, 0)
+                  for bound, count in self.histogram.items()}
+        rank, seen = sum(counts.values()) * percent / 100, 0
+        for bound, count in sorted(counts.items()):
+            seen += count
+            if count and seen >= rank:
+                return bound / 1000
+        return None
+
+
+class Run:
+    """One fill and read, with its table; farswap or not."""
+
+    HEAD = ("  time phase   ops/s  wrong | pages out/s  to donors  to disk"
+            " | pages in/s  donors    disk | fault p50   p99 µs | slabs per donor")
+
+    def __init__(self, cluster, remote):
+        self.client = cluster.client
+        self.remote = remote
+        self.results = {}
+        self.first = self.settled = self.last = self.sample()
+        self.started = time.monotonic()
+        self.lines = b""
+        self.ticks = []
+
+    def sample(self):
+        _, text = self.client.run(
+            f"for f in stats donors latency; do echo @$f; cat {DEBUG}/$f 2>/dev/null; done; "
+            "echo @vmstat; grep -E '^pswp(in|out) ' /proc/vmstat", 20)
+        return Sample(text)
+
+    def on_output(self, data):
+        *lines, self.lines = (self.lines + data).split(b"\n")
+        for line in lines:
+            words = line.decode().split()
+            if words[:1] == ["tick"]:
+                self.ticks.append(words[1:])
+            elif words[:1] == ["end"]:
+                self.results[words[1]] = (float(words[2]), int(words[3]), int(words[4]))
+            else:
+                print("load:", line.decode())
+
+    def row(self, tick, now, before, span):
+        phase, _, ops, wrong = tick
+        if self.remote:
+            outs = [now.since(before, name) / span for name in ("store_remote", "store_device")]
+            ins = [now.since(before, "load_remote") / span,
+                   (now.since(before, "load_device") + now.since(before, "load_fallback")) / span]
+            p50, p99 = (now.fault_percentile(before, p) for p in (50, 99))
+            fault = f"{p50:9.0f} {p99:8.0f}" if p50 and p99 else f"{'-':>9} {'-':>8}"
+            slabs = "  ".join(f"{address.split(':')[0]} {count}"
+                              for address, (_, count) in sorted(now.donors.items()))
+        else:
+            outs = [0, now.swapped(before, "pswpout") / span]
+            ins = [0, now.swapped(before, "pswpin") / span]
+            fault, slabs = f"{'-':>9} {'-':>8}", "-"
+        print(f"{time.monotonic() - self.started:6.1f} {phase:5} {float(ops):7.0f} {wrong:>6} |"
+              f" {sum(outs):11.0f} {outs[0]:10.0f} {outs[1]:8.0f} |"
+              f" {sum(ins):10.0f} {ins[0]:7.0f} {ins[1]:7.0f} | {fault}    | {slabs}", flush=True)
+
+    def follow(self, megabytes, seconds, timeout):
+        """Run the load to its end, a row for each second."""
+        job = self.client.spawn(f"demo-load {SOCKET} {megabytes} {seconds}", self.on_output)
+        deadline = time.monotonic() + timeout
+        print(self.HEAD)
+        before, then = self.first, self.started
+        while not job.ended.wait(0.05):
+            if time.monotonic() > deadline:
+                job.kill()
+                raise harness.ClusterError("the load did not end in time")
+            if not self.ticks:
+                continue
+            tick = self.ticks[-1]
+            self.ticks.clear()
+            now, moment = self.sample(), time.monotonic()
+            self.row(tick, now, before, moment - then)
+            if tick[0] == "fill" or float(tick[1]) < SETTLE:
+                self.settled = now
+            before, then = now, moment
+        self.last = self.sample()
+        if job.status not in (0, 1) or "read" not in self.results:
+            raise harness.ClusterError(f"the load ended with {job.status}\n{job.output[-500:]}")
+
+    def rate(self):
+        seconds, ops, _ = self.results["read"]
+        return ops / seconds
+
+    def wrong(self):
+        return sum(result[2] for result in self.results.values())
+
+    def remote_share(self):
+        remote = self.last.since(self.settled, "load_remote")
+        other = self.last.since(self.settled, "load_device") + \
+            self.last.since(self.settled, "load_fallback")
+        return 100 * remote / (remote + other) if remote + other else 0
+
+
+def start_redis(client):
+    client.check("echo 0 >/proc/sys/vm/page-cluster; echo 1 >/proc/sys/vm/overcommit_memory; "
+                 "echo never >/sys/kernel/mm/transparent_hugepage/enabled")
+    job = client.spawn(REDIS)
+    status, output = client.run(
+        f"i=0; until redis-cli -s {SOCKET} ping 2>/dev/null | grep -q PONG; do "
+        "i=$((i + 1)); [ $i -lt 100 ] || { cat /run/redis.log; exit 1; }; sleep 0.2; done", 40)
+    if status:
+        raise harness.ClusterError(f"redis does not answer\n{output}\n{job.output}")
+    return job
+
+
+def one_run(args, remote):
+    programs = redis_programs()
+    seconds = 0 if remote else args.disk_seconds
+    with harness.Cluster(
+            donors=2 if remote else 0, client_mem=args.mem, donor_mem=args.donor_mem,
+            disks=[(args.megabytes * 4, args.iops)],
+            daemon=f"memory={args.donor_mem * 3 // 4}M,slab=16M",
+            append="farswap.slab_mb=16" if remote else "",
+            extra_programs=programs) as cluster:
+        if remote:
+            cluster.up()
+        else:
+            cluster.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
+        start_redis(cluster.client)
+        run = Run(cluster, remote)
+        run.follow(args.megabytes, seconds, args.timeout)
+        run.memory = int(cluster.client.check(
+            "awk '$1 == \"MemTotal:\" { print int($2 / 1024) }' /proc/meminfo"))
+        run.data = int(re.search(r"^used_memory:(\d+)", cluster.client.check(
+            f"redis-cli -s {SOCKET} info memory", 60), re.MULTILINE)[1]) >> 20
+        run.complaints = cluster.complaints()
+        return run
+
+
+def redis_programs():
+    redis = os.path.join(image.cache_dir(), "redis")
+    libraries = os.path.join(redis, "usr/lib/x86_64-linux-gnu")
+    return [("/usr/bin/demo-load", os.path.join(HERE, "load"), None)] + [
+        (f"/usr/bin/{name}", os.path.join(redis, "usr/bin", name), libraries)
+        for name in ("redis-server", "redis-cli")]
+
+
+def summary(far, disk, args, seconds):
+    ratio = far.rate() / disk.rate()
+    share = far.remote_share()
+    wrong = far.wrong() + disk.wrong()
+    complaints = far.complaints + disk.complaints
+    print(f"""
+                              farswap     swap device alone
+memory of the machine      {far.memory:7} MB            {disk.memory:7} MB
+data set in Redis          {far.data:7} MB            {disk.data:7} MB
+reads a second             {far.rate():10.0f}            {disk.rate():10.0f}
+keys read and checked      {far.results['read'][1]:10}            {disk.results['read'][1]:10}
+wrong values               {far.wrong():10}            {disk.wrong():10}
+
+farswap answers {ratio:.1f} times as many reads a second; after the first {SETTLE:.0f} s of reading
+{share:.1f} % of its page-ins came from remote memory.
+The swap device is limited to {args.iops} operations a second in both runs, as a 7,200 rpm disk
+is at best: here it is a file in the host's page cache, faster than any real disk.
+Everything ran in virtual machines without hardware help, the network with them.
+Total time {seconds / 60:.1f} min.""")
+    for line in complaints:
+        print("kernel:", line)
+    failed = [text for text, bad in (
+        ("values were wrong", wrong), ("the kernel complained", complaints),
+        ("less than 95 % of page-ins came from remote memory", share < 95),
+        ("less than 3 times the disk's reads a second", ratio < 3)) if bad]
+    for text in failed:
+        print(f"FAILED: {text}")
+    return 1 if failed else 0
+
+
+def prepare():
+    """Fetch and build; quiet unless it fails."""
+    print("fetching the kernel and tools, where they are not there yet ...", flush=True)
+    output = subprocess.run([image.FETCH], check=True, text=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE).stdout
+    kdir = output.strip().splitlines()[-1]
+    print("building ...", flush=True)
+    for words in (["modules", "daemon", f"KDIR={kdir}"], ["-C", HERE, "load"]):
+        result = subprocess.run(["make", "-s", "--no-print-directory", f"-j{os.cpu_count()}",
+                                 *words], cwd=TOP, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if result.returncode:
+            sys.exit(result.stdout + "\ndemo: the build failed")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--megabytes", type=int, default=400, help="of values")
+    parser.add_argument("--donor-mem", type=int, default=512, help="each donor's memory, MB")
+    parser.add_argument("--iops", type=int, default=250, help="of the swap device, 0: no limit")
+    parser.add_argument("--disk-seconds", type=int, default=30, help="of reading from disk alone")
+    parser.add_argument("--timeout", type=int, default=400, help="of each run, seconds")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    harness.exit_on_signals()
+    started = time.monotonic()
+    try:
+        prepare()
+        print("\nRedis over farswap, two donors")
+        far = one_run(args, remote=True)
+        print("\nRedis over the swap device alone")
+        disk = one_run(args, remote=False)
+    except (harness.ClusterError, image.ImageError, subprocess.CalledProcessError) as error:
+        sys.exit(f"demo: {error}")
+    return summary(far, disk, args, time.monotonic() - started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
