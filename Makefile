@@ -21,6 +21,7 @@ KBUILD = $(MAKE) -C $(or $(KDIR),$(error no kernel headers for 6.12: run $(FETCH
 	M=$(CURDIR) $(KCONFIG)
 
 SELFTESTS := tools/testing/selftests/farswap
+RAM := tools/testing/ram
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
@@ -34,8 +35,9 @@ modules:
 daemon:
 	$(MAKE) -C daemon
 
-tests: daemon
+tests: modules
 	$(MAKE) -C $(SELFTESTS)
+	[ ! -e $(RAM)/Makefile ] || $(MAKE) -C $(RAM) KDIR=$(KDIR)
 
 unit:
 	@status=0; for d in tools/testing/unit tools/testing/daemon; do \
@@ -65,6 +67,7 @@ clean:
 	$(if $(KDIR),$(KBUILD) clean)
 	$(MAKE) -C daemon clean
 	$(MAKE) -C $(SELFTESTS) clean
+	[ ! -e $(RAM)/Makefile ] || $(MAKE) -C $(RAM) KDIR=$(KDIR) clean
 	@for d in tools/testing/unit tools/testing/daemon tools/testing/demo tools/testing/bench; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
@@ -77,6 +80,7 @@ help:
 	@echo "make check      everything below but demo and bench, and the selftests in QEMU"
 	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       unit tests on this machine"
+	@echo "make tests      build the selftests"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
 	@echo "make bench      page fault latency against raw RDMA reads"
 	@echo "make clean      remove what was built"

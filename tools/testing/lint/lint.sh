@@ -15,19 +15,25 @@ if [ -z "$KDIR" ] || [ ! -e "$SCRIPTS/checkpatch.pl" ]; then
 	exit 1
 fi
 
-# Tracked files, and new ones that git does not ignore; all in an export.
+# Tracked files, and new ones that git does not ignore; in an export, all that
+# are text.
 files() {
 	if [ -e .git ]; then
-		git ls-files -co --exclude-standard
+		git -c safe.directory='*' ls-files -co --exclude-standard
 	else
-		find . -type f ! -name '*.o' ! -name '*.mod*' ! -name '.*.cmd' | sed 's|^\./||'
+		find . -type f ! -name '*.mod.c' ! -name '.*.cmd' ! -path '*/__pycache__/*' \
+			-exec grep -qI . {} \; -print | sed 's|^\./||'
 	fi | while read -r file; do
 		[ ! -f "$file" ] || echo "$file"
 	done
 }
 FILES=$(files)
+[ -n "$FILES" ] || {
+	echo "lint: no files to look at; is git there?"
+	exit 1
+}
 
-# select REGEX: the files whose path matches
+# matching REGEX: the files whose path matches
 matching() {
 	grep -E "$1" <<<"$FILES"
 }

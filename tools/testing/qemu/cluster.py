@@ -36,6 +36,8 @@ import atexit
 import base64
 import collections
 import ctypes
+import fcntl
+import glob
 import json
 import os
 import queue
@@ -222,7 +224,7 @@ class Machine:
         mac = f"52:54:00:fa:00:{self.index:02x}"
         append = (f"console=ttyS0,115200 8250.nr_uarts=2 rootfstype=ramfs panic=-1 oops=panic "
                   f"loglevel=4 printk.devkmsg=on log_buf_len=1M "
-                  f"fs.index={self.index} {self.append}")
+                  f"fs.name={self.name} fs.index={self.index} {self.append}")
         if "tcg" in self.cluster.accel:
             append += " clocksource=tsc tsc=reliable no_timer_check"
         command = [
@@ -355,20 +357,20 @@ class Machine:
             raise ClusterError(f"{self.name}: {command!r} gave {status}\n{output}")
         return output
 
-    def qmp(self, name, **arguments):
+    def qmp(self, execute, /, **arguments):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(10)
             connection.connect(self._path("qmp"))
             with connection.makefile("rw") as file:
                 file.readline()
                 for request in ({"execute": "qmp_capabilities"},
-                                {"execute": name, "arguments": arguments}):
+                                {"execute": execute, "arguments": arguments}):
                     file.write(json.dumps(request) + "\n")
                     file.flush()
                     while True:
                         answer = json.loads(file.readline())
                         if "error" in answer:
-                            raise ClusterError(f"{name}: {answer['error']['desc']}")
+                            raise ClusterError(f"{execute}: {answer['error']['desc']}")
                         if "return" in answer:
                             break
 
@@ -392,6 +394,26 @@ class Machine:
                 if COMPLAINTS.search(line)]
 
 
+def make_directory():
+    """
+    A temporary directory, locked while this process lives; those that killed
+    processes have left behind are removed.
+    """
+    base = os.path.join(tempfile.gettempdir(), "farswap-cluster-")
+    for path in glob.glob(base + "*/lock"):
+        try:
+            with open(path, "w", encoding="ascii") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+        except OSError:
+            pass            # in use, or somebody else's
+    directory = tempfile.mkdtemp(prefix="farswap-cluster-")
+    lock = os.open(os.path.join(directory, "lock.new"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(os.path.join(directory, "lock.new"), os.path.join(directory, "lock"))
+    return directory
+
+
 class Cluster:
     """
     A client and its donors. Memory in MB; disks: (MB, operations a second or 0
@@ -406,7 +428,7 @@ class Cluster:
                  extra=(), extra_programs=(), modules=None, start=True):
         self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
         self.image = image.build(extra, extra_programs, modules)
-        self.directory = tempfile.mkdtemp(prefix="farswap-cluster-")
+        self.directory = make_directory()
         atexit.register(self.close)
         self._choose_port()
         if daemon is None:

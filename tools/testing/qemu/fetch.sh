@@ -35,8 +35,9 @@ BUILD="gcc libc6-dev make bc libelf-dev pahole kmod xz-utils pkg-config
 	librdmacm-dev libibverbs-dev"
 QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux
 	ibverbs-providers perftest"
-LINT="sparse shellcheck perl libhiredis-dev"
-PACKAGES="$BUILD $QEMU $LINT"
+LINT="git sparse shellcheck perl"
+DEMO="libhiredis-dev"
+PACKAGES="$BUILD $QEMU $LINT $DEMO"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"

@@ -24,6 +24,9 @@ MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-fla
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
 
+# This tree's; the last is of the tests.
+MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko", "tools/testing/ram/farswap-ram.ko"]
+
 # Host programs, by name; those marked ? may be missing.
 PROGRAMS = """dash bash modprobe rmmod insmod depmod ip rdma tc dmsetup
     ?ib_read_lat ?ib_read_bw ?ib_write_lat ?ib_write_bw ?ibv_devinfo""".split()
@@ -236,8 +239,7 @@ def add_base(cpio):
 
 
 def built_modules():
-    return [path for path in (os.path.join(TOP, "mm", "farswap.ko"),
-                              os.path.join(TOP, "rdma", "farswap-rdma.ko"))
+    return [path for path in (os.path.join(TOP, name) for name in MODULES)
             if os.path.exists(path)]
 
 

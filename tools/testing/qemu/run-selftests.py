@@ -202,9 +202,9 @@ def main():
     args.timeout = args.timeout or time_limit()
     make("all")
     tests, missing = listed_tests()
-    if len(image.built_modules()) < 2 or not os.path.exists(
-            os.path.join(image.TOP, "daemon/farswapd")):
-        sys.exit("run-selftests: nothing to test yet: make modules daemon first")
+    for name in [*image.MODULES[:2], "daemon/farswapd", "daemon/farswapctl"]:
+        if not os.path.exists(os.path.join(image.TOP, name)):
+            sys.exit(f"run-selftests: no {name}: make KDIR=$({image.FETCH} --kdir) first")
     runner = Runner(args)
     started = time.monotonic()
     try:
