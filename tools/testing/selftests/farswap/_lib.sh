@@ -337,7 +337,7 @@ flush_slots() {
 	flush_enabled=$(cat "$FARSWAP/enabled")
 	echo 0 >"$FARSWAP/enabled"
 	mkdir -p "$CGROUP/flush"
-	echo 3M >"$CGROUP/flush/memory.max"
+	echo 3M >"$CGROUP/flush/memory.high"
 	flush_cpu=0
 	while [ -e "/sys/devices/system/cpu/cpu$flush_cpu" ]; do
 		in_cgroup flush taskset "$(printf %x $((1 << flush_cpu)))" "$LOAD" -m 6 -i 0
@@ -475,11 +475,13 @@ swap_used() {
 
 # --- cgroups --------------------------------------------------------------
 
-# make_cgroup NAME LIMIT: memory.max
+# make_cgroup NAME LIMIT: memory.high, above which its tasks have to reclaim.
+# At memory.max the kernel kills instead of waiting for pages that are being
+# written, which under emulation may take a while.
 make_cgroup() {
 	mkdir -p "$CGROUP/$1" || bail "cgroup $1"
 	cgroup_list="$1 $cgroup_list"
-	echo "$2" >"$CGROUP/$1/memory.max"
+	echo "$2" >"$CGROUP/$1/memory.high"
 }
 
 remove_cgroup() {

@@ -34,9 +34,7 @@ command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 device_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 farswap_up 2
 swap_on "$device"
-# Not memory.max: what can't be written out must stay, and may.
-make_cgroup errors max
-echo 24M >"$CGROUP/errors/memory.high"
+make_cgroup errors 24M
 start_load errors errors -m 40 -p 2 -d 250 -w 50 -i 5
 check "pages go to donors and come back" eval \
 	'wait_for 60 stat_above remote_pages 1000 && wait_for 30 grew store_remote load_remote'

@@ -15,13 +15,13 @@ start_load off off -m 40 -p 2 -H "$TMP/off.hold" -O -n 1000 -i 0
 check "memory is filled and paged out" wait_for 60 load_ready off 2
 check "there are pages in remote memory" stat_above remote_pages 1000
 # What comes home is charged to the owner.
-echo max >"$CGROUP/off/memory.max"
+echo max >"$CGROUP/off/memory.high"
 check "swapoff succeeds" swapoff "$SWAP_DISK"
 stats_show
 check "pages came from donors" grew load_remote
 check "no remote page is left" no_remote_bits
 swap_on
-echo 16M >"$CGROUP/off/memory.max"
+echo 16M >"$CGROUP/off/memory.high"
 go_on off
 check "memory is right, and stays so on the next swap" wait_load off
 check "no page was lost" same load_lost

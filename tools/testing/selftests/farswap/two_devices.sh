@@ -32,9 +32,9 @@ check "memory is right" wait_load two
 # One goes while the other stays.
 start_load rest two -m 40 -p 2 -d 120 -i 10
 check "a load on both is on its way" wait_for 30 grep -q progress "$TMP/rest.log"
-echo 100M >"$CGROUP/two/memory.max"
+echo 100M >"$CGROUP/two/memory.high"
 check "one of two devices can go under load" swapoff "$SWAP_DISK2"
-echo 24M >"$CGROUP/two/memory.max"
+echo 24M >"$CGROUP/two/memory.high"
 check "memory is right after that" stop_load rest
 stats_show
 check "pages went to donors, came back and left no bit behind" eval \
