@@ -72,6 +72,7 @@ lint_checkpatch() { # checkpatch --strict on everything the kernel would get
 	checkpatch '^include/compat\.h$' --ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON || bad=1
 	# Tracepoints are written in columns.
 	checkpatch '^include/trace/.*\.h$' --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT || bad=1
+	rm -f .checkpatch-camelcase.*
 	return $bad
 }
 

@@ -12,6 +12,7 @@
 # Prints the kernel build directory (KDIR) as its only line on stdout.
 
 set -eu
+PATH=$PATH:/usr/sbin:/sbin
 
 usage() {
 	cat <<-USAGE
@@ -64,7 +65,7 @@ updated=
 apt_update() {
 	[ -z "$updated" ] || return 0
 	updated=y
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$(id -u)" = 0 ] || return 0 # the lists there are will have to do
 	say "apt-get update"
 	apt-get -qq update >&2 || say "apt-get update failed; using the lists there are"
 }

@@ -99,6 +99,7 @@ class Cpio:
 
 
 def run(command, **kwargs):
+    kwargs.setdefault("env", dict(os.environ, PATH=SEARCH))
     return subprocess.run(command, check=True, text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs).stdout
 
