@@ -32,9 +32,10 @@ static u32 activity_fold(u32 average, u32 count)
 static u32 activity_average(const struct farswap_activity *activity, u32 second)
 {
 	u32 average = READ_ONCE(activity->average);
-	u32 idle = second - READ_ONCE(activity->second);
+	s32 idle = second - READ_ONCE(activity->second);
 
-	if (!idle)
+	/* Another CPU may be in the next second already. */
+	if (idle <= 0)
 		return average;
 	if (idle > ACTIVITY_FORGET)
 		return 0;
@@ -49,7 +50,7 @@ static u32 activity_now(const struct farswap_activity *activity, u32 second)
 {
 	u32 count = 0;
 
-	if (READ_ONCE(activity->second) == second)
+	if ((s32)(second - READ_ONCE(activity->second)) <= 0)
 		count = READ_ONCE(activity->count);
 	return activity_fold(activity_average(activity, second), count);
 }
@@ -65,7 +66,7 @@ static u32 activity_now(const struct farswap_activity *activity, u32 second)
 void farswap_activity_account(struct farswap_activity *activity, u32 second,
 			      u32 pages)
 {
-	if (READ_ONCE(activity->second) != second) {
+	if ((s32)(second - READ_ONCE(activity->second)) > 0) {
 		u32 average = activity_average(activity, second);
 
 		WRITE_ONCE(activity->average, average);

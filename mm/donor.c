@@ -165,7 +165,9 @@ static int donor_open(struct farswap_donor *donor)
 		farswap_transport_put(transport);
 		return PTR_ERR(session);
 	}
+	spin_lock(&farswap_state_lock);
 	donor->session = session;
+	spin_unlock(&farswap_state_lock);
 	return 0;
 }
 
@@ -182,7 +184,9 @@ static void donor_close(struct farswap_donor *donor)
 	farswap_slabs_unmap(NULL, donor);
 
 	donor->transport->close(donor->session);
+	spin_lock(&farswap_state_lock);
 	donor->session = NULL;
+	spin_unlock(&farswap_state_lock);
 	farswap_transport_put(donor->transport);
 }
 
@@ -464,7 +468,8 @@ static struct donor_choice *donor_choice_alloc(void)
 		return NULL;
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry) {
-		if (donor->state != FARSWAP_DONOR_LIVE)
+		/* It may be live before ->open() has returned. */
+		if (donor->state != FARSWAP_DONOR_LIVE || !donor->session)
 			continue;
 		kref_get(&donor->ref);
 		donor->users++;

@@ -56,7 +56,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_STORE_DEVICE_FAILED: the device write failed; kept dirty in memory
  * @FARSWAP_STAT_LOAD_REMOTE:	read from a region
  * @FARSWAP_STAT_LOAD_DEVICE:	no remote copy; read by the kernel
- * @FARSWAP_STAT_LOAD_FALLBACK:	the remote copy could not be read, the device's was
+ * @FARSWAP_STAT_LOAD_FALLBACK:	the remote copy could not be read; left to the kernel
  * @FARSWAP_STAT_LOAD_LOST:		no copy could be read; the reader got an error
  * @FARSWAP_STAT_PROMOTED:	written to a region after a load from the device
  * @FARSWAP_STAT_WAIT_POLLED:	faults whose page came while they spun (events)
@@ -66,7 +66,8 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_MAPPED:	slabs mapped (events, as all below)
  * @FARSWAP_STAT_SLAB_EVICTED:	slabs given back as their donor asked
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
- * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back by ourselves
+ * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back by ourselves; mapped slabs end
+ *				in one of these three ways
  * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that found no donor
  * @FARSWAP_STAT_DONOR_UP:		sessions begun
  * @FARSWAP_STAT_DONOR_DOWN:		sessions that failed
@@ -252,7 +253,6 @@ bool farswap_slab_has_bits(struct farswap_slab *slab);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
-void farswap_slabs_flush(void);
 void farswap_slab_evict(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 void farswap_slabs_free(struct farswap_device *device);
@@ -296,7 +296,7 @@ enum farswap_donor_state {
  * @nr_early:	how many there were in this session
  * @address:	as in the donors line
  *
- * All but @ref, @transport, @session and @address under farswap_state_lock.
+ * All but @ref, @transport and @address under farswap_state_lock.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -344,7 +344,7 @@ void farswap_load_exit(void);
 int farswap_promote_init(void);
 void farswap_promote_exit(void);
 void farswap_promote_flush(void);
-void farswap_promote(struct folio *folio, const struct farswap_slab *slab);
+void farswap_promote(struct folio *folio);
 void farswap_promote_zswap(void);
 
 #endif /* _FARSWAP_INTERNAL_H */

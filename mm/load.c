@@ -182,24 +182,28 @@ bool farswap_load(struct folio *folio, bool urgent)
 	if (slab)
 		farswap_slab_account(slab, nr);
 	slot = farswap_slabmap_slot(device->map, offset);
-	/* A stale remote bit may stand below a zero page: the zero map is first. */
-	if (!slab || !farswap_slab_has_bits(slab) ||
-	    !farswap_slotbits_full(slab->bits.remote, slot, nr) ||
+	if (!slab || !farswap_slab_has_bits(slab) || !farswap_slab_get(slab))
+		goto out_device;
+	/*
+	 * Only now: without the reference the bits might be those of the slab's
+	 * last region. A stale remote bit may also stand below a zero page, so
+	 * the zero map is asked too.
+	 */
+	if (!farswap_slotbits_full(slab->bits.remote, slot, nr) ||
 	    test_bit(offset, device->si->zeromap))
-		goto out_device;
-	if (!farswap_slab_get(slab))
-		goto out_device;
+		goto out_promote;
 	request = mempool_alloc(load_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!request)
 		goto out_put;
 	load_submit(request, slab, folio, slot, urgent);
 	return true;
 
+out_promote:
+	if (!test_bit(offset, device->si->zeromap))
+		farswap_promote(folio);
 out_put:
 	farswap_slab_put(slab);
 out_device:
-	if (slab)
-		farswap_promote(folio, slab);
 	farswap_stat_add(FARSWAP_STAT_LOAD_DEVICE, nr);
 	return false;
 }

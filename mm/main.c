@@ -64,7 +64,6 @@ void farswap_pause(void)
 	atomic_inc(&main_pauses);
 	spin_unlock(&farswap_state_lock);
 
-	farswap_slabs_flush();
 	mutex_lock(&farswap_devices_lock);
 	while ((device = farswap_device_next(&type)))
 		farswap_slabs_unmap(device, NULL);
@@ -95,7 +94,11 @@ int farswap_attach(void)
 	mutex_lock(&farswap_main_lock);
 	if (main_attached)
 		goto out_unlock;
-	__module_get(THIS_MODULE);
+	/* A write to sysfs does not keep the module from going. */
+	if (!try_module_get(THIS_MODULE)) {
+		err = -ENODEV;
+		goto out_unlock;
+	}
 	err = farswap_hook_attach();
 	if (err) {
 		farswap_devices_remove();
@@ -195,6 +198,8 @@ static int __init farswap_init(void)
 out_debugfs:
 	farswap_debugfs_exit();
 	farswap_settings_exit();
+	/* Somebody may have had more luck, by sysfs. */
+	farswap_detach();
 out_power:
 	farswap_power_exit();
 out_donor:

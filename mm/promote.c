@@ -9,12 +9,11 @@
  * A folio in the swap cache that is up to date, clean and not under writeback
  * holds what the device holds, unless it is a zero page, or zswap took it. So
  * one remote write makes both bits true. It runs as a writeback: the folio may
- * be written to by its owners meanwhile, but then it is dirty and is stored
- * anew before the slot is ever read.
+ * be written to by its owners meanwhile, or just before, with only their page
+ * tables knowing, but then it is stored anew before the slot is ever read.
  */
 #include <linux/farswap.h>
 #include <linux/llist.h>
-#include <linux/mempool.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
@@ -22,8 +21,8 @@
 
 #include "internal.h"
 
-/* Promotions that may wait or be in flight; there is no need for more. */
-#define PROMOTE_POOL	256
+/* Promotions that may wait or be in flight: each keeps a page. */
+#define PROMOTE_MAX	256
 
 /**
  * struct promotion - one page on its way
@@ -33,6 +32,7 @@
  * @slab:	where to; a reference is held during the write
  * @entry:	what the page was loaded from
  * @slot:	its slot in @slab
+ * @readahead:	the page carried that mark
  */
 struct promotion {
 	struct farswap_io io;
@@ -41,9 +41,11 @@ struct promotion {
 	struct farswap_slab *slab;
 	swp_entry_t entry;
 	unsigned int slot;
+	bool readahead;
 };
 
-static mempool_t *promote_pool;
+static struct kmem_cache *promote_cache;
+static atomic_t promote_pending = ATOMIC_INIT(0);
 static struct workqueue_struct *promote_wq;
 static LLIST_HEAD(promote_list);
 
@@ -53,7 +55,8 @@ static bool promote_zswap_seen;
 static void promote_free(struct promotion *promotion)
 {
 	folio_put(promotion->folio);
-	mempool_free(promotion, promote_pool);
+	kmem_cache_free(promote_cache, promotion);
+	atomic_dec(&promote_pending);
 }
 
 static void promote_done(struct farswap_io *io, int error)
@@ -66,6 +69,8 @@ static void promote_done(struct farswap_io *io, int error)
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
 	}
 	folio_end_writeback(promotion->folio);
+	if (promotion->readahead)
+		folio_set_readahead(promotion->folio);
 	promote_free(promotion);
 	farswap_slab_put(slab);
 }
@@ -127,6 +132,11 @@ static void promote_one(struct promotion *promotion)
 	io->op = FARSWAP_IO_WRITE;
 	io->urgent = false;
 	io->done = promote_done;
+	/*
+	 * The mark shares its bit with reclaim's: the end of the writeback would
+	 * take it for that, and move the page to where the next victims are.
+	 */
+	promotion->readahead = folio_test_clear_readahead(folio);
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 	if (slab->donor->transport->submit(io))
@@ -145,25 +155,28 @@ static void promote_fn(struct work_struct *work)
 static DECLARE_WORK(promote_work, promote_fn);
 
 /**
- * farswap_promote() - a page is about to be read from the device
+ * farswap_promote() - a page of a mapped slab is about to be read from the device
  * @folio:	locked, in the swap cache, not yet read
- * @slab:	its slab
  *
- * Does nothing unless the slab is mapped, and nothing that could wait.
+ * Does nothing that could wait; when many wait already, nothing at all.
  *
  * Context: process context.
  */
-void farswap_promote(struct folio *folio, const struct farswap_slab *slab)
+void farswap_promote(struct folio *folio)
 {
 	struct promotion *promotion;
 
-	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
-	    folio_test_large(folio) || !farswap_may_store() ||
+	if (folio_test_large(folio) || !farswap_may_store() ||
 	    READ_ONCE(promote_zswap_seen))
 		return;
-	promotion = mempool_alloc(promote_pool, GFP_NOWAIT | __GFP_NOWARN);
-	if (!promotion)
+	if (!atomic_add_unless(&promote_pending, 1, PROMOTE_MAX))
 		return;
+	promotion = kmem_cache_alloc(promote_cache, GFP_NOWAIT | __GFP_NOWARN |
+				     __GFP_NOMEMALLOC);
+	if (!promotion) {
+		atomic_dec(&promote_pending);
+		return;
+	}
 	folio_get(folio);
 	promotion->folio = folio;
 	promotion->entry = folio->swap;
@@ -195,23 +208,22 @@ void farswap_promote_flush(void)
 }
 
 /**
- * farswap_promote_init() - make the pool and the worker
+ * farswap_promote_init() - make what promotions come from, and the worker
  *
  * Return: 0 or -ENOMEM.
  */
 int farswap_promote_init(void)
 {
-	promote_pool = mempool_create_kmalloc_pool(PROMOTE_POOL,
-						   sizeof(struct promotion));
-	if (!promote_pool)
+	promote_cache = KMEM_CACHE(promotion, 0);
+	if (!promote_cache)
 		return -ENOMEM;
 	promote_wq = alloc_ordered_workqueue("farswap_promote", 0);
 	if (!promote_wq)
-		goto out_destroy_pool;
+		goto out_destroy_cache;
 	return 0;
 
-out_destroy_pool:
-	mempool_destroy(promote_pool);
+out_destroy_cache:
+	kmem_cache_destroy(promote_cache);
 	return -ENOMEM;
 }
 
@@ -221,5 +233,5 @@ out_destroy_pool:
 void farswap_promote_exit(void)
 {
 	destroy_workqueue(promote_wq);
-	mempool_destroy(promote_pool);
+	kmem_cache_destroy(promote_cache);
 }

@@ -106,12 +106,14 @@ static void slab_want(struct farswap_slab *slab)
 
 /* No I/O begins after this; slab_drain_work() follows the last that runs. */
 static void slab_drain_start(struct farswap_slab *slab,
-			     enum farswap_slab_state state)
+			     enum farswap_slab_state state, enum farswap_stat why)
 {
 	lockdep_assert_held(&farswap_state_lock);
 
-	if (slab->state == FARSWAP_SLAB_MAPPED && slab_set_state(slab, state))
-		percpu_ref_kill(&slab->ref);
+	if (slab->state != FARSWAP_SLAB_MAPPED || !slab_set_state(slab, state))
+		return;
+	farswap_stat_add(why, 1);
+	percpu_ref_kill(&slab->ref);
 }
 
 static void slab_ref_release(struct percpu_ref *ref)
@@ -214,10 +216,14 @@ static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
 	donor->nr_slabs++;
 	slab_set_state(slab, FARSWAP_SLAB_MAPPED);
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
-		slab_drain_start(slab, FARSWAP_SLAB_LOST);
+		slab_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+	else if (slab_evicted_early(donor, id))
+		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				 FARSWAP_STAT_SLAB_EVICTED);
 	else if (donor->state == FARSWAP_DONOR_LEAVING || slab->device->closing ||
-		 !farswap_may_store() || slab_evicted_early(donor, id))
-		slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+		 !farswap_may_store())
+		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				 FARSWAP_STAT_SLAB_UNMAPPED);
 	spin_unlock(&farswap_state_lock);
 }
 
@@ -231,7 +237,8 @@ static void slab_map_work(struct work_struct *work)
 	struct farswap_donor *donor;
 	unsigned int epoch;
 
-	if (!farswap_may_store() || slab_prepare(slab)) {
+	if (!farswap_may_store() || READ_ONCE(slab->device->closing) ||
+	    slab_prepare(slab)) {
 		slab_map_failed(slab);
 		return;
 	}
@@ -357,8 +364,8 @@ void farswap_slab_evict(struct farswap_donor *donor, u64 id)
 		if (slab->state != FARSWAP_SLAB_MAPPED ||
 		    donor->transport->region_id(slab->region) != id)
 			continue;
-		farswap_stat_add(FARSWAP_STAT_SLAB_EVICTED, 1);
-		slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				 FARSWAP_STAT_SLAB_EVICTED);
 		goto out_unlock;
 	}
 	donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
@@ -402,29 +409,24 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 	struct farswap_slab *slab;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry) {
-		if (slab->state == FARSWAP_SLAB_MAPPED)
-			farswap_stat_add(FARSWAP_STAT_SLAB_LOST, 1);
-		slab_drain_start(slab, FARSWAP_SLAB_LOST);
-	}
+	list_for_each_entry(slab, &donor->slabs, donor_entry)
+		slab_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 }
 
 static void slab_unmap(struct farswap_slab *slab)
 {
-	lockdep_assert_held(&farswap_state_lock);
-	if (slab->state == FARSWAP_SLAB_MAPPED)
-		farswap_stat_add(FARSWAP_STAT_SLAB_UNMAPPED, 1);
-	slab_drain_start(slab, FARSWAP_SLAB_DRAINING);
+	slab_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
 }
 
 /**
  * farswap_slabs_unmap() - give back all regions of a device, or of a donor
- * @device:	the device, on which no mapping can begin; or NULL
+ * @device:	the device, on which no mapping begins any more; or NULL
  * @donor:	the donor, from which no region comes any more; or NULL
  *
  * Every page is on the swap device as well, so nothing is lost.
  *
- * Context: may sleep, until the I/O in flight has ended.
+ * Context: may sleep, until the I/O in flight has ended, and attempts to map a
+ * slab of @device that are being made: a few seconds.
  */
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor)
@@ -444,6 +446,9 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			slab = READ_ONCE(device->map->slab[i]);
 			if (!slab)
 				continue;
+			/* What only waits for its turn need not have it. */
+			if (cancel_work(&slab->map_work))
+				slab_map_failed(slab);
 			spin_lock(&farswap_state_lock);
 			slab_unmap(slab);
 			spin_unlock(&farswap_state_lock);
@@ -452,16 +457,6 @@ void farswap_slabs_unmap(struct farswap_device *device,
 	}
 	/* slab_drain_work() may still be about to return. */
 	flush_workqueue(farswap_wq);
-}
-
-/**
- * farswap_slabs_flush() - let the attempts to map slabs end
- *
- * Context: may sleep, a few seconds at most.
- */
-void farswap_slabs_flush(void)
-{
-	flush_workqueue(slab_map_wq);
 }
 
 /**

@@ -10,8 +10,11 @@
 #define pr_fmt(fmt) "farswap: " fmt
 
 #include <linux/bio.h>
+#include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
+#include <linux/cgroup.h>
 #include <linux/farswap.h>
+#include <linux/memcontrol.h>
 #include <linux/mempool.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -38,6 +41,7 @@
  * @slot:	the first slot in @slab
  * @pending:	of the two writes, those that have not ended
  * @remote_error: of the remote write
+ * @refused:	the remote write was not even begun
  */
 struct store_request {
 	struct farswap_io io;
@@ -49,6 +53,7 @@ struct store_request {
 	unsigned int slot;
 	atomic_t pending;
 	int remote_error;
+	bool refused;
 };
 
 static struct kmem_cache *store_cache;
@@ -81,7 +86,8 @@ static void store_end(struct store_request *request)
 	if (request->bio.bi_status) {
 		store_keep_dirty(request);
 	} else if (request->remote_error) {
-		farswap_stat_add(FARSWAP_STAT_STORE_WRITE_FAILED, nr);
+		farswap_stat_add(request->refused ? FARSWAP_STAT_STORE_REFUSED :
+				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
 		farswap_slotbits_set(&slab->bits, request->slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
@@ -116,6 +122,21 @@ static void store_device_done(struct bio *bio)
 	store_end(request);
 }
 
+/* The device write is charged to the folio's cgroup, not to the reclaimer's. */
+static void store_associate_blkg(struct bio *bio, struct folio *folio)
+{
+#if defined(CONFIG_MEMCG) && defined(CONFIG_BLK_CGROUP)
+	struct mem_cgroup *memcg = folio_memcg(folio);
+	struct cgroup_subsys_state *css;
+
+	if (!memcg)
+		return;
+	css = cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
+	bio_associate_blkg_from_css(bio, css);
+	css_put(css);
+#endif
+}
+
 static void store_account(struct folio *folio)
 {
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
@@ -131,7 +152,6 @@ static void store_submit(struct store_request *request,
 			 sector_t sector, struct writeback_control *wbc)
 {
 	struct farswap_io *io = &request->io;
-	unsigned int nr = folio_nr_pages(folio);
 
 	io->region = slab->region;
 	io->page = folio_page(folio, 0);
@@ -146,10 +166,12 @@ static void store_submit(struct store_request *request,
 	request->bio.bi_iter.bi_sector = sector;
 	request->bio.bi_end_io = store_device_done;
 	bio_add_folio_nofail(&request->bio, folio, folio_size(folio), 0);
+	store_associate_blkg(&request->bio, folio);
 
 	request->folio = folio;
 	request->slab = slab;
 	request->remote_error = 0;
+	request->refused = false;
 	request->start = ktime_get_ns();
 	atomic_set(&request->pending, 2);
 
@@ -158,7 +180,7 @@ static void store_submit(struct store_request *request,
 	folio_unlock(folio);
 
 	if (slab->donor->transport->submit(io)) {
-		farswap_stat_add(FARSWAP_STAT_STORE_REFUSED, nr);
+		request->refused = true;
 		store_remote_done(io, -EHOSTDOWN);
 	}
 	submit_bio(&request->bio);
