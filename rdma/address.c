@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A donor's address as people write it: "10.0.0.2", "10.0.0.2:9400", "fd00::2"
+ * or "[fd00::2]:9400". Numbers only; nothing is looked up.
+ */
+#include <linux/ctype.h>
+#include <linux/if.h>
+#include <linux/inet.h>
+#include <linux/string.h>
+#include <linux/stringify.h>
+#include <net/net_namespace.h>
+
+#include "internal.h"
+
+/* A scope is an interface's name, after a percent sign. */
+#define ADDRESS_BYTES	(INET6_ADDRSTRLEN + 1 + IFNAMSIZ + sizeof("[]:65535"))
+
+/**
+ * farswap_rdma_address_parse() - read an address
+ * @address:	as written
+ * @sockaddr:	as used; with FARSWAP_PORT unless it names a port
+ *
+ * Return: 0 or -EINVAL.
+ */
+int farswap_rdma_address_parse(const char *address, struct sockaddr_storage *sockaddr)
+{
+	const char *port = __stringify(FARSWAP_PORT);
+	int family = AF_UNSPEC;
+	char copy[ADDRESS_BYTES];
+	char *host = copy;
+	char *end;
+
+	if (strscpy(copy, address, sizeof(copy)) < 0)
+		return -EINVAL;
+
+	if (*host == '[') {
+		family = AF_INET6;
+		end = strchr(++host, ']');
+		if (!end)
+			return -EINVAL;
+		*end++ = '\0';
+		if (*end == ':')
+			port = end + 1;
+		else if (*end)
+			return -EINVAL;
+	} else {
+		end = strchr(host, ':');
+		if (end && !strchr(end + 1, ':')) {
+			family = AF_INET;
+			*end = '\0';
+			port = end + 1;
+		}
+	}
+
+	memset(sockaddr, 0, sizeof(*sockaddr));
+	if (!isdigit(*port) || !strcmp(port, "0") ||
+	    inet_pton_with_scope(&init_net, family, host, port, sockaddr))
+		return -EINVAL;
+	return 0;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs and the CM. The CM's handler only notes what happened; whoever
+ * connects waits for that, and a connection that breaks later is failed. It
+ * never sleeps, maps, destroys or returns non-zero, which would destroy the id.
+ */
+#include <linux/compiler.h>
+#include <net/net_namespace.h>
+
+#include "internal.h"
+
+static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
+{
+	/* Pairs with chan_wait(): what the step brought can be seen with it. */
+	smp_store_release(&chan->step, step);
+	wake_up_all(&chan->conn->wait);
+}
+
+static void cm_established(struct farswap_rdma_chan *chan,
+			   const struct rdma_conn_param *param)
+{
+	struct farswap_wire_answer answer = {};
+
+	if (farswap_wire_check_accept(param->private_data,
+				      param->private_data_len, &answer) ||
+	    answer.version != FARSWAP_VERSION ||
+	    answer.status != FARSWAP_STATUS_OK) {
+		farswap_rdma_conn_fail(chan->conn, -EPROTO, "accept isn't farswap's");
+		return;
+	}
+	cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
+}
+
+static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *event)
+{
+	struct farswap_wire_answer answer = {};
+	const void *data;
+	u8 len;
+
+	data = rdma_consumer_reject_data(chan->id, event, &len);
+	if (data && !farswap_wire_check_accept(data, len, &answer))
+		chan->conn->refusal = answer;
+	farswap_rdma_conn_fail(chan->conn, -ECONNREFUSED,
+			       rdma_reject_msg(chan->id, event->status));
+}
+
+static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct farswap_rdma_chan *chan = id->context;
+	struct farswap_rdma_conn *conn = chan->conn;
+	const char *why = rdma_event_msg(event->event);
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		cm_advance(chan, FARSWAP_RDMA_STEP_ADDR);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		cm_advance(chan, FARSWAP_RDMA_STEP_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		cm_established(chan, &event->param.conn);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		cm_rejected(chan, event);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		farswap_rdma_conn_fail(conn, -EHOSTUNREACH, why);
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		farswap_rdma_conn_fail(conn, -ETIMEDOUT, why);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		farswap_rdma_conn_fail(conn, -ENODEV, why);
+		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	default:
+		farswap_rdma_conn_fail(conn, -ECONNRESET, why);
+		break;
+	}
+	return 0;
+}
+
+static void cm_qp_event(struct ib_event *event, void *context)
+{
+	struct farswap_rdma_chan *chan = context;
+
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_DEVICE_FATAL:
+		farswap_rdma_conn_fail(chan->conn, -EIO, ib_event_msg(event->event));
+		break;
+	default:
+		break;
+	}
+}
+
+static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
+{
+	struct farswap_rdma_conn *conn = chan->conn;
+
+	wait_event_timeout(conn->wait,
+			   smp_load_acquire(&chan->step) >= step ||
+			   READ_ONCE(conn->error),
+			   msecs_to_jiffies(FARSWAP_RDMA_CM_MS));
+	if (READ_ONCE(conn->error))
+		return conn->error;
+	if (smp_load_acquire(&chan->step) >= step)
+		return 0;
+	strscpy(conn->detail, step == FARSWAP_RDMA_STEP_ESTABLISHED ?
+		"doesn't answer" : "can't be resolved in time");
+	return -ETIMEDOUT;
+}
+
+/**
+ * farswap_rdma_chan_resolve() - find the device that reaches the donor
+ * @chan:	nothing exists of it
+ *
+ * On success chan->id is bound to a device.
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno.
+ */
+int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
+{
+	struct sockaddr *sockaddr = (struct sockaddr *)&chan->conn->session->sockaddr;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(&init_net, cm_handler, chan, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	chan->id = id;
+	err = rdma_resolve_addr(id, NULL, sockaddr, FARSWAP_RDMA_CM_MS);
+	if (err) {
+		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
+			 "no RDMA device leads there");
+		return err;
+	}
+	return chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
+}
+
+/**
+ * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
+ * @chan:	bound to a device
+ * @max_sends:	most sends posted at once, the drain's not counted
+ * @max_recvs:	likewise receives
+ * @vector:	completion vector, any number
+ * @poll:	context of completions
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno.
+ */
+int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
+				u32 max_recvs, int vector,
+				enum ib_poll_context poll)
+{
+	struct ib_device *device = chan->conn->device;
+	struct ib_qp_init_attr attr = {
+		.event_handler = cm_qp_event,
+		.qp_context = chan,
+		.cap.max_send_wr = max_sends + 1,	/* the drain's */
+		.cap.max_recv_wr = max_recvs + 1,
+		.cap.max_send_sge = 1,
+		.cap.max_recv_sge = 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_cq *cq;
+	int err;
+
+	cq = ib_alloc_cq(device, chan, attr.cap.max_send_wr + attr.cap.max_recv_wr,
+			 vector % device->num_comp_vectors, poll);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	err = rdma_create_qp(chan->id, chan->conn->pd, &attr);
+	if (err) {
+		ib_free_cq(cq);
+		return err;
+	}
+	chan->cq = cq;
+	chan->qp = chan->id->qp;
+	return 0;
+}
+
+/**
+ * farswap_rdma_chan_connect() - connect the queue pair
+ * @chan:	with its queue pair
+ * @kind:	FARSWAP_CONNECT_*
+ * @number:	the queue's
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno.
+ */
+int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u16 number)
+{
+	const struct ib_device_attr *attrs = &chan->conn->device->attrs;
+	struct farswap_connect connect;
+	struct rdma_conn_param param = {
+		.private_data = &connect,
+		.responder_resources = min(attrs->max_qp_rd_atom, U8_MAX),
+		.initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX),
+		.flow_control = 1,
+		.retry_count = 7,
+		.rnr_retry_count = 7,	/* without end */
+	};
+	int err;
+
+	param.private_data_len = farswap_wire_connect(&connect, kind,
+						      chan->conn->welcome.session,
+						      number);
+	err = rdma_resolve_route(chan->id, FARSWAP_RDMA_CM_MS);
+	if (!err)
+		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);
+	if (!err)
+		err = rdma_connect(chan->id, &param);
+	if (!err)
+		err = chan_wait(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
+	return err;
+}
+
+/**
+ * farswap_rdma_chan_stop() - let nothing more be sent or received
+ * @chan:	channel; with a queue pair or without
+ *
+ * Context: may sleep; doesn't wait for the donor.
+ */
+void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (chan->qp)
+		ib_modify_qp(chan->qp, &attr, IB_QP_STATE);
+}
+
+/**
+ * farswap_rdma_chan_destroy_qp() - undo farswap_rdma_chan_create_qp()
+ * @chan:	channel; drained; may be called twice
+ *
+ * On return no completion is being handled.
+ *
+ * Context: may sleep.
+ */
+void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan)
+{
+	if (!chan->qp)
+		return;
+	rdma_destroy_qp(chan->id);
+	chan->qp = NULL;
+	ib_free_cq(chan->cq);
+	chan->cq = NULL;
+}
+
+/**
+ * farswap_rdma_chan_destroy_id() - undo farswap_rdma_chan_resolve()
+ * @chan:	channel without a queue pair; may be called twice
+ *
+ * On return the CM's handler doesn't run.
+ *
+ * Context: may sleep; waits for the CM.
+ */
+void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan)
+{
+	if (!chan->id)
+		return;
+	rdma_destroy_id(chan->id);
+	chan->id = NULL;
+}

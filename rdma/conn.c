@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection: one control and several data queue pairs to one donor. Made once,
+ * dies once. Its death has three parts that must come in this order:
+ *
+ *	fail	any context: nothing more is posted, every region is dead
+ *	quiesce	process: what was posted has completed; waits for the device alone
+ *	retire	process: what needs the CM
+ *
+ * The memory goes with the last region.
+ */
+#include <linux/slab.h>
+
+#include "internal.h"
+
+#define CONN_READ_DEPTH		128
+#define CONN_WRITE_DEPTH	256
+
+/**
+ * farswap_rdma_conn_alloc() - a connection of which nothing exists yet
+ * @session:	session
+ *
+ * Context: may sleep.
+ * Return: the connection, or NULL.
+ */
+struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn;
+	unsigned int i;
+
+	conn = kzalloc(struct_size(conn, queue, session->queues), GFP_KERNEL);
+	if (!conn)
+		return NULL;
+	kref_init(&conn->ref);
+	conn->session = session;
+	init_waitqueue_head(&conn->wait);
+	INIT_WORK(&conn->fail_work, farswap_rdma_session_fail_work);
+	INIT_DELAYED_WORK(&conn->tick, farswap_rdma_watch_tick);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->sends);
+	INIT_LIST_HEAD(&conn->releases);
+	hash_init(conn->regions);
+	conn->control.conn = conn;
+	for (i = 0; i < session->queues; i++) {
+		conn->queue[i].chan.conn = conn;
+		farswap_rdma_io_init(&conn->queue[i]);
+	}
+	return conn;
+}
+
+static void conn_free(struct kref *ref)
+{
+	struct farswap_rdma_conn *conn = container_of(ref, struct farswap_rdma_conn,
+						      ref);
+
+	WARN_ON_ONCE(conn->pd || conn->control.id);
+	kfree(conn);
+}
+
+/**
+ * farswap_rdma_conn_put() - drop a reference
+ * @conn:	connection
+ *
+ * Context: any.
+ */
+void farswap_rdma_conn_put(struct farswap_rdma_conn *conn)
+{
+	kref_put(&conn->ref, conn_free);
+}
+
+/**
+ * farswap_rdma_conn_fail() - the connection is dead, and all its regions
+ * @conn:	connection
+ * @error:	-errno
+ * @why:	the same in words; static
+ *
+ * The one way for a connection to die. The first caller's reason stands.
+ *
+ * Context: any.
+ */
+void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
+			    const char *why)
+{
+	if (cmpxchg(&conn->error, 0, error))
+		return;
+	WRITE_ONCE(conn->why, why);
+	wake_up_all(&conn->wait);
+	farswap_rdma_session_failed(conn);
+}
+
+/* The donor refused: say why in words its owner can act on. */
+static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
+{
+	u64 ours = conn->session->slab_bytes >> 20;
+	u64 theirs = conn->welcome.slab_bytes >> 20;
+
+	if (version && version != FARSWAP_VERSION) {
+		snprintf(conn->detail, sizeof(conn->detail),
+			 "speaks version %u of the protocol, this module version %u",
+			 version, FARSWAP_VERSION);
+		return -EOPNOTSUPP;
+	}
+	if (theirs && theirs != ours) {
+		snprintf(conn->detail, sizeof(conn->detail),
+			 "lends slabs of %llu MiB, slab_mb here is %llu",
+			 theirs, ours);
+		return -EINVAL;
+	}
+	snprintf(conn->detail, sizeof(conn->detail), "refused us: %s",
+		 farswap_wire_status_name(status));
+	return farswap_wire_status_errno(status) ?: -EPROTO;
+}
+
+static int conn_hello(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	struct farswap_wire_welcome *welcome = &conn->welcome;
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_hello hello;
+	size_t len;
+	int err;
+
+	len = farswap_wire_hello(&hello, session->node, session->instance,
+				 session->slab_bytes, session->queues);
+	err = farswap_rdma_control_call(conn, &hello, len, FARSWAP_MSG_WELCOME,
+					NULL, answer, 2 * FARSWAP_RDMA_CALL_MS);
+	if (err == -ETIMEDOUT)
+		strscpy(conn->detail, "doesn't answer HELLO");
+	if (err)
+		return err;
+	farswap_wire_read_welcome(answer, welcome);
+	if (welcome->status != FARSWAP_STATUS_OK ||
+	    welcome->slab_bytes != session->slab_bytes)
+		return conn_refused(conn, welcome->status, 0);
+	if (welcome->queues > session->queues) {
+		strscpy(conn->detail, "offers more queues than we asked for");
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
+{
+	struct farswap_rdma_queue *queue = &conn->queue[nr];
+	unsigned int total = conn->welcome.queues;
+	u32 depth = nr < total - total / 2 && total > 1 ? CONN_READ_DEPTH :
+							  CONN_WRITE_DEPTH;
+	int err;
+
+	err = farswap_rdma_chan_resolve(&queue->chan);
+	if (err)
+		return err;
+	if (queue->chan.id->device != conn->device) {
+		strscpy(conn->detail, "is reached through more than one device");
+		return -EXDEV;
+	}
+	/* Room for the drain, here and in the completion queue. */
+	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
+		     (u32)conn->device->attrs.max_cqe - 2);
+	queue->depth = depth;
+	err = farswap_rdma_chan_create_qp(&queue->chan, depth, 0, nr,
+					  IB_POLL_SOFTIRQ);
+	if (err)
+		return err;
+	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA, nr);
+}
+
+static int conn_connect_control(struct farswap_rdma_conn *conn)
+{
+	struct farswap_rdma_chan *chan = &conn->control;
+	struct ib_device *device;
+	int err;
+
+	err = farswap_rdma_chan_resolve(chan);
+	if (err)
+		return err;
+	device = chan->id->device;
+	if (rdma_protocol_iwarp(device, chan->id->port_num)) {
+		snprintf(conn->detail, sizeof(conn->detail),
+			 "is behind %s, an iWARP device, which isn't supported yet",
+			 device->name);
+		return -EOPNOTSUPP;
+	}
+	conn->device = device;
+	conn->pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(conn->pd)) {
+		err = PTR_ERR(conn->pd);
+		conn->pd = NULL;
+		return err;
+	}
+	err = farswap_rdma_control_create(conn);
+	if (err)
+		return err;
+	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL, 0);
+}
+
+/**
+ * farswap_rdma_conn_connect() - do all it takes to be live
+ * @conn:	connection
+ *
+ * What exists after a failure is for quiesce and retire.
+ *
+ * Context: may sleep, a few seconds a step.
+ * Return: 0 or -errno.
+ */
+int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
+{
+	unsigned int i;
+	int err;
+
+	err = conn_connect_control(conn);
+	if (!err)
+		err = conn_hello(conn);
+	for (i = 0; !err && i < conn->welcome.queues; i++)
+		err = conn_connect_data(conn, i);
+	if (err) {
+		if (err == -ECONNREFUSED && conn->refusal.version)
+			err = conn_refused(conn, conn->refusal.status,
+					   conn->refusal.version);
+		return err;
+	}
+	conn->nr_queues = conn->welcome.queues;
+	farswap_rdma_watch_start(conn);
+	return 0;
+}
+
+/**
+ * farswap_rdma_conn_quiesce() - complete everything a dead connection has out
+ * @conn:	connection
+ *
+ * I/O comes first, because the core may be waiting for it in a callback that a
+ * control message brought about.
+ *
+ * Context: process; waits for the device, not for the CM nor the donor.
+ */
+void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
+{
+	unsigned int i, count = conn->session->queues;
+
+	for (i = 0; i < count; i++)
+		farswap_rdma_io_flush_backlog(&conn->queue[i]);
+	for (i = 0; i < count; i++)
+		farswap_rdma_chan_stop(&conn->queue[i].chan);
+	for (i = 0; i < count; i++)
+		farswap_rdma_io_drain(&conn->queue[i]);
+	farswap_rdma_control_quiesce(conn);
+	cancel_delayed_work_sync(&conn->tick);
+}
+
+/**
+ * farswap_rdma_conn_retire() - destroy a quiet connection's objects
+ * @conn:	connection
+ *
+ * The identifiers go last: a device stays as long as one is bound to it.
+ *
+ * Context: may sleep; waits for the CM.
+ */
+void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
+{
+	unsigned int i, count = conn->session->queues;
+
+	if (conn->control.id)
+		rdma_disconnect(conn->control.id);
+	for (i = 0; i < count; i++)
+		if (conn->queue[i].chan.id)
+			rdma_disconnect(conn->queue[i].chan.id);
+
+	/* Submitters that saw it alive still map and unmap for its device. */
+	synchronize_rcu();
+	for (i = 0; i < count; i++)
+		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);
+	farswap_rdma_control_destroy(conn);
+	if (conn->pd)
+		ib_dealloc_pd(conn->pd);
+	conn->pd = NULL;
+	for (i = 0; i < count; i++)
+		farswap_rdma_chan_destroy_id(&conn->queue[i].chan);
+	farswap_rdma_chan_destroy_id(&conn->control);
+}

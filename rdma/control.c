@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The control queue pair: buffers, requests and their answers, releases. What an
+ * unasked message means is message.c's.
+ *
+ * Everything is posted under conn->lock after a look at conn->error, so that
+ * taking the lock once after the error leaves nothing to be posted behind the
+ * drain. Completions come in process context.
+ */
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static void control_ring_free(struct farswap_rdma_conn *conn,
+			      struct farswap_rdma_ring *ring)
+{
+	if (!ring->data)
+		return;
+	ib_dma_unmap_single(conn->device, ring->dma,
+			    ring->count * FARSWAP_MSG_BYTES, ring->dir);
+	kfree(ring->data);
+	ring->data = NULL;
+}
+
+static int control_ring_alloc(struct farswap_rdma_conn *conn,
+			      struct farswap_rdma_ring *ring, unsigned int count,
+			      enum dma_data_direction dir,
+			      void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	unsigned int i;
+
+	static_assert(FARSWAP_RECV_DEPTH <= ARRAY_SIZE(ring->msg));
+
+	ring->data = kcalloc(count, FARSWAP_MSG_BYTES, GFP_KERNEL);
+	if (!ring->data)
+		return -ENOMEM;
+	ring->dma = ib_dma_map_single(conn->device, ring->data,
+				      count * FARSWAP_MSG_BYTES, dir);
+	if (ib_dma_mapping_error(conn->device, ring->dma)) {
+		kfree(ring->data);
+		ring->data = NULL;
+		return -ENOMEM;
+	}
+	ring->count = count;
+	ring->dir = dir;
+	for (i = 0; i < count; i++) {
+		ring->msg[i].conn = conn;
+		ring->msg[i].cqe.done = done;
+	}
+	return 0;
+}
+
+static size_t control_offset(const struct farswap_rdma_ring *ring,
+			     const struct farswap_rdma_msg *msg)
+{
+	return (msg - ring->msg) * FARSWAP_MSG_BYTES;
+}
+
+static int control_post_recv(struct farswap_rdma_conn *conn,
+			     struct farswap_rdma_msg *msg)
+{
+	struct ib_sge sge = {
+		.addr = conn->recv.dma + control_offset(&conn->recv, msg),
+		.length = FARSWAP_MSG_BYTES,
+		.lkey = conn->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = {
+		.wr_cqe = &msg->cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	lockdep_assert_held(&conn->lock);
+	if (farswap_rdma_conn_dead(conn))
+		return -EHOSTDOWN;
+	ib_dma_sync_single_for_device(conn->device, sge.addr, FARSWAP_MSG_BYTES,
+				      DMA_FROM_DEVICE);
+	return ib_post_recv(conn->control.qp, &wr, NULL);
+}
+
+/* Send a copy of @msg; -EAGAIN when there is no buffer. */
+static int control_send(struct farswap_rdma_conn *conn, const void *msg, size_t len)
+{
+	struct farswap_rdma_msg *buffer;
+	struct ib_sge sge = {
+		.length = len,
+		.lkey = conn->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	size_t offset;
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	if (farswap_rdma_conn_dead(conn))
+		return -EHOSTDOWN;
+	buffer = list_first_entry_or_null(&conn->sends, struct farswap_rdma_msg,
+					  entry);
+	if (!buffer)
+		return -EAGAIN;
+	offset = control_offset(&conn->send, buffer);
+	sge.addr = conn->send.dma + offset;
+	wr.wr_cqe = &buffer->cqe;
+	ib_dma_sync_single_for_cpu(conn->device, sge.addr, len, DMA_TO_DEVICE);
+	memcpy(conn->send.data + offset, msg, len);
+	ib_dma_sync_single_for_device(conn->device, sge.addr, len, DMA_TO_DEVICE);
+	err = ib_post_send(conn->control.qp, &wr, NULL);
+	if (err)
+		return err;
+	list_del(&buffer->entry);
+	conn->nr_sends--;
+	return 0;
+}
+
+/* Send what is to be released, as far as the buffers reach. */
+static int control_send_releases(struct farswap_rdma_conn *conn)
+{
+	struct farswap_region_msg msg;
+	struct farswap_region *region;
+	size_t len;
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	while (conn->nr_sends > FARSWAP_RDMA_SENDS_KEPT) {
+		region = list_first_entry_or_null(&conn->releases,
+						  struct farswap_region, entry);
+		if (!region)
+			break;
+		len = farswap_wire_region_msg(&msg, region->evicted ?
+					      FARSWAP_MSG_DONE : FARSWAP_MSG_UNMAP,
+					      region->id);
+		farswap_wire_set_seq(&msg, region->evicted ? region->evict_seq :
+							     conn->next_seq++);
+		err = control_send(conn, &msg, len);
+		if (err)
+			return err;
+		list_del(&region->entry);
+		farswap_rdma_region_free(region);
+	}
+	return 0;
+}
+
+static void control_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct farswap_rdma_msg *msg = container_of(wc->wr_cqe,
+						    struct farswap_rdma_msg, cqe);
+	struct farswap_rdma_conn *conn = msg->conn;
+	int err = 0;
+
+	if (wc->status != IB_WC_SUCCESS)
+		farswap_rdma_conn_fail(conn, wc->status == IB_WC_RETRY_EXC_ERR ?
+				       -ETIMEDOUT : -EIO,
+				       ib_wc_status_msg(wc->status));
+	spin_lock(&conn->lock);
+	list_add_tail(&msg->entry, &conn->sends);
+	conn->nr_sends++;
+	if (!farswap_rdma_conn_dead(conn))
+		err = control_send_releases(conn);
+	spin_unlock(&conn->lock);
+	if (err)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+	wake_up_all(&conn->wait);
+}
+
+/*
+ * An answer has come. A region that nobody waits for any more is given back at
+ * once. Returns what is wrong, or NULL.
+ */
+static const char *control_answered(struct farswap_rdma_conn *conn,
+				    const void *buf, size_t len)
+{
+	u32 seq = farswap_wire_seq(buf);
+	u16 type = farswap_wire_type(buf);
+	struct farswap_wire_region info = {};
+	struct farswap_rdma_call *call;
+	const char *wrong = NULL;
+	bool abandoned;
+	unsigned int i;
+
+	lockdep_assert_held(&conn->lock);
+	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
+		call = &conn->call[i];
+		if ((call->state == FARSWAP_RDMA_CALL_WAITING ||
+		     call->state == FARSWAP_RDMA_CALL_ABANDONED) &&
+		    call->seq == seq && call->type == type)
+			break;
+	}
+	if (i == FARSWAP_RDMA_CALLS)
+		return "answer to nothing we asked";
+
+	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
+	if (type == FARSWAP_MSG_MR_INFO)
+		farswap_wire_read_region(buf, &info);
+	if (type == FARSWAP_MSG_MR_INFO && info.status == FARSWAP_STATUS_OK)
+		wrong = farswap_rdma_region_mapped(conn, call->region, &info);
+	if (wrong)
+		return wrong;
+
+	if (!abandoned) {
+		memcpy(call->answer, buf, min(len, sizeof(call->answer)));
+		call->state = FARSWAP_RDMA_CALL_DONE;
+		return NULL;
+	}
+	call->state = FARSWAP_RDMA_CALL_FREE;
+	if (!call->region)
+		return NULL;
+	if (info.status == FARSWAP_STATUS_OK) {
+		hash_del(&call->region->hash);
+		list_add_tail(&call->region->entry, &conn->releases);
+	} else {
+		farswap_rdma_region_free(call->region);
+	}
+	call->region = NULL;
+	return NULL;
+}
+
+static void control_received(struct farswap_rdma_conn *conn, const void *buf,
+			     size_t len)
+{
+	enum farswap_wire_fault fault = farswap_wire_check(buf, len);
+	const char *wrong;
+	int err = 0;
+
+	if (fault) {
+		farswap_rdma_conn_fail(conn, -EPROTO, farswap_wire_fault_name(fault));
+		return;
+	}
+	switch (farswap_wire_type(buf)) {
+	case FARSWAP_MSG_WELCOME:
+	case FARSWAP_MSG_FREE_MEM:
+	case FARSWAP_MSG_MR_INFO:
+		spin_lock(&conn->lock);
+		wrong = control_answered(conn, buf, len);
+		if (!wrong)
+			err = control_send_releases(conn);
+		spin_unlock(&conn->lock);
+		if (wrong)
+			farswap_rdma_conn_fail(conn, -EPROTO, wrong);
+		else if (err)
+			farswap_rdma_conn_fail(conn, err, "posting failed");
+		wake_up_all(&conn->wait);
+		break;
+	default:
+		farswap_rdma_message_handle(conn, buf);
+		break;
+	}
+}
+
+static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct farswap_rdma_msg *msg = container_of(wc->wr_cqe,
+						    struct farswap_rdma_msg, cqe);
+	struct farswap_rdma_conn *conn = msg->conn;
+	size_t offset = control_offset(&conn->recv, msg);
+	int err;
+
+	if (wc->status != IB_WC_SUCCESS) {
+		farswap_rdma_conn_fail(conn, -EIO, ib_wc_status_msg(wc->status));
+		return;
+	}
+	if (farswap_rdma_conn_dead(conn))
+		return;
+	ib_dma_sync_single_for_cpu(conn->device, conn->recv.dma + offset,
+				   FARSWAP_MSG_BYTES, DMA_FROM_DEVICE);
+	control_received(conn, conn->recv.data + offset, wc->byte_len);
+
+	spin_lock(&conn->lock);
+	err = control_post_recv(conn, msg);
+	spin_unlock(&conn->lock);
+	if (err)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+}
+
+/**
+ * farswap_rdma_control_create() - make the control queue pair and its buffers
+ * @conn:	bound to a device, with a protection domain
+ *
+ * The receives are posted.
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno; what exists then is for farswap_rdma_control_destroy().
+ */
+int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
+{
+	unsigned int i;
+	int err;
+
+	err = control_ring_alloc(conn, &conn->send, FARSWAP_RDMA_SENDS,
+				 DMA_TO_DEVICE, control_send_done);
+	if (err)
+		return err;
+	err = control_ring_alloc(conn, &conn->recv, FARSWAP_RECV_DEPTH,
+				 DMA_FROM_DEVICE, control_recv_done);
+	if (err)
+		return err;
+	err = farswap_rdma_chan_create_qp(&conn->control, FARSWAP_RDMA_SENDS,
+					  FARSWAP_RECV_DEPTH, 0,
+					  IB_POLL_UNBOUND_WORKQUEUE);
+	if (err)
+		return err;
+
+	spin_lock(&conn->lock);
+	for (i = 0; i < conn->send.count; i++)
+		list_add_tail(&conn->send.msg[i].entry, &conn->sends);
+	conn->nr_sends = conn->send.count;
+	for (i = 0; !err && i < conn->recv.count; i++)
+		err = control_post_recv(conn, &conn->recv.msg[i]);
+	spin_unlock(&conn->lock);
+	return err;
+}
+
+/**
+ * farswap_rdma_control_destroy() - undo farswap_rdma_control_create()
+ * @conn:	quiet connection, however much of it exists
+ *
+ * Context: may sleep.
+ */
+void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn)
+{
+	farswap_rdma_chan_destroy_qp(&conn->control);
+	control_ring_free(conn, &conn->recv);
+	control_ring_free(conn, &conn->send);
+}
+
+/**
+ * farswap_rdma_control_quiesce() - end what a dead connection's messages await
+ * @conn:	dead connection
+ *
+ * On return no message is being handled.
+ *
+ * Context: process; waits for the device, and for the callback that runs.
+ */
+void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
+{
+	struct farswap_region *region, *next;
+	LIST_HEAD(dead);
+	unsigned int i;
+
+	spin_lock(&conn->lock);
+	list_splice_init(&conn->releases, &dead);
+	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
+		struct farswap_rdma_call *call = &conn->call[i];
+
+		if (call->state != FARSWAP_RDMA_CALL_ABANDONED)
+			continue;
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		if (call->region)
+			list_add_tail(&call->region->entry, &dead);
+		call->region = NULL;
+	}
+	spin_unlock(&conn->lock);
+
+	list_for_each_entry_safe(region, next, &dead, entry)
+		farswap_rdma_region_free(region);
+	if (conn->control.qp)
+		ib_drain_qp(conn->control.qp);
+}
+
+/* A free call, filled in and sent; NULL with *@err 0 when none is free yet. */
+static struct farswap_rdma_call *control_begin(struct farswap_rdma_conn *conn,
+					       void *msg, size_t len, u16 type,
+					       struct farswap_region *region,
+					       int *err)
+{
+	struct farswap_rdma_call *call = NULL;
+	unsigned int i;
+
+	spin_lock(&conn->lock);
+	*err = 0;
+	for (i = 0; i < FARSWAP_RDMA_CALLS && !call; i++)
+		if (conn->call[i].state == FARSWAP_RDMA_CALL_FREE)
+			call = &conn->call[i];
+	if (!call)
+		goto out_unlock;
+
+	call->seq = conn->next_seq++;
+	farswap_wire_set_seq(msg, call->seq);
+	*err = control_send(conn, msg, len);
+	if (*err) {
+		call = NULL;
+		if (*err == -EAGAIN)
+			*err = 0;
+		goto out_unlock;
+	}
+	call->type = type;
+	call->region = region;
+	call->state = FARSWAP_RDMA_CALL_WAITING;
+out_unlock:
+	spin_unlock(&conn->lock);
+	return call;
+}
+
+static int control_end(struct farswap_rdma_conn *conn,
+		       struct farswap_rdma_call *call, void *answer)
+{
+	int err = 0;
+
+	spin_lock(&conn->lock);
+	if (call->state == FARSWAP_RDMA_CALL_DONE) {
+		memcpy(answer, call->answer, sizeof(call->answer));
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->region = NULL;
+	} else if (farswap_rdma_conn_dead(conn)) {
+		err = -EHOSTDOWN;
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->region = NULL;
+	} else {
+		err = -ETIMEDOUT;
+		call->state = FARSWAP_RDMA_CALL_ABANDONED;
+	}
+	spin_unlock(&conn->lock);
+	return err;
+}
+
+/**
+ * farswap_rdma_control_call() - ask the donor and wait for the answer
+ * @conn:	connection
+ * @msg:	the request; numbered here
+ * @len:	its length
+ * @type:	type of the answer
+ * @region:	for MAP: the region to be filled in
+ * @answer:	FARSWAP_RDMA_ANSWER_BYTES for the answer
+ * @timeout_ms:	how long to wait
+ *
+ * After -ETIMEDOUT @region is not the caller's any more: the answer may yet come.
+ *
+ * Context: may sleep.
+ * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
+ */
+int farswap_rdma_control_call(struct farswap_rdma_conn *conn, void *msg,
+			      size_t len, u16 type, struct farswap_region *region,
+			      void *answer, unsigned int timeout_ms)
+{
+	long left = msecs_to_jiffies(timeout_ms);
+	struct farswap_rdma_call *call;
+	int err;
+
+	left = wait_event_timeout(conn->wait,
+				  (call = control_begin(conn, msg, len, type,
+							region, &err)) || err,
+				  left);
+	if (!call) {
+		if (region)
+			farswap_rdma_region_free(region);
+		if (err && err != -EHOSTDOWN)
+			farswap_rdma_conn_fail(conn, err, "posting failed");
+		return err ? -EHOSTDOWN : -ETIMEDOUT;
+	}
+	wait_event_timeout(conn->wait,
+			   READ_ONCE(call->state) == FARSWAP_RDMA_CALL_DONE ||
+			   READ_ONCE(conn->error), left);
+	err = control_end(conn, call, answer);
+	wake_up_all(&conn->wait);
+	if (err == -EHOSTDOWN && region)
+		farswap_rdma_region_free(region);
+	return err;
+}
+
+/**
+ * farswap_rdma_control_answer() - answer a request of the donor's
+ * @conn:	connection
+ * @msg:	the answer
+ * @len:	its length
+ * @seq:	the request's number
+ *
+ * Context: process.
+ */
+void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
+				 size_t len, u32 seq)
+{
+	int err;
+
+	farswap_wire_set_seq(msg, seq);
+	spin_lock(&conn->lock);
+	err = control_send(conn, msg, len);
+	spin_unlock(&conn->lock);
+	if (err == -EAGAIN)
+		farswap_rdma_conn_fail(conn, -EPROTO, "more requests than agreed");
+	else if (err)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+}
+
+/**
+ * farswap_rdma_control_ping() - send a PING
+ * @conn:	connection; none is out
+ *
+ * Context: process.
+ */
+void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
+{
+	struct farswap_hdr msg;
+	size_t len = farswap_wire_bare(&msg, FARSWAP_MSG_PING);
+	int err;
+
+	spin_lock(&conn->lock);
+	conn->ping_seq = conn->next_seq++;
+	conn->ping_sent = jiffies;
+	conn->ping_out = true;
+	farswap_wire_set_seq(&msg, conn->ping_seq);
+	err = control_send(conn, &msg, len);
+	if (err == -EAGAIN)
+		conn->ping_out = false;
+	spin_unlock(&conn->lock);
+	if (err && err != -EAGAIN)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+}
+
+/**
+ * farswap_rdma_control_release() - send what is in conn->releases
+ * @conn:	connection
+ *
+ * Context: process; doesn't wait.
+ */
+void farswap_rdma_control_release(struct farswap_rdma_conn *conn)
+{
+	int err;
+
+	spin_lock(&conn->lock);
+	err = control_send_releases(conn);
+	spin_unlock(&conn->lock);
+	if (err)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+}

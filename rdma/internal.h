@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the transport's files share. A session is with one donor and lives from
+ * open to close; a connection is one attempt of it, successful or not, and is
+ * never revived. Regions belong to a connection and die with it.
+ *
+ * Lock order, outermost first; all four are never held while sleeping for the
+ * network:
+ *
+ *	session->ops_lock	(mutex) callbacks of one session, one at a time
+ *	  conn->lock		(process context) control messages and regions
+ *	  queue->lock		(irq) I/O of one data queue
+ *	    session->lock	(irq) state and current connection
+ */
+#ifndef FARSWAP_RDMA_INTERNAL_H
+#define FARSWAP_RDMA_INTERNAL_H
+
+#include <linux/farswap-transport.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "wire.h"
+
+/* Requests we may have out, a PING aside. */
+#define FARSWAP_RDMA_CALLS	(FARSWAP_CREDITS - 1)
+/* Send buffers; that many are kept for requests and answers, not releases. */
+#define FARSWAP_RDMA_SENDS	(4 * FARSWAP_CREDITS)
+#define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
+/* Longest answer to a request of ours: WELCOME. */
+#define FARSWAP_RDMA_ANSWER_BYTES	64
+/* Samples of a queue's progress in one io_timeout_ms. */
+#define FARSWAP_RDMA_MARKS	8
+#define FARSWAP_RDMA_CALL_MS	1000
+#define FARSWAP_RDMA_CM_MS	3000
+
+/**
+ * enum farswap_rdma_state - of a session
+ * @FARSWAP_RDMA_IDLE:		no connection; the next attempt is due later
+ * @FARSWAP_RDMA_CONNECTING:	an attempt is being made
+ * @FARSWAP_RDMA_LIVE:		connected
+ * @FARSWAP_RDMA_FAILING:	a live connection is dead and being taken down
+ * @FARSWAP_RDMA_CLOSED:	for good
+ * @FARSWAP_RDMA_STATES:	how many there are
+ */
+enum farswap_rdma_state {
+	FARSWAP_RDMA_IDLE,
+	FARSWAP_RDMA_CONNECTING,
+	FARSWAP_RDMA_LIVE,
+	FARSWAP_RDMA_FAILING,
+	FARSWAP_RDMA_CLOSED,
+	FARSWAP_RDMA_STATES,
+};
+
+/**
+ * struct farswap_session - what the core opened: a donor, for ever
+ * @lock:	protects @state, @closing and @conn
+ * @state:	written by farswap_rdma_session_set_state() only
+ * @closing:	no new connection
+ * @conn:	the connection, from its first step to its retirement
+ * @ops_lock:	held over each callback
+ * @ops:	callbacks
+ * @ctx:	their first argument
+ * @work:	connects, and retires what fail_work left; waits for the CM
+ * @pause_ms:	before the next attempt; @work's and fail_work's, one at a time
+ * @said:	last reason put in the log; likewise
+ * @slab_bytes:	size of a region
+ * @queues:	data queues wanted
+ * @instance:	this run's identity
+ * @node:	this machine's
+ * @sockaddr:	the donor's address
+ * @address:	the same, as it was given
+ */
+struct farswap_session {
+	spinlock_t lock;
+	enum farswap_rdma_state state;
+	bool closing;
+	struct farswap_rdma_conn *conn;
+
+	struct mutex ops_lock;
+	const struct farswap_session_ops *ops;
+	void *ctx;
+
+	struct delayed_work work;
+	unsigned int pause_ms;
+	char said[192];
+
+	u64 slab_bytes;
+	unsigned int queues;
+	u64 instance;
+	u8 node[FARSWAP_NODE_BYTES];
+	struct sockaddr_storage sockaddr;
+	char address[];
+};
+
+/**
+ * struct farswap_region - a donor's memory, mapped
+ * @conn:	the connection it lives and dies with; a reference
+ * @addr:	remote address
+ * @bytes:	length
+ * @rkey:	remote key
+ * @id:		the donor's name for it
+ * @evicted:	an EVICT has come; conn->lock
+ * @evict_seq:	its number; conn->lock
+ * @hash:	in conn->regions while it is the core's; conn->lock
+ * @entry:	in conn->releases while UNMAP or DONE is to be sent; conn->lock
+ */
+struct farswap_region {
+	struct farswap_rdma_conn *conn;
+	u64 addr;
+	u32 bytes;
+	u32 rkey;
+
+	u64 id;
+	bool evicted;
+	u32 evict_seq;
+	struct hlist_node hash;
+	struct list_head entry;
+};
+
+/**
+ * enum farswap_rdma_step - how far a connect request has got
+ * @FARSWAP_RDMA_STEP_NONE:		nowhere
+ * @FARSWAP_RDMA_STEP_ADDR:		bound to a device
+ * @FARSWAP_RDMA_STEP_ROUTE:		the way is known
+ * @FARSWAP_RDMA_STEP_ESTABLISHED:	accepted
+ */
+enum farswap_rdma_step {
+	FARSWAP_RDMA_STEP_NONE,
+	FARSWAP_RDMA_STEP_ADDR,
+	FARSWAP_RDMA_STEP_ROUTE,
+	FARSWAP_RDMA_STEP_ESTABLISHED,
+};
+
+/**
+ * struct farswap_rdma_chan - a queue pair with its CM identifier
+ * @conn:	connection
+ * @id:		CM identifier; NULL before it is created
+ * @qp:		queue pair; NULL unless it exists
+ * @cq:		its completion queue, of sends and receives
+ * @step:	how far it has got; written by the CM's handler
+ */
+struct farswap_rdma_chan {
+	struct farswap_rdma_conn *conn;
+	struct rdma_cm_id *id;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	enum farswap_rdma_step step;
+};
+
+/**
+ * struct farswap_rdma_queue - a data queue
+ * @chan:	its queue pair
+ * @lock:	protects what follows
+ * @depth:	I/Os that may be posted
+ * @inflight:	I/Os that are
+ * @posted:	those, in the order posted
+ * @backlog:	accepted but not posted; [1] are the urgent ones and go first.
+ *		Not empty only while @inflight is @depth, or the connection dead
+ * @submitted:	I/Os accepted, by urgency
+ * @completed:	of those, how many have completed; each kind does so in order
+ * @mark:	past values of @submitted, one a sample
+ */
+struct farswap_rdma_queue {
+	struct farswap_rdma_chan chan;
+
+	spinlock_t lock;
+	unsigned int depth;
+	unsigned int inflight;
+	struct list_head posted;
+	struct list_head backlog[2];
+	u32 submitted[2];
+	u32 completed[2];
+	u32 mark[2][FARSWAP_RDMA_MARKS];
+};
+
+/**
+ * struct farswap_rdma_msg - a buffer of a ring
+ * @conn:	connection
+ * @cqe:	completion
+ * @entry:	in conn->sends while unused
+ */
+struct farswap_rdma_msg {
+	struct farswap_rdma_conn *conn;
+	struct ib_cqe cqe;
+	struct list_head entry;
+};
+
+/**
+ * struct farswap_rdma_ring - mapped buffers of FARSWAP_MSG_BYTES
+ * @data:	the bytes; NULL unless they exist
+ * @dma:	their address for the device
+ * @dir:	direction
+ * @count:	how many
+ * @msg:	what goes with each
+ */
+struct farswap_rdma_ring {
+	void *data;
+	u64 dma;
+	enum dma_data_direction dir;
+	unsigned int count;
+	struct farswap_rdma_msg msg[FARSWAP_RDMA_SENDS];
+};
+
+/**
+ * enum farswap_rdma_call_state - of a request
+ * @FARSWAP_RDMA_CALL_FREE:	none
+ * @FARSWAP_RDMA_CALL_WAITING:	sent; someone waits for the answer
+ * @FARSWAP_RDMA_CALL_DONE:	answered; the waiter has still to look
+ * @FARSWAP_RDMA_CALL_ABANDONED: sent; nobody waits any more
+ */
+enum farswap_rdma_call_state {
+	FARSWAP_RDMA_CALL_FREE,
+	FARSWAP_RDMA_CALL_WAITING,
+	FARSWAP_RDMA_CALL_DONE,
+	FARSWAP_RDMA_CALL_ABANDONED,
+};
+
+/**
+ * struct farswap_rdma_call - a request of ours
+ * @state:	of it; protected by conn->lock, as all of it
+ * @seq:	its number
+ * @type:	type of its answer
+ * @region:	for MAP: what the answer is about; the call's when abandoned
+ * @answer:	the answer, when done
+ */
+struct farswap_rdma_call {
+	enum farswap_rdma_call_state state;
+	u32 seq;
+	u16 type;
+	struct farswap_region *region;
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+};
+
+/**
+ * struct farswap_rdma_conn - one connection with a donor
+ * @ref:	the session's, and one for each region
+ * @session:	session; valid while the connection isn't dead
+ * @error:	0, or why it is dead, for good. Set by farswap_rdma_conn_fail()
+ *		only; everything that posts looks at it first
+ * @why:	the same in words; static, set just after @error
+ * @detail:	more words, of session->work
+ * @refusal:	what a reject said; written before @error is set
+ * @wait:	for steps, answers, free calls and @error
+ * @device:	device; NULL before the address is resolved
+ * @pd:		protection domain; NULL unless it exists
+ * @welcome:	what the donor said; written before the connection is live
+ * @live_since:	jiffies
+ * @fail_work:	ends a live connection: I/O first; waits for no CM
+ * @tick:	keep-alive and watchdog
+ * @next_mark:	jiffies of the next sample; @tick's, as those below
+ * @nr_marks:	samples taken
+ * @control:	control queue pair
+ * @lock:	protects what follows
+ * @send:	send buffers
+ * @recv:	receive buffers
+ * @sends:	unused ones of @send
+ * @nr_sends:	how many
+ * @next_seq:	number of the next request
+ * @call:	requests that are out
+ * @releases:	regions whose UNMAP or DONE is to be sent
+ * @regions:	regions the core holds, by id
+ * @ping_out:	a PING is out
+ * @ping_seq:	its number
+ * @ping_sent:	jiffies
+ * @nr_queues:	data queues that exist; fixed once the connection is live
+ * @queue:	data queues, as many as the session wants
+ */
+struct farswap_rdma_conn {
+	struct kref ref;
+	struct farswap_session *session;
+	int error;
+	const char *why;
+	char detail[128];
+	struct farswap_wire_answer refusal;
+	wait_queue_head_t wait;
+
+	struct ib_device *device;
+	struct ib_pd *pd;
+	struct farswap_wire_welcome welcome;
+	unsigned long live_since;
+	struct work_struct fail_work;
+	struct delayed_work tick;
+	unsigned long next_mark;
+	unsigned int nr_marks;
+
+	struct farswap_rdma_chan control;
+	spinlock_t lock;
+	struct farswap_rdma_ring send;
+	struct farswap_rdma_ring recv;
+	struct list_head sends;
+	unsigned int nr_sends;
+	u32 next_seq;
+	struct farswap_rdma_call call[FARSWAP_RDMA_CALLS];
+	struct list_head releases;
+	DECLARE_HASHTABLE(regions, 7);
+	bool ping_out;
+	u32 ping_seq;
+	unsigned long ping_sent;
+
+	unsigned int nr_queues;
+	struct farswap_rdma_queue queue[];
+};
+
+/* main.c */
+extern struct workqueue_struct *farswap_rdma_wq;
+extern struct workqueue_struct *farswap_rdma_connect_wq;
+unsigned int farswap_rdma_default_queues(void);
+
+/* address.c */
+int farswap_rdma_address_parse(const char *address, struct sockaddr_storage *sockaddr);
+
+/* session.c */
+struct farswap_session *farswap_rdma_session_open(const char *address,
+						  const struct farswap_session_params *params,
+						  const struct farswap_session_ops *ops,
+						  void *ctx);
+void farswap_rdma_session_close(struct farswap_session *session);
+struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session);
+void farswap_rdma_session_failed(struct farswap_rdma_conn *conn);
+void farswap_rdma_session_fail_work(struct work_struct *work);
+
+/* conn.c */
+struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session);
+void farswap_rdma_conn_put(struct farswap_rdma_conn *conn);
+int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn);
+void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn);
+void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn);
+void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
+			    const char *why);
+
+/* Dead for good? Then nothing may be posted. */
+static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
+{
+	return unlikely(READ_ONCE(conn->error));
+}
+
+/* cm.c */
+int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
+int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
+				u32 max_recvs, int vector,
+				enum ib_poll_context poll);
+int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u16 number);
+void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan);
+void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
+void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
+
+/* control.c */
+int farswap_rdma_control_create(struct farswap_rdma_conn *conn);
+void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn);
+void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn);
+int farswap_rdma_control_call(struct farswap_rdma_conn *conn, void *msg,
+			      size_t len, u16 type, struct farswap_region *region,
+			      void *answer, unsigned int timeout_ms);
+void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
+				 size_t len, u32 seq);
+void farswap_rdma_control_ping(struct farswap_rdma_conn *conn);
+void farswap_rdma_control_release(struct farswap_rdma_conn *conn);
+
+/* message.c */
+void farswap_rdma_message_handle(struct farswap_rdma_conn *conn, const void *buf);
+
+/* region.c */
+int farswap_rdma_region_query(struct farswap_session *session, u64 *free_bytes);
+struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
+					       u64 slab);
+void farswap_rdma_region_release(struct farswap_region *region);
+void farswap_rdma_region_free(struct farswap_region *region);
+u64 farswap_rdma_region_id(struct farswap_region *region);
+struct farswap_region *farswap_rdma_region_find(struct farswap_rdma_conn *conn,
+						u64 id);
+const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
+				       struct farswap_region *region,
+				       const struct farswap_wire_region *info);
+
+/* io.c */
+void farswap_rdma_io_init(struct farswap_rdma_queue *queue);
+int farswap_rdma_io_submit(struct farswap_io *io);
+void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue);
+void farswap_rdma_io_drain(struct farswap_rdma_queue *queue);
+
+/* watch.c */
+void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);
+void farswap_rdma_watch_tick(struct work_struct *work);
+void farswap_rdma_watch_set_io_timeout(unsigned int ms);
+
+#endif /* FARSWAP_RDMA_INTERNAL_H */

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page I/O: one READ or WRITE work request each, in order on its queue.
+ *
+ * Why no late WRITE can hurt (rule 6):
+ * 1. A slot is stored elsewhere or again only after done(), and done() reports an
+ *    error only after farswap_rdma_conn_fail() has marked the connection dead.
+ * 2. A dead connection's regions are dead for ever: submit refuses them, and a
+ *    WRITE that succeeds after all is reported as failed. So a packet that is
+ *    late hits memory nobody will read as ours; the donor's own side is rule 7.
+ * 3. Posting and looking for death are one critical section of queue->lock. The
+ *    drain takes that lock once after the mark, so nothing is posted behind it.
+ * 4. A page is handed back only with its own completion, or after the queue pair
+ *    is destroyed: a late READ response finds no work request to land in.
+ *
+ * Locking: queue->lock.
+ */
+#include <linux/rcupdate.h>
+#include <linux/smp.h>
+
+#include "internal.h"
+
+/* In struct farswap_io.transport. */
+struct farswap_rdma_io {
+	struct list_head entry;		/* queue->posted or ->backlog */
+	struct ib_cqe cqe;
+	struct farswap_rdma_queue *queue;
+	u64 dma;
+};
+
+static_assert(sizeof(struct farswap_rdma_io) <=
+	      FARSWAP_IO_PRIVATE_WORDS * sizeof(unsigned long));
+
+static struct farswap_rdma_io *to_rio(struct farswap_io *io)
+{
+	return (struct farswap_rdma_io *)io->transport;
+}
+
+static struct farswap_io *to_io(struct farswap_rdma_io *rio)
+{
+	return container_of((void *)rio, struct farswap_io, transport);
+}
+
+static enum dma_data_direction io_direction(const struct farswap_io *io)
+{
+	return io->op == FARSWAP_IO_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+static int io_map(struct farswap_io *io, struct ib_device *device)
+{
+	struct farswap_rdma_io *rio = to_rio(io);
+
+	rio->dma = ib_dma_map_page(device, io->page, 0, io->length,
+				   io_direction(io));
+	return ib_dma_mapping_error(device, rio->dma);
+}
+
+static void io_unmap(struct farswap_io *io, struct ib_device *device)
+{
+	ib_dma_unmap_page(device, to_rio(io)->dma, io->length, io_direction(io));
+}
+
+static void io_finish(struct farswap_rdma_io *rio, int error)
+{
+	struct farswap_io *io = to_io(rio);
+
+	io_unmap(io, rio->queue->chan.conn->device);
+	io->done(io, error);
+}
+
+static int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
+{
+	const struct farswap_io *io = to_io(rio);
+	struct ib_sge sge = {
+		.addr = rio->dma,
+		.length = io->length,
+		.lkey = queue->chan.conn->pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe = &rio->cqe,
+		.wr.sg_list = &sge,
+		.wr.num_sge = 1,
+		.wr.opcode = io->op == FARSWAP_IO_READ ? IB_WR_RDMA_READ :
+							 IB_WR_RDMA_WRITE,
+		.wr.send_flags = IB_SEND_SIGNALED,
+		.remote_addr = io->region->addr + io->offset,
+		.rkey = io->region->rkey,
+	};
+	int err;
+
+	lockdep_assert_held(&queue->lock);
+	err = ib_post_send(queue->chan.qp, &wr.wr, NULL);
+	if (unlikely(err))
+		return err;
+	list_add_tail(&rio->entry, &queue->posted);
+	queue->inflight++;
+	return 0;
+}
+
+/*
+ * Post what waits. What can't be posted waits on, for the flush that the caller
+ * brings about by failing the connection.
+ */
+static int io_post_backlog(struct farswap_rdma_queue *queue)
+{
+	struct farswap_rdma_io *rio;
+	struct list_head *list;
+	int err;
+
+	lockdep_assert_held(&queue->lock);
+	while (queue->inflight < queue->depth &&
+	       !farswap_rdma_conn_dead(queue->chan.conn)) {
+		list = &queue->backlog[list_empty(&queue->backlog[1]) ? 0 : 1];
+		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
+		if (!rio)
+			break;
+		list_del(&rio->entry);
+		err = io_post(queue, rio);
+		if (unlikely(err)) {
+			list_add(&rio->entry, list);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int io_status_errno(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_WR_FLUSH_ERR:
+		return -EHOSTDOWN;
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_OP_ERR:
+	case IB_WC_REM_ABORT_ERR:
+		return -EREMOTEIO;
+	default:
+		return -EIO;
+	}
+}
+
+static void io_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct farswap_rdma_io *rio = container_of(wc->wr_cqe,
+						   struct farswap_rdma_io, cqe);
+	struct farswap_rdma_queue *queue = rio->queue;
+	struct farswap_rdma_conn *conn = queue->chan.conn;
+	struct farswap_io *io = to_io(rio);
+	int error = io_status_errno(wc->status);
+	unsigned long flags;
+	int err;
+
+	/* Before done(): see the top of this file. */
+	if (unlikely(error))
+		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_del(&rio->entry);
+	queue->inflight--;
+	queue->completed[io->urgent]++;
+	err = io_post_backlog(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+
+	if (unlikely(err))
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+	if (io->op == FARSWAP_IO_WRITE && farswap_rdma_conn_dead(conn) && !error)
+		error = -EHOSTDOWN;
+	io_finish(rio, error);
+}
+
+/* Loads on the first half of the queues, stores on the second. */
+static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
+						enum farswap_io_op op)
+{
+	unsigned int stores = conn->nr_queues / 2;
+	unsigned int loads = conn->nr_queues - stores;
+	unsigned int cpu = raw_smp_processor_id();
+
+	if (op == FARSWAP_IO_READ || !stores)
+		return &conn->queue[cpu % loads];
+	return &conn->queue[loads + cpu % stores];
+}
+
+/**
+ * farswap_rdma_io_submit() - &struct farswap_transport.submit
+ * @io:		the I/O
+ *
+ * The device is used under RCU: retirement waits for that before it goes.
+ *
+ * Context: any up to softirq.
+ * Return: 0; -EHOSTDOWN, or -ENOMEM when the page can't be mapped for the device.
+ */
+int farswap_rdma_io_submit(struct farswap_io *io)
+{
+	struct farswap_rdma_conn *conn = io->region->conn;
+	struct farswap_rdma_io *rio = to_rio(io);
+	struct farswap_rdma_queue *queue;
+	unsigned long flags;
+	int err;
+
+	if (WARN_ON_ONCE((u64)io->offset + io->length > io->region->bytes))
+		return -EINVAL;
+
+	rcu_read_lock();
+	if (farswap_rdma_conn_dead(conn)) {
+		err = -EHOSTDOWN;
+		goto out_unlock_rcu;
+	}
+	queue = io_pick_queue(conn, io->op);
+	rio->queue = queue;
+	rio->cqe.done = io_done;
+	err = io_map(io, conn->device);
+	if (unlikely(err)) {
+		err = -ENOMEM;
+		goto out_unlock_rcu;
+	}
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (farswap_rdma_conn_dead(conn))
+		err = -EHOSTDOWN;
+	else if (queue->inflight < queue->depth)
+		err = io_post(queue, rio);
+	else
+		list_add_tail(&rio->entry, &queue->backlog[io->urgent]);
+	if (!err)
+		queue->submitted[io->urgent]++;
+	spin_unlock_irqrestore(&queue->lock, flags);
+
+	if (unlikely(err)) {
+		io_unmap(io, conn->device);
+		farswap_rdma_conn_fail(conn, err, "posting failed");
+		err = -EHOSTDOWN;
+	}
+out_unlock_rcu:
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * farswap_rdma_io_flush_backlog() - fail what a dead queue has not posted
+ * @queue:	the queue; its connection is dead
+ *
+ * On return nothing is posted to the queue any more.
+ *
+ * Context: process.
+ */
+void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue)
+{
+	struct farswap_rdma_io *rio, *next;
+	LIST_HEAD(flush);
+
+	WARN_ON_ONCE(!farswap_rdma_conn_dead(queue->chan.conn));
+	spin_lock_irq(&queue->lock);
+	list_splice_tail_init(&queue->backlog[1], &flush);
+	list_splice_tail_init(&queue->backlog[0], &flush);
+	spin_unlock_irq(&queue->lock);
+
+	list_for_each_entry_safe(rio, next, &flush, entry)
+		io_finish(rio, -EHOSTDOWN);
+}
+
+/**
+ * farswap_rdma_io_drain() - wait until a dead queue's I/O has completed
+ * @queue:	the queue; its backlog is flushed, its queue pair in error
+ *
+ * Context: process; waits for the device alone.
+ */
+void farswap_rdma_io_drain(struct farswap_rdma_queue *queue)
+{
+	struct farswap_rdma_io *rio, *next;
+	bool drained;
+
+	if (!queue->chan.qp)
+		return;
+	ib_drain_qp(queue->chan.qp);
+
+	spin_lock_irq(&queue->lock);
+	drained = list_empty(&queue->posted);
+	spin_unlock_irq(&queue->lock);
+	if (likely(drained))
+		return;
+
+	/* The device lost completions. Without its queue pair it can do no harm. */
+	WARN_ONCE(1, "farswap_rdma: %s did not flush a queue pair\n",
+		  queue->chan.conn->device->name);
+	farswap_rdma_chan_destroy_qp(&queue->chan);
+	list_for_each_entry_safe(rio, next, &queue->posted, entry) {
+		list_del(&rio->entry);
+		io_finish(rio, -EHOSTDOWN);
+	}
+}
+
+/**
+ * farswap_rdma_io_init() - an empty queue
+ * @queue:	the queue
+ */
+void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
+{
+	spin_lock_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->posted);
+	INIT_LIST_HEAD(&queue->backlog[0]);
+	INIT_LIST_HEAD(&queue->backlog[1]);
+}

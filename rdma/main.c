@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * farswap-rdma.ko: farswap's transport over RDMA reliable connections. This file
+ * loads, unloads and registers; it knows nothing of a session's inside.
+ */
+#define pr_fmt(fmt) "farswap_rdma: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/module.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/farswap_rdma.h>
+
+#include "internal.h"
+
+static unsigned int queues;
+module_param(queues, uint, 0644);
+MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, at most 4");
+
+/* Ends sessions and watches them: I/O waits for that, and it waits for no CM. */
+struct workqueue_struct *farswap_rdma_wq;
+/* Connects: waits for the CM, which may wait for memory. */
+struct workqueue_struct *farswap_rdma_connect_wq;
+
+static const struct farswap_transport farswap_rdma_transport = {
+	.name		= "rdma",
+	.owner		= THIS_MODULE,
+	.open		= farswap_rdma_session_open,
+	.close		= farswap_rdma_session_close,
+	.query		= farswap_rdma_region_query,
+	.map		= farswap_rdma_region_map,
+	.region_id	= farswap_rdma_region_id,
+	.release	= farswap_rdma_region_release,
+	.submit		= farswap_rdma_io_submit,
+	.set_io_timeout	= farswap_rdma_watch_set_io_timeout,
+};
+
+/**
+ * farswap_rdma_default_queues() - data queues of a session that doesn't say
+ *
+ * Context: any.
+ * Return: how many.
+ */
+unsigned int farswap_rdma_default_queues(void)
+{
+	unsigned int wanted = READ_ONCE(queues);
+
+	return wanted ?: min(num_online_cpus(), 4U);
+}
+
+static int __init farswap_rdma_init(void)
+{
+	int err;
+
+	farswap_rdma_wq = alloc_workqueue("farswap_rdma",
+					  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!farswap_rdma_wq)
+		return -ENOMEM;
+	farswap_rdma_connect_wq = alloc_workqueue("farswap_rdma_connect",
+						  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!farswap_rdma_connect_wq) {
+		err = -ENOMEM;
+		goto out_destroy_wq;
+	}
+	/* Last: sessions may be opened before this returns. */
+	err = farswap_transport_register(&farswap_rdma_transport);
+	if (err)
+		goto out_destroy_connect_wq;
+	return 0;
+
+out_destroy_connect_wq:
+	destroy_workqueue(farswap_rdma_connect_wq);
+out_destroy_wq:
+	destroy_workqueue(farswap_rdma_wq);
+	return err;
+}
+
+static void __exit farswap_rdma_exit(void)
+{
+	farswap_transport_unregister(&farswap_rdma_transport);
+	destroy_workqueue(farswap_rdma_connect_wq);
+	destroy_workqueue(farswap_rdma_wq);
+}
+
+module_init(farswap_rdma_init);
+module_exit(farswap_rdma_exit);
+
+MODULE_DESCRIPTION("farswap transport over RDMA");
+MODULE_LICENSE("GPL");

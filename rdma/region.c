@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions: asked for, found by the donor's name, given back. A region outlives
+ * its connection until the core releases it, and is of no use then.
+ *
+ * Locking: conn->lock covers conn->regions and conn->releases.
+ */
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * farswap_rdma_region_query() - &struct farswap_transport.query
+ * @session:	session
+ * @free_bytes:	what the donor could lend
+ *
+ * Context: may sleep.
+ * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
+ */
+int farswap_rdma_region_query(struct farswap_session *session, u64 *free_bytes)
+{
+	struct farswap_rdma_conn *conn = farswap_rdma_session_get_live(session);
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_hdr msg;
+	size_t len = farswap_wire_bare(&msg, FARSWAP_MSG_QUERY_MEM);
+	int err;
+
+	if (!conn)
+		return -EHOSTDOWN;
+	err = farswap_rdma_control_call(conn, &msg, len, FARSWAP_MSG_FREE_MEM,
+					NULL, answer, FARSWAP_RDMA_CALL_MS);
+	farswap_rdma_conn_put(conn);
+	if (!err)
+		*free_bytes = farswap_wire_read_free_mem(answer);
+	return err;
+}
+
+/**
+ * farswap_rdma_region_map() - &struct farswap_transport.map
+ * @session:	session
+ * @slab:	the core's name for what it is for
+ *
+ * Context: may sleep.
+ * Return: the region, or ERR_PTR: -ENOSPC, -EHOSTDOWN, -ETIMEDOUT, -ENOMEM.
+ */
+struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
+					       u64 slab)
+{
+	struct farswap_rdma_conn *conn = farswap_rdma_session_get_live(session);
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_wire_region info;
+	struct farswap_region *region;
+	struct farswap_map msg;
+	size_t len;
+	int err;
+
+	if (!conn)
+		return ERR_PTR(-EHOSTDOWN);
+	region = kzalloc(sizeof(*region), GFP_NOIO);
+	if (!region) {
+		farswap_rdma_conn_put(conn);
+		return ERR_PTR(-ENOMEM);
+	}
+	region->conn = conn;	/* with the reference */
+	len = farswap_wire_map(&msg, slab);
+	err = farswap_rdma_control_call(conn, &msg, len, FARSWAP_MSG_MR_INFO,
+					region, answer, FARSWAP_RDMA_CALL_MS);
+	if (err)
+		return ERR_PTR(err);
+	farswap_wire_read_region(answer, &info);
+	if (info.status != FARSWAP_STATUS_OK) {
+		farswap_rdma_region_free(region);
+		return ERR_PTR(-ENOSPC);
+	}
+	return region;
+}
+
+/**
+ * farswap_rdma_region_mapped() - fill in a region from its MR_INFO
+ * @conn:	connection
+ * @region:	the region
+ * @info:	what the donor said; status OK
+ *
+ * From here on an EVICT finds it.
+ *
+ * Context: process, under conn->lock.
+ * Return: NULL, or what is wrong.
+ */
+const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
+				       struct farswap_region *region,
+				       const struct farswap_wire_region *info)
+{
+	lockdep_assert_held(&conn->lock);
+	if (info->bytes != conn->session->slab_bytes)
+		return "region of another size than a slab";
+	if (farswap_rdma_region_find(conn, info->id))
+		return "region given twice";
+	region->id = info->id;
+	region->addr = info->addr;
+	region->bytes = info->bytes;
+	region->rkey = info->rkey;
+	hash_add(conn->regions, &region->hash, region->id);
+	return NULL;
+}
+
+/**
+ * farswap_rdma_region_find() - the region of this name
+ * @conn:	connection
+ * @id:		the donor's name for it
+ *
+ * Context: process, under conn->lock.
+ * Return: the region or NULL.
+ */
+struct farswap_region *farswap_rdma_region_find(struct farswap_rdma_conn *conn,
+						u64 id)
+{
+	struct farswap_region *region;
+
+	lockdep_assert_held(&conn->lock);
+	hash_for_each_possible(conn->regions, region, hash, id)
+		if (region->id == id)
+			return region;
+	return NULL;
+}
+
+/**
+ * farswap_rdma_region_id() - &struct farswap_transport.region_id
+ * @region:	region
+ *
+ * Context: any.
+ * Return: the donor's name for it.
+ */
+u64 farswap_rdma_region_id(struct farswap_region *region)
+{
+	return region->id;
+}
+
+/**
+ * farswap_rdma_region_free() - free a region that is in no list
+ * @region:	region
+ *
+ * Its connection may go with it, unless somebody else holds that.
+ *
+ * Context: any.
+ */
+void farswap_rdma_region_free(struct farswap_region *region)
+{
+	struct farswap_rdma_conn *conn = region->conn;
+
+	kfree(region);
+	farswap_rdma_conn_put(conn);
+}
+
+/**
+ * farswap_rdma_region_release() - &struct farswap_transport.release
+ * @region:	region
+ *
+ * The donor is told DONE or UNMAP, unless the connection is dead: then it knows.
+ *
+ * Context: process.
+ */
+void farswap_rdma_region_release(struct farswap_region *region)
+{
+	struct farswap_rdma_conn *conn = region->conn;
+	bool dead;
+
+	kref_get(&conn->ref);
+	spin_lock(&conn->lock);
+	hash_del(&region->hash);
+	dead = farswap_rdma_conn_dead(conn);
+	if (!dead)
+		list_add_tail(&region->entry, &conn->releases);
+	spin_unlock(&conn->lock);
+
+	if (dead)
+		farswap_rdma_region_free(region);
+	else
+		farswap_rdma_control_release(conn);
+	farswap_rdma_conn_put(conn);
+}

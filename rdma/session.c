@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sessions: opened by the core, connected again and again until closed. One
+ * work item connects and retires connections; another, conn->fail_work, ends a
+ * live one. The second never waits for the first nor for the CM, because I/O
+ * completes through it.
+ *
+ * Locking: session->lock covers state, closing and conn; ops_lock keeps the
+ * core's callbacks apart.
+ */
+#define pr_fmt(fmt) "farswap_rdma: " fmt
+
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include <trace/events/farswap_rdma.h>
+
+#include "internal.h"
+
+#define SESSION_PAUSE_MIN_MS	100
+#define SESSION_PAUSE_MAX_MS	5000
+
+/* The only writer of session->state. */
+static void farswap_rdma_session_set_state(struct farswap_session *session,
+					   enum farswap_rdma_state state)
+{
+	static const u8 from[FARSWAP_RDMA_STATES] = {
+		[FARSWAP_RDMA_IDLE] = BIT(FARSWAP_RDMA_CONNECTING) |
+				      BIT(FARSWAP_RDMA_FAILING),
+		[FARSWAP_RDMA_CONNECTING] = BIT(FARSWAP_RDMA_IDLE),
+		[FARSWAP_RDMA_LIVE] = BIT(FARSWAP_RDMA_CONNECTING),
+		[FARSWAP_RDMA_FAILING] = BIT(FARSWAP_RDMA_LIVE),
+		[FARSWAP_RDMA_CLOSED] = BIT(FARSWAP_RDMA_IDLE),
+	};
+
+	lockdep_assert_held(&session->lock);
+	WARN_ON_ONCE(!(from[state] & BIT(session->state)));
+	trace_farswap_rdma_session_state(session->address, session->state, state);
+	session->state = state;
+}
+
+static void session_queue_connect(struct farswap_session *session, unsigned int ms)
+{
+	queue_delayed_work(farswap_rdma_connect_wq, &session->work,
+			   msecs_to_jiffies(ms));
+}
+
+/* When to try again: later each time, and not all clients at once. */
+static unsigned int session_next_pause(struct farswap_session *session)
+{
+	unsigned int ms = session->pause_ms;
+
+	session->pause_ms = min(2 * ms, SESSION_PAUSE_MAX_MS);
+	return ms - ms / 8 + get_random_u32_below(ms / 4);
+}
+
+/* One line for each change of reason. */
+static void session_say(struct farswap_session *session, const char *what,
+			struct farswap_rdma_conn *conn)
+{
+	const char *why = conn->detail[0] ? conn->detail : READ_ONCE(conn->why);
+	char line[sizeof(session->said)];
+
+	snprintf(line, sizeof(line), "%s: %s (%d)", what, why ?: "?", conn->error);
+	if (!strcmp(line, session->said))
+		return;
+	strscpy(session->said, line, sizeof(session->said));
+	pr_warn_ratelimited("donor %s: %s\n", session->address, line);
+}
+
+/**
+ * farswap_rdma_session_failed() - a connection has just died
+ * @conn:	the connection
+ *
+ * A live one is ended by fail_work. One that is being made is left to who makes
+ * it.
+ *
+ * Context: any.
+ */
+void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	unsigned long flags;
+
+	trace_farswap_rdma_session_error(session->address, conn->error, conn->why);
+	spin_lock_irqsave(&session->lock, flags);
+	if (session->conn == conn && session->state == FARSWAP_RDMA_LIVE) {
+		farswap_rdma_session_set_state(session, FARSWAP_RDMA_FAILING);
+		queue_work(farswap_rdma_wq, &conn->fail_work);
+	}
+	spin_unlock_irqrestore(&session->lock, flags);
+}
+
+static void session_down(struct farswap_session *session, int error)
+{
+	bool closing;
+
+	mutex_lock(&session->ops_lock);
+	spin_lock_irq(&session->lock);
+	closing = session->closing;
+	spin_unlock_irq(&session->lock);
+	if (!closing)
+		session->ops->down(session->ctx, error);
+	mutex_unlock(&session->ops_lock);
+}
+
+/**
+ * farswap_rdma_session_fail_work() - end a live connection
+ * @work:	its fail_work
+ *
+ * All its I/O is completed, then the core is told, then what needs the CM is
+ * left to session->work.
+ */
+void farswap_rdma_session_fail_work(struct work_struct *work)
+{
+	struct farswap_rdma_conn *conn = container_of(work, struct farswap_rdma_conn,
+						      fail_work);
+	struct farswap_session *session = conn->session;
+
+	farswap_rdma_conn_quiesce(conn);
+	if (conn->error != -ESHUTDOWN)
+		session_say(session, "lost", conn);
+	if (time_after(jiffies, conn->live_since +
+				msecs_to_jiffies(SESSION_PAUSE_MAX_MS)))
+		session->pause_ms = SESSION_PAUSE_MIN_MS;
+	session_down(session, conn->error);
+	session_queue_connect(session, 0);
+}
+
+/* Destroy the dead and quiet connection; false when there is to be no other. */
+static bool session_retire(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn = session->conn;
+	bool again;
+
+	farswap_rdma_conn_retire(conn);
+	spin_lock_irq(&session->lock);
+	session->conn = NULL;
+	farswap_rdma_session_set_state(session, FARSWAP_RDMA_IDLE);
+	again = !session->closing;
+	spin_unlock_irq(&session->lock);
+	farswap_rdma_conn_put(conn);
+	return again;
+}
+
+static bool session_begin(struct farswap_session *session,
+			  struct farswap_rdma_conn *conn)
+{
+	bool begun = false;
+
+	spin_lock_irq(&session->lock);
+	if (!session->closing) {
+		session->conn = conn;
+		farswap_rdma_session_set_state(session, FARSWAP_RDMA_CONNECTING);
+		begun = true;
+	}
+	spin_unlock_irq(&session->lock);
+	return begun;
+}
+
+/* Connected: tell the core, unless it has died or is to be closed. */
+static bool session_up(struct farswap_session *session,
+		       struct farswap_rdma_conn *conn)
+{
+	struct farswap_peer peer = { .instance = conn->welcome.instance };
+	bool up = false;
+
+	memcpy(peer.node, conn->welcome.node, sizeof(peer.node));
+	/* down() must not overtake up(): fail_work needs ops_lock for it. */
+	mutex_lock(&session->ops_lock);
+	conn->live_since = jiffies;
+	spin_lock_irq(&session->lock);
+	if (!session->closing && !farswap_rdma_conn_dead(conn)) {
+		farswap_rdma_session_set_state(session, FARSWAP_RDMA_LIVE);
+		up = true;
+	}
+	spin_unlock_irq(&session->lock);
+	if (up) {
+		pr_info_ratelimited("donor %s: connected over %s, %u data queues\n",
+				    session->address, conn->device->name,
+				    conn->nr_queues);
+		session->said[0] = '\0';
+		session->ops->up(session->ctx, &peer);
+	}
+	mutex_unlock(&session->ops_lock);
+	return up;
+}
+
+static void session_connect(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn;
+	int err;
+
+	conn = farswap_rdma_conn_alloc(session);
+	if (!conn) {
+		session_down(session, -ENOMEM);
+		session_queue_connect(session, session_next_pause(session));
+		return;
+	}
+	if (!session_begin(session, conn)) {
+		farswap_rdma_conn_put(conn);
+		return;
+	}
+	err = farswap_rdma_conn_connect(conn);
+	if (!err && session_up(session, conn))
+		return;
+
+	farswap_rdma_conn_fail(conn, err ?: -ESHUTDOWN, "can't be set up");
+	if (conn->error != -ESHUTDOWN)
+		session_say(session, "can't connect", conn);
+	farswap_rdma_conn_quiesce(conn);
+	session_down(session, conn->error);
+	if (session_retire(session))
+		session_queue_connect(session, session_next_pause(session));
+}
+
+static void session_work(struct work_struct *work)
+{
+	struct farswap_session *session = container_of(to_delayed_work(work),
+						       struct farswap_session, work);
+	/* What is allocated here must not wait for swap. */
+	unsigned int noio = memalloc_noio_save();
+
+	if (!session->conn)
+		session_connect(session);
+	else if (session_retire(session))
+		session_queue_connect(session, session_next_pause(session));
+	memalloc_noio_restore(noio);
+}
+
+/**
+ * farswap_rdma_session_get_live() - the connection to work with
+ * @session:	session
+ *
+ * Context: process.
+ * Return: the connection, referenced, or NULL while there is none.
+ */
+struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn = NULL;
+
+	spin_lock_irq(&session->lock);
+	if (session->state == FARSWAP_RDMA_LIVE) {
+		conn = session->conn;
+		kref_get(&conn->ref);
+	}
+	spin_unlock_irq(&session->lock);
+	return conn;
+}
+
+/**
+ * farswap_rdma_session_open() - &struct farswap_transport.open
+ * @address:	the donor's
+ * @params:	what for
+ * @ops:	callbacks
+ * @ctx:	their first argument
+ *
+ * Context: may sleep.
+ * Return: the session, or ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM).
+ */
+struct farswap_session *farswap_rdma_session_open(const char *address,
+						  const struct farswap_session_params *params,
+						  const struct farswap_session_ops *ops,
+						  void *ctx)
+{
+	struct farswap_session *session;
+	size_t bytes = strlen(address) + 1;
+	int err;
+
+	session = kzalloc(struct_size(session, address, bytes), GFP_KERNEL);
+	if (!session)
+		return ERR_PTR(-ENOMEM);
+	err = farswap_rdma_address_parse(address, &session->sockaddr);
+	if (err) {
+		kfree(session);
+		return ERR_PTR(err);
+	}
+	spin_lock_init(&session->lock);
+	mutex_init(&session->ops_lock);
+	INIT_DELAYED_WORK(&session->work, session_work);
+	session->ops = ops;
+	session->ctx = ctx;
+	session->pause_ms = SESSION_PAUSE_MIN_MS;
+	session->slab_bytes = params->slab_bytes;
+	session->queues = clamp(params->queues ?: farswap_rdma_default_queues(),
+				2U, FARSWAP_QUEUES_MAX + 0U);
+	session->instance = params->instance;
+	memcpy(session->node, params->node, sizeof(session->node));
+	memcpy(session->address, address, bytes);
+
+	session_queue_connect(session, 0);
+	return session;
+}
+
+/**
+ * farswap_rdma_session_close() - &struct farswap_transport.close
+ * @session:	session; freed
+ *
+ * The order is what ends the ping-pong of the two work items: once closing is
+ * seen no connection begins or becomes live, so fail_work can't be queued again
+ * after it is flushed, nor session->work after it is cancelled.
+ *
+ * Context: may sleep.
+ */
+void farswap_rdma_session_close(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn;
+
+	spin_lock_irq(&session->lock);
+	session->closing = true;
+	conn = session->conn;
+	if (conn)
+		kref_get(&conn->ref);
+	spin_unlock_irq(&session->lock);
+
+	if (conn) {
+		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "closed");
+		flush_work(&conn->fail_work);
+		farswap_rdma_conn_put(conn);
+	}
+	cancel_delayed_work_sync(&session->work);
+	if (session->conn)
+		session_retire(session);
+
+	spin_lock_irq(&session->lock);
+	farswap_rdma_session_set_state(session, FARSWAP_RDMA_CLOSED);
+	spin_unlock_irq(&session->lock);
+	mutex_destroy(&session->ops_lock);
+	kfree(session);
+}

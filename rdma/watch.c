@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The watch over a live connection: a PING now and then, and the bound on I/O.
+ *
+ * I/Os of one urgency complete in the order they were submitted, since a queue
+ * posts each kind in order and completes in the order posted. So it is enough
+ * to note now and then how many have been submitted: when FARSWAP_RDMA_MARKS
+ * samples later not as many have completed, one is overdue. A sample is taken
+ * ten times in io_timeout_ms, so an overdue I/O is noticed in 0.8 to 0.9 of it;
+ * the rest is for the drain.
+ */
+#include "internal.h"
+
+#define WATCH_PERIOD_MS		500
+#define WATCH_PING_MS		2000
+#define WATCH_PONG_MS		5000
+#define WATCH_IO_TIMEOUT_MS	3000
+#define WATCH_SAMPLES		10
+
+static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
+
+static unsigned int watch_io_timeout_ms = WATCH_IO_TIMEOUT_MS;
+
+static unsigned long watch_sample_jiffies(void)
+{
+	return max(msecs_to_jiffies(READ_ONCE(watch_io_timeout_ms)) / WATCH_SAMPLES,
+		   1UL);
+}
+
+/* Is an I/O overdue? Else take a sample. */
+static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
+{
+	unsigned int at = nr_marks % FARSWAP_RDMA_MARKS;
+	bool overdue = false;
+	int urgent;
+
+	spin_lock_irq(&queue->lock);
+	for (urgent = 0; urgent < 2; urgent++) {
+		u32 *mark = &queue->mark[urgent][at];
+
+		if ((s32)(queue->completed[urgent] - *mark) < 0)
+			overdue = true;
+		*mark = queue->submitted[urgent];
+	}
+	spin_unlock_irq(&queue->lock);
+	return overdue;
+}
+
+static void watch_io(struct farswap_rdma_conn *conn)
+{
+	unsigned int i;
+
+	if (time_before(jiffies, conn->next_mark))
+		return;
+	/* From now, not from when it was due: a late tick must not come early. */
+	conn->next_mark = jiffies + watch_sample_jiffies();
+	for (i = 0; i < conn->nr_queues; i++)
+		if (watch_queue(&conn->queue[i], conn->nr_marks))
+			farswap_rdma_conn_fail(conn, -ETIMEDOUT,
+					       "I/O not done within io_timeout_ms");
+	conn->nr_marks++;
+}
+
+static void watch_ping(struct farswap_rdma_conn *conn)
+{
+	bool out, late, due;
+
+	spin_lock(&conn->lock);
+	out = conn->ping_out;
+	late = time_after(jiffies, conn->ping_sent + msecs_to_jiffies(WATCH_PONG_MS));
+	due = time_after_eq(jiffies, conn->ping_sent + msecs_to_jiffies(WATCH_PING_MS));
+	spin_unlock(&conn->lock);
+
+	if (out && late)
+		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer PING");
+	else if (!out && due)
+		farswap_rdma_control_ping(conn);
+}
+
+static void watch_queue_tick(struct farswap_rdma_conn *conn)
+{
+	queue_delayed_work(farswap_rdma_wq, &conn->tick,
+			   min(watch_sample_jiffies(),
+			       msecs_to_jiffies(WATCH_PERIOD_MS)));
+}
+
+/**
+ * farswap_rdma_watch_tick() - look once and come again
+ * @work:	conn->tick
+ */
+void farswap_rdma_watch_tick(struct work_struct *work)
+{
+	struct farswap_rdma_conn *conn = container_of(to_delayed_work(work),
+						      struct farswap_rdma_conn, tick);
+
+	watch_io(conn);
+	watch_ping(conn);
+	if (!farswap_rdma_conn_dead(conn))
+		watch_queue_tick(conn);
+}
+
+/**
+ * farswap_rdma_watch_start() - begin to watch
+ * @conn:	connection, complete; watched until it is quiesced
+ *
+ * Context: any.
+ */
+void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
+{
+	conn->ping_sent = jiffies;
+	conn->next_mark = jiffies + watch_sample_jiffies();
+	watch_queue_tick(conn);
+}
+
+/**
+ * farswap_rdma_watch_set_io_timeout() - &struct farswap_transport.set_io_timeout
+ * @ms:		milliseconds
+ *
+ * Context: any.
+ */
+void farswap_rdma_watch_set_io_timeout(unsigned int ms)
+{
+	WRITE_ONCE(watch_io_timeout_ms, ms);
+}

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Building, checking and reading the control messages and the CM's private
+ * data. farswap_wire_check() is the one gate: nothing reads a received buffer
+ * that it has not let pass. What a message means is not decided here.
+ */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/overflow.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+
+#include <asm/byteorder.h>
+
+#include "wire.h"
+
+/* The layout, against literal numbers; the daemon has its own list. */
+static_assert(sizeof(struct farswap_connect) == 24);
+static_assert(offsetof(struct farswap_connect, reserved) == 18);
+static_assert(sizeof(struct farswap_accept) == 16);
+static_assert(offsetof(struct farswap_accept, reserved) == 8);
+static_assert(sizeof(struct farswap_hdr) == 16);
+static_assert(offsetof(struct farswap_hdr, seq) == 12);
+static_assert(sizeof(struct farswap_hello) == 88);
+static_assert(offsetof(struct farswap_hello, auth) == 56);
+static_assert(sizeof(struct farswap_welcome) == 64);
+static_assert(offsetof(struct farswap_welcome, session) == 56);
+static_assert(sizeof(struct farswap_free_mem) == 32);
+static_assert(offsetof(struct farswap_free_mem, reserved) == 28);
+static_assert(sizeof(struct farswap_map) == 24);
+static_assert(offsetof(struct farswap_map, slab) == 16);
+static_assert(sizeof(struct farswap_mr_info) == 48);
+static_assert(offsetof(struct farswap_mr_info, bytes) == 40);
+static_assert(sizeof(struct farswap_region_msg) == 24);
+static_assert(offsetof(struct farswap_region_msg, region) == 16);
+static_assert(sizeof(struct farswap_evict) == 32);
+static_assert(offsetof(struct farswap_evict, reserved) == 28);
+static_assert(sizeof(struct farswap_check_activity) == 152);
+static_assert(offsetof(struct farswap_check_activity, region) == 24);
+static_assert(sizeof(struct farswap_activity_entry) == 16);
+static_assert(sizeof(struct farswap_activity) == 280);
+static_assert(offsetof(struct farswap_activity, entry) == 24);
+
+/* rdma_connect(3) and rdma_accept(3), for RDMA_PS_TCP. */
+static_assert(sizeof(struct farswap_connect) <= 56);
+static_assert(sizeof(struct farswap_accept) <= 196);
+static_assert(sizeof(struct farswap_activity) <= FARSWAP_MSG_BYTES);
+
+static const u32 farswap_wire_length[] = {
+	[FARSWAP_MSG_HELLO] = sizeof(struct farswap_hello),
+	[FARSWAP_MSG_WELCOME] = sizeof(struct farswap_welcome),
+	[FARSWAP_MSG_QUERY_MEM] = sizeof(struct farswap_hdr),
+	[FARSWAP_MSG_FREE_MEM] = sizeof(struct farswap_free_mem),
+	[FARSWAP_MSG_MAP] = sizeof(struct farswap_map),
+	[FARSWAP_MSG_MR_INFO] = sizeof(struct farswap_mr_info),
+	[FARSWAP_MSG_UNMAP] = sizeof(struct farswap_region_msg),
+	[FARSWAP_MSG_EVICT] = sizeof(struct farswap_evict),
+	[FARSWAP_MSG_DONE] = sizeof(struct farswap_region_msg),
+	[FARSWAP_MSG_CHECK_ACTIVITY] = sizeof(struct farswap_check_activity),
+	[FARSWAP_MSG_ACTIVITY] = sizeof(struct farswap_activity),
+	[FARSWAP_MSG_PING] = sizeof(struct farswap_hdr),
+	[FARSWAP_MSG_PONG] = sizeof(struct farswap_hdr),
+};
+
+static_assert(sizeof(farswap_wire_length) ==
+	      (FARSWAP_MSG_MAX + 1) * sizeof(farswap_wire_length[0]));
+
+static const char * const farswap_wire_fault_names[] = {
+	[FARSWAP_WIRE_OK] = "ok",
+	[FARSWAP_WIRE_SHORT] = "message shorter than a header",
+	[FARSWAP_WIRE_MAGIC] = "message without the magic number",
+	[FARSWAP_WIRE_VERSION] = "message of another version",
+	[FARSWAP_WIRE_TYPE] = "message of unknown type",
+	[FARSWAP_WIRE_LENGTH] = "message of wrong length",
+	[FARSWAP_WIRE_RESERVED] = "reserved field not zero",
+	[FARSWAP_WIRE_VALUE] = "field out of range",
+};
+
+static_assert(sizeof(farswap_wire_fault_names) ==
+	      FARSWAP_WIRE_FAULTS * sizeof(farswap_wire_fault_names[0]));
+
+static bool all_zero(const void *bytes, size_t len)
+{
+	return !memchr_inv(bytes, 0, len);
+}
+
+static enum farswap_wire_fault check_welcome(const struct farswap_welcome *msg)
+{
+	u64 slab_bytes = le64_to_cpu(msg->slab_bytes);
+	u16 queues = le16_to_cpu(msg->queues);
+
+	if (!all_zero(msg->reserved, sizeof(msg->reserved)))
+		return FARSWAP_WIRE_RESERVED;
+	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK)
+		return FARSWAP_WIRE_OK;
+	if (queues < 1 || queues > FARSWAP_QUEUES_MAX)
+		return FARSWAP_WIRE_VALUE;
+	if (!is_power_of_2(slab_bytes) || slab_bytes < FARSWAP_SLAB_BYTES_MIN ||
+	    slab_bytes > FARSWAP_SLAB_BYTES_MAX)
+		return FARSWAP_WIRE_VALUE;
+	return FARSWAP_WIRE_OK;
+}
+
+static enum farswap_wire_fault check_mr_info(const struct farswap_mr_info *msg)
+{
+	u64 end;
+
+	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK) {
+		if (msg->rkey || msg->region || msg->addr || msg->bytes)
+			return FARSWAP_WIRE_RESERVED;
+		return FARSWAP_WIRE_OK;
+	}
+	if (!msg->bytes || check_add_overflow(le64_to_cpu(msg->addr),
+					      le64_to_cpu(msg->bytes), &end))
+		return FARSWAP_WIRE_VALUE;
+	return FARSWAP_WIRE_OK;
+}
+
+static enum farswap_wire_fault
+check_check_activity(const struct farswap_check_activity *msg)
+{
+	u32 count = le32_to_cpu(msg->count);
+
+	if (!all_zero(msg->reserved, sizeof(msg->reserved)))
+		return FARSWAP_WIRE_RESERVED;
+	if (count < 1 || count > FARSWAP_ACTIVITY_REGIONS)
+		return FARSWAP_WIRE_VALUE;
+	if (!all_zero(&msg->region[count],
+		      (FARSWAP_ACTIVITY_REGIONS - count) * sizeof(msg->region[0])))
+		return FARSWAP_WIRE_RESERVED;
+	return FARSWAP_WIRE_OK;
+}
+
+/**
+ * farswap_wire_check() - may this message be read?
+ * @buf:	the bytes received
+ * @len:	how many
+ *
+ * Checks all that can be checked without knowing what was asked. What only a
+ * client sends is checked for its length alone.
+ *
+ * Return: FARSWAP_WIRE_OK or what is wrong.
+ */
+enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
+{
+	const struct farswap_hdr *hdr = buf;
+	u16 type;
+
+	if (len < sizeof(*hdr))
+		return FARSWAP_WIRE_SHORT;
+	if (le32_to_cpu(hdr->magic) != FARSWAP_MAGIC)
+		return FARSWAP_WIRE_MAGIC;
+	if (le16_to_cpu(hdr->version) != FARSWAP_VERSION)
+		return FARSWAP_WIRE_VERSION;
+	type = le16_to_cpu(hdr->type);
+	if (type > FARSWAP_MSG_MAX || !farswap_wire_length[type])
+		return FARSWAP_WIRE_TYPE;
+	if (len != farswap_wire_length[type] || le32_to_cpu(hdr->length) != len)
+		return FARSWAP_WIRE_LENGTH;
+
+	switch (type) {
+	case FARSWAP_MSG_WELCOME:
+		return check_welcome(buf);
+	case FARSWAP_MSG_FREE_MEM:
+		if (!all_zero(((const struct farswap_free_mem *)buf)->reserved,
+			      sizeof_field(struct farswap_free_mem, reserved)))
+			return FARSWAP_WIRE_RESERVED;
+		return FARSWAP_WIRE_OK;
+	case FARSWAP_MSG_MR_INFO:
+		return check_mr_info(buf);
+	case FARSWAP_MSG_EVICT:
+		if (!all_zero(((const struct farswap_evict *)buf)->reserved,
+			      sizeof_field(struct farswap_evict, reserved)))
+			return FARSWAP_WIRE_RESERVED;
+		return FARSWAP_WIRE_OK;
+	case FARSWAP_MSG_CHECK_ACTIVITY:
+		return check_check_activity(buf);
+	default:
+		return FARSWAP_WIRE_OK;
+	}
+}
+
+/**
+ * farswap_wire_check_accept() - check and read an accept's or reject's data
+ * @buf:	private data; the CM may have padded it
+ * @len:	its length
+ * @answer:	what it says; set if the magic is right, whatever the version
+ *
+ * Return: FARSWAP_WIRE_OK or what is wrong. Another version is not wrong here:
+ * it is for the caller to say which.
+ */
+enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
+						  struct farswap_wire_answer *answer)
+{
+	const struct farswap_accept *accept = buf;
+
+	if (!buf || len < sizeof(*accept))
+		return FARSWAP_WIRE_SHORT;
+	if (le32_to_cpu(accept->magic) != FARSWAP_MAGIC)
+		return FARSWAP_WIRE_MAGIC;
+	answer->version = le16_to_cpu(accept->version);
+	answer->status = le16_to_cpu(accept->status);
+	if (answer->version == FARSWAP_VERSION &&
+	    !all_zero(accept->reserved, sizeof(accept->reserved)))
+		return FARSWAP_WIRE_RESERVED;
+	return FARSWAP_WIRE_OK;
+}
+
+/**
+ * farswap_wire_fault_name() - a fault in words
+ * @fault:	the fault
+ *
+ * Return: a static string.
+ */
+const char *farswap_wire_fault_name(enum farswap_wire_fault fault)
+{
+	return fault < FARSWAP_WIRE_FAULTS ? farswap_wire_fault_names[fault] : "?";
+}
+
+/**
+ * farswap_wire_status_name() - a FARSWAP_STATUS_* in words
+ * @status:	the status; a donor may be newer and know more of them
+ *
+ * Return: a static string.
+ */
+const char *farswap_wire_status_name(u32 status)
+{
+	switch (status) {
+	case FARSWAP_STATUS_OK:
+		return "ok";
+	case FARSWAP_STATUS_NO_MEMORY:
+		return "nothing left to lend";
+	case FARSWAP_STATUS_BAD_VERSION:
+		return "another protocol version";
+	case FARSWAP_STATUS_BAD_SLAB_SIZE:
+		return "another slab size";
+	case FARSWAP_STATUS_BAD_AUTH:
+		return "not authorised";
+	case FARSWAP_STATUS_BAD_SESSION:
+		return "no such session";
+	case FARSWAP_STATUS_BAD_MESSAGE:
+		return "bad message";
+	case FARSWAP_STATUS_BUSY:
+		return "too many clients";
+	case FARSWAP_STATUS_LEAVING:
+		return "shutting down";
+	default:
+		return "unknown status";
+	}
+}
+
+/**
+ * farswap_wire_status_errno() - a FARSWAP_STATUS_* as an error
+ * @status:	the status
+ *
+ * Return: 0 or -errno.
+ */
+int farswap_wire_status_errno(u32 status)
+{
+	switch (status) {
+	case FARSWAP_STATUS_OK:
+		return 0;
+	case FARSWAP_STATUS_NO_MEMORY:
+		return -ENOSPC;
+	case FARSWAP_STATUS_BAD_VERSION:
+		return -EOPNOTSUPP;
+	case FARSWAP_STATUS_BAD_SLAB_SIZE:
+		return -EINVAL;
+	case FARSWAP_STATUS_BAD_AUTH:
+		return -EACCES;
+	case FARSWAP_STATUS_BUSY:
+		return -EBUSY;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/**
+ * farswap_wire_type() - a checked message's type
+ * @buf:	the message
+ *
+ * Return: FARSWAP_MSG_*.
+ */
+u16 farswap_wire_type(const void *buf)
+{
+	return le16_to_cpu(((const struct farswap_hdr *)buf)->type);
+}
+
+/**
+ * farswap_wire_seq() - a checked message's number
+ * @buf:	the message
+ *
+ * Return: the number.
+ */
+u32 farswap_wire_seq(const void *buf)
+{
+	return le32_to_cpu(((const struct farswap_hdr *)buf)->seq);
+}
+
+/**
+ * farswap_wire_read_welcome() - read a checked WELCOME
+ * @buf:	the message
+ * @welcome:	its contents
+ */
+void farswap_wire_read_welcome(const void *buf, struct farswap_wire_welcome *welcome)
+{
+	const struct farswap_welcome *msg = buf;
+
+	welcome->status = le32_to_cpu(msg->status);
+	welcome->queues = le16_to_cpu(msg->queues);
+	memcpy(welcome->node, msg->node, sizeof(welcome->node));
+	welcome->instance = le64_to_cpu(msg->instance);
+	welcome->slab_bytes = le64_to_cpu(msg->slab_bytes);
+	welcome->session = le64_to_cpu(msg->session);
+}
+
+/**
+ * farswap_wire_read_region() - read a checked MR_INFO
+ * @buf:	the message
+ * @region:	its contents
+ */
+void farswap_wire_read_region(const void *buf, struct farswap_wire_region *region)
+{
+	const struct farswap_mr_info *msg = buf;
+
+	region->status = le32_to_cpu(msg->status);
+	region->rkey = le32_to_cpu(msg->rkey);
+	region->id = le64_to_cpu(msg->region);
+	region->addr = le64_to_cpu(msg->addr);
+	region->bytes = le64_to_cpu(msg->bytes);
+}
+
+/**
+ * farswap_wire_read_free_mem() - read a checked FREE_MEM
+ * @buf:	the message
+ *
+ * Return: bytes the donor can still lend.
+ */
+u64 farswap_wire_read_free_mem(const void *buf)
+{
+	return le64_to_cpu(((const struct farswap_free_mem *)buf)->free_bytes);
+}
+
+/**
+ * farswap_wire_read_evict() - read a checked EVICT
+ * @buf:	the message
+ * @deadline_ms: milliseconds left
+ *
+ * Return: the region.
+ */
+u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms)
+{
+	const struct farswap_evict *msg = buf;
+
+	*deadline_ms = le32_to_cpu(msg->deadline_ms);
+	return le64_to_cpu(msg->region);
+}
+
+/**
+ * farswap_wire_read_check_activity() - read a checked CHECK_ACTIVITY
+ * @buf:	the message
+ * @region:	FARSWAP_ACTIVITY_REGIONS numbers; as many as returned are set
+ *
+ * Return: how many regions are meant.
+ */
+unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region)
+{
+	const struct farswap_check_activity *msg = buf;
+	unsigned int count = le32_to_cpu(msg->count);
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		region[i] = le64_to_cpu(msg->region[i]);
+	return count;
+}
+
+static size_t begin(void *buf, u16 type)
+{
+	struct farswap_hdr *hdr = buf;
+	u32 len = farswap_wire_length[type];
+
+	memset(buf, 0, len);
+	hdr->magic = cpu_to_le32(FARSWAP_MAGIC);
+	hdr->version = cpu_to_le16(FARSWAP_VERSION);
+	hdr->type = cpu_to_le16(type);
+	hdr->length = cpu_to_le32(len);
+	return len;
+}
+
+/**
+ * farswap_wire_connect() - build a connect request's private data
+ * @buf:	where
+ * @kind:	FARSWAP_CONNECT_*
+ * @session:	WELCOME's, for data
+ * @queue:	number of the queue pair, for data
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue)
+{
+	struct farswap_connect *connect = buf;
+
+	memset(connect, 0, sizeof(*connect));
+	connect->magic = cpu_to_le32(FARSWAP_MAGIC);
+	connect->version = cpu_to_le16(FARSWAP_VERSION);
+	connect->kind = cpu_to_le16(kind);
+	connect->session = cpu_to_le64(session);
+	connect->queue = cpu_to_le16(queue);
+	return sizeof(*connect);
+}
+
+/**
+ * farswap_wire_bare() - build a message that is only a header
+ * @buf:	where
+ * @type:	QUERY_MEM, PING or PONG
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_bare(void *buf, u16 type)
+{
+	return begin(buf, type);
+}
+
+/**
+ * farswap_wire_hello() - build a HELLO
+ * @buf:	where
+ * @node:	this machine
+ * @instance:	this run
+ * @slab_bytes:	size of a slab
+ * @queues:	data queue pairs wanted
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_hello(void *buf, const u8 *node, u64 instance,
+			  u64 slab_bytes, u16 queues)
+{
+	struct farswap_hello *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_HELLO);
+
+	memcpy(msg->node, node, sizeof(msg->node));
+	msg->instance = cpu_to_le64(instance);
+	msg->slab_bytes = cpu_to_le64(slab_bytes);
+	msg->queues = cpu_to_le16(queues);
+	msg->auth_kind = cpu_to_le16(FARSWAP_AUTH_NONE);
+	return len;
+}
+
+/**
+ * farswap_wire_map() - build a MAP
+ * @buf:	where
+ * @slab:	our name for the slab
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_map(void *buf, u64 slab)
+{
+	struct farswap_map *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_MAP);
+
+	msg->slab = cpu_to_le64(slab);
+	return len;
+}
+
+/**
+ * farswap_wire_region_msg() - build an UNMAP or a DONE
+ * @buf:	where
+ * @type:	which
+ * @region:	the region given back
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_region_msg(void *buf, u16 type, u64 region)
+{
+	struct farswap_region_msg *msg = buf;
+	size_t len = begin(buf, type);
+
+	msg->region = cpu_to_le64(region);
+	return len;
+}
+
+/**
+ * farswap_wire_activity() - build an ACTIVITY
+ * @buf:	where
+ * @region:	the regions asked for
+ * @pages:	their activities
+ * @count:	how many, at most FARSWAP_ACTIVITY_REGIONS
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
+			     unsigned int count)
+{
+	struct farswap_activity *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_ACTIVITY);
+	unsigned int i;
+
+	msg->count = cpu_to_le32(count);
+	for (i = 0; i < count; i++) {
+		msg->entry[i].region = cpu_to_le64(region[i]);
+		msg->entry[i].pages = cpu_to_le32(pages[i]);
+	}
+	return len;
+}
+
+/**
+ * farswap_wire_set_seq() - number a built message
+ * @buf:	the message
+ * @seq:	its number
+ */
+void farswap_wire_set_seq(void *buf, u32 seq)
+{
+	((struct farswap_hdr *)buf)->seq = cpu_to_le32(seq);
+}

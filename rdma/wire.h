@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The client's side of the wire: messages built, checked and read. Pure: bytes
+ * in, numbers out; no verbs, no allocation, so that it runs in user space too.
+ */
+#ifndef FARSWAP_RDMA_WIRE_H
+#define FARSWAP_RDMA_WIRE_H
+
+#include <linux/types.h>
+#include <uapi/linux/farswap.h>
+
+/**
+ * enum farswap_wire_fault - what is wrong with a received message
+ * @FARSWAP_WIRE_OK:		nothing
+ * @FARSWAP_WIRE_SHORT:		shorter than a header
+ * @FARSWAP_WIRE_MAGIC:		not farswap
+ * @FARSWAP_WIRE_VERSION:	another version
+ * @FARSWAP_WIRE_TYPE:		no such message
+ * @FARSWAP_WIRE_LENGTH:	not the length of its type
+ * @FARSWAP_WIRE_RESERVED:	a reserved or unused field is not zero
+ * @FARSWAP_WIRE_VALUE:		a field has a value it can't have
+ * @FARSWAP_WIRE_FAULTS:	how many there are
+ */
+enum farswap_wire_fault {
+	FARSWAP_WIRE_OK,
+	FARSWAP_WIRE_SHORT,
+	FARSWAP_WIRE_MAGIC,
+	FARSWAP_WIRE_VERSION,
+	FARSWAP_WIRE_TYPE,
+	FARSWAP_WIRE_LENGTH,
+	FARSWAP_WIRE_RESERVED,
+	FARSWAP_WIRE_VALUE,
+	FARSWAP_WIRE_FAULTS,
+};
+
+/**
+ * struct farswap_wire_welcome - a WELCOME, as numbers
+ * @status:	FARSWAP_STATUS_*
+ * @queues:	data queue pairs we may connect
+ * @node:	the donor's machine
+ * @instance:	the donor's run
+ * @slab_bytes:	size of the donor's regions
+ * @session:	what the data connections present
+ */
+struct farswap_wire_welcome {
+	u32 status;
+	u16 queues;
+	u8 node[FARSWAP_NODE_BYTES];
+	u64 instance;
+	u64 slab_bytes;
+	u64 session;
+};
+
+/**
+ * struct farswap_wire_region - an MR_INFO, as numbers
+ * @status:	FARSWAP_STATUS_*
+ * @rkey:	remote key
+ * @id:		the donor's name for the region
+ * @addr:	remote address
+ * @bytes:	length
+ */
+struct farswap_wire_region {
+	u32 status;
+	u32 rkey;
+	u64 id;
+	u64 addr;
+	u64 bytes;
+};
+
+/**
+ * struct farswap_wire_answer - an accept's or a reject's private data
+ * @version:	the donor's version
+ * @status:	FARSWAP_STATUS_*
+ */
+struct farswap_wire_answer {
+	u16 version;
+	u16 status;
+};
+
+/* Checking. */
+enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len);
+enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
+						  struct farswap_wire_answer *answer);
+const char *farswap_wire_fault_name(enum farswap_wire_fault fault);
+const char *farswap_wire_status_name(u32 status);
+int farswap_wire_status_errno(u32 status);
+
+/* Reading; only what farswap_wire_check() let pass. */
+u16 farswap_wire_type(const void *buf);
+u32 farswap_wire_seq(const void *buf);
+void farswap_wire_read_welcome(const void *buf, struct farswap_wire_welcome *welcome);
+void farswap_wire_read_region(const void *buf, struct farswap_wire_region *region);
+u64 farswap_wire_read_free_mem(const void *buf);
+u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms);
+unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region);
+
+/* Building; each returns the message's length. */
+size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue);
+size_t farswap_wire_bare(void *buf, u16 type);
+size_t farswap_wire_hello(void *buf, const u8 *node, u64 instance,
+			  u64 slab_bytes, u16 queues);
+size_t farswap_wire_map(void *buf, u64 slab);
+size_t farswap_wire_region_msg(void *buf, u16 type, u64 region);
+size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
+			     unsigned int count);
+void farswap_wire_set_seq(void *buf, u32 seq);
+
+#endif /* FARSWAP_RDMA_WIRE_H */
