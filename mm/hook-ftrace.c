@@ -376,12 +376,6 @@ static int hook_register_redirect(void)
 	return err;
 }
 
-static void hook_free_filters(void)
-{
-	ftrace_free_filter(&hook_redirect_ops);
-	ftrace_free_filter(&hook_slots_freed_ops);
-}
-
 static void hook_ref_release(struct percpu_ref *ref)
 {
 	complete(&hook_idle);
@@ -450,7 +444,6 @@ int farswap_hook_attach(void)
 out_unregister_freed:
 	unregister_ftrace_function(&hook_slots_freed_ops);
 out_exit_ref:
-	hook_free_filters();
 	percpu_ref_exit(&hook_ref);
 	return err;
 }
@@ -472,8 +465,16 @@ int farswap_hook_detach(void)
 	if (err)
 		return err;
 	hook_wait_idle();
-	err = unregister_ftrace_function(&hook_slots_freed_ops);
-	if (!err)
-		hook_free_filters();
-	return err;
+	return unregister_ftrace_function(&hook_slots_freed_ops);
+}
+
+/**
+ * farswap_hook_exit() - free what stays between detaching and attaching again
+ *
+ * Once only, when the module goes: the filters can't be set again after this.
+ */
+void farswap_hook_exit(void)
+{
+	ftrace_free_filter(&hook_redirect_ops);
+	ftrace_free_filter(&hook_slots_freed_ops);
 }

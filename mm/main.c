@@ -200,6 +200,7 @@ out_debugfs:
 	farswap_settings_exit();
 	/* Somebody may have had more luck, by sysfs. */
 	farswap_detach();
+	farswap_hook_exit();
 out_power:
 	farswap_power_exit();
 out_donor:
@@ -224,6 +225,7 @@ static void __exit farswap_exit(void)
 {
 	farswap_debugfs_exit();
 	farswap_settings_exit();
+	farswap_hook_exit();
 	farswap_power_exit();
 	farswap_donor_exit();
 	farswap_slab_exit();
