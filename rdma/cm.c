@@ -11,7 +11,7 @@
 
 static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
-	/* Pairs with chan_wait(): what the step brought can be seen with it. */
+	/* Pairs with chan_reached(): what the step brought can be seen with it. */
 	smp_store_release(&chan->step, step);
 	wake_up_all(&chan->conn->wait);
 }
@@ -98,17 +98,23 @@ static void cm_qp_event(struct ib_event *event, void *context)
 	}
 }
 
+static bool chan_reached(const struct farswap_rdma_chan *chan,
+			 enum farswap_rdma_step step)
+{
+	/* Pairs with cm_advance(). */
+	return smp_load_acquire(&chan->step) >= step;
+}
+
 static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
 	struct farswap_rdma_conn *conn = chan->conn;
 
 	wait_event_timeout(conn->wait,
-			   smp_load_acquire(&chan->step) >= step ||
-			   READ_ONCE(conn->error),
+			   chan_reached(chan, step) || READ_ONCE(conn->error),
 			   msecs_to_jiffies(FARSWAP_RDMA_CM_MS));
 	if (READ_ONCE(conn->error))
 		return conn->error;
-	if (smp_load_acquire(&chan->step) >= step)
+	if (chan_reached(chan, step))
 		return 0;
 	strscpy(conn->detail, step == FARSWAP_RDMA_STEP_ESTABLISHED ?
 		"doesn't answer" : "can't be resolved in time");

@@ -29,7 +29,7 @@ static int control_ring_alloc(struct farswap_rdma_conn *conn,
 {
 	unsigned int i;
 
-	static_assert(FARSWAP_RECV_DEPTH <= ARRAY_SIZE(ring->msg));
+	static_assert(ARRAY_SIZE(ring->msg) >= FARSWAP_RECV_DEPTH);
 
 	ring->data = kcalloc(count, FARSWAP_MSG_BYTES, GFP_KERNEL);
 	if (!ring->data)

@@ -79,12 +79,12 @@ enum farswap_rdma_state {
  * @address:	the same, as it was given
  */
 struct farswap_session {
-	spinlock_t lock;
+	spinlock_t lock;	/* @state, @closing, @conn */
 	enum farswap_rdma_state state;
 	bool closing;
 	struct farswap_rdma_conn *conn;
 
-	struct mutex ops_lock;
+	struct mutex ops_lock;	/* one callback at a time */
 	const struct farswap_session_ops *ops;
 	void *ctx;
 
@@ -171,7 +171,7 @@ struct farswap_rdma_chan {
 struct farswap_rdma_queue {
 	struct farswap_rdma_chan chan;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* all that follows */
 	unsigned int depth;
 	unsigned int inflight;
 	struct list_head posted;
@@ -258,7 +258,7 @@ struct farswap_rdma_call {
  * @next_mark:	jiffies of the next sample; @tick's, as those below
  * @nr_marks:	samples taken
  * @control:	control queue pair
- * @lock:	protects what follows
+ * @lock:	protects what follows, down to @ping_sent
  * @send:	send buffers
  * @recv:	receive buffers
  * @sends:	unused ones of @send
@@ -292,7 +292,7 @@ struct farswap_rdma_conn {
 	unsigned int nr_marks;
 
 	struct farswap_rdma_chan control;
-	spinlock_t lock;
+	spinlock_t lock;	/* all that follows, down to @ping_sent */
 	struct farswap_rdma_ring send;
 	struct farswap_rdma_ring recv;
 	struct list_head sends;
