@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Doubly linked lists whose links are inside the listed things.
+ */
+#ifndef LIST_H
+#define LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next;
+	struct list *prev;
+};
+
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define list_first(head, type, member) \
+	(list_empty(head) ? NULL : container_of((head)->next, type, member))
+
+#define list_for_each(pos, head) \
+	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+
+/* @pos may be removed from the list, nothing else may. */
+#define list_for_each_safe(pos, tmp, head)				\
+	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head);	\
+	     (pos) = (tmp), (tmp) = (pos)->next)
+
+static inline void list_init(struct list *list)
+{
+	list->next = list;
+	list->prev = list;
+}
+
+static inline bool list_empty(const struct list *head)
+{
+	return head->next == head;
+}
+
+static inline void list_add_tail(struct list *entry, struct list *head)
+{
+	entry->prev = head->prev;
+	entry->next = head;
+	head->prev->next = entry;
+	head->prev = entry;
+}
+
+/* An entry in no list may be deleted again. */
+static inline void list_del(struct list *entry)
+{
+	entry->prev->next = entry->next;
+	entry->next->prev = entry->prev;
+	list_init(entry);
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Messages for the person who runs the daemon: one line each, to stderr.
+ */
+#ifndef LOG_H
+#define LOG_H
+
+#include <stdbool.h>
+
+enum log_level {
+	LOG_LEVEL_ERR = 3,	/* syslog's numbers */
+	LOG_LEVEL_WARN = 4,
+	LOG_LEVEL_INFO = 6,
+};
+
+/* With @levels each line begins with <N>, which the journal understands. */
+void log_init(bool levels);
+void log_print(enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/*
+ * True if one more message that a peer can cause at will may be printed: a few
+ * a second. Counts those it refuses, and says so in the log later.
+ */
+bool log_peer_ok(void);
+
+#define log_err(...)	log_print(LOG_LEVEL_ERR, __VA_ARGS__)
+#define log_warn(...)	log_print(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)	log_print(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_peer(...) do { if (log_peer_ok()) log_info(__VA_ARGS__); } while (0)
+
+#endif
