@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads the configuration. Every complaint names the place, what is wrong and
+ * what would be right. Checks values only, not what the machine has.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "wire.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define CONFIG_EVICT_MS_MAX	600000
+#define CONFIG_CLIENTS_MAX	4096
+#define CONFIG_AHEAD_MAX	64
+
+/* A place, and where the complaint about it goes. */
+struct config_at {
+	const char *where;
+	unsigned int line;		/* 0: not in a file */
+	char *error;
+};
+
+__attribute__((format(printf, 2, 3)))
+static int config_wrong(const struct config_at *at, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (at->line)
+		n = snprintf(at->error, CONFIG_ERROR_MAX, "%s:%u: ", at->where, at->line);
+	else
+		n = snprintf(at->error, CONFIG_ERROR_MAX, "%s: ", at->where);
+	if (n < 0 || n >= CONFIG_ERROR_MAX)
+		return -EINVAL;
+	va_start(ap, fmt);
+	vsnprintf(at->error + n, CONFIG_ERROR_MAX - n, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* "256M" and such; false if it isn't one or doesn't fit. */
+static bool config_bytes(const char *value, uint64_t *bytes)
+{
+	unsigned int shift = 0;
+	uint64_t n;
+	char *end;
+
+	if (!isdigit((unsigned char)*value))
+		return false;
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (errno)
+		return false;
+	switch (toupper((unsigned char)*end)) {
+	case 'G':
+		shift += 10;
+		/* fall through */
+	case 'M':
+		shift += 10;
+		/* fall through */
+	case 'K':
+		shift += 10;
+		end++;
+	}
+	if (*end || n > UINT64_MAX >> shift)
+		return false;
+	*bytes = n << shift;
+	return true;
+}
+
+static int config_number(unsigned int *out, const struct config_at *at, const char *key,
+			 const char *value, unsigned int min, unsigned int max)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (!isdigit((unsigned char)*value) || *end || errno || n < min || n > max)
+		return config_wrong(at, "%s is '%s'; it must be a number from %u to %u",
+				    key, value, min, max);
+	*out = n;
+	return 0;
+}
+
+/* address, address:port, [IPv6], [IPv6]:port */
+static bool config_address(const char *value, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+	unsigned long port = FARSWAP_PORT;
+	const char *colon, *end;
+	char host[64], *rest;
+
+	memset(out, 0, sizeof(*out));
+	end = *value == '[' ? strchr(value, ']') : strchrnul(value, ':');
+	if (!end)
+		return false;
+	colon = *value == '[' ? end + 1 : end;
+	value += *value == '[';
+	if ((size_t)(end - value) >= sizeof(host))
+		return false;
+	memcpy(host, value, end - value);
+	host[end - value] = '\0';
+
+	if (*colon) {
+		if (*colon != ':' || !isdigit((unsigned char)colon[1]))
+			return false;
+		port = strtoul(colon + 1, &rest, 10);
+		if (*rest || !port || port > 65535)
+			return false;
+	}
+	if (*end == ']') {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+		return inet_pton(AF_INET6, host, &in6->sin6_addr) == 1;
+	}
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	return inet_pton(AF_INET, host, &in->sin_addr) == 1;
+}
+
+static int config_listen(struct config *config, const struct config_at *at, const char *value)
+{
+	struct sockaddr_storage listen;
+
+	if (!config_address(value, &listen))
+		return config_wrong(at, "listen is '%s'; it must be a numeric address and a port, as in 0.0.0.0:%u or [::]:%u",
+				    value, FARSWAP_PORT, FARSWAP_PORT);
+	config->listen = listen;
+	return 0;
+}
+
+static int config_memory(struct config *config, const struct config_at *at, const char *value)
+{
+	if (!config_bytes(value, &config->memory))
+		return config_wrong(at, "memory is '%s'; it must be a size, as in 512M or 16G", value);
+	return 0;
+}
+
+static int config_slab(struct config *config, const struct config_at *at, const char *value)
+{
+	uint64_t slab;
+
+	if (!config_bytes(value, &slab) || slab & (slab - 1) ||
+	    slab < FARSWAP_SLAB_BYTES_MIN || slab > FARSWAP_SLAB_BYTES_MAX)
+		return config_wrong(at, "slab is '%s'; it must be a power of two from 2M to 1G, the same on the clients",
+				    value);
+	config->slab = slab;
+	return 0;
+}
+
+static int config_control(struct config *config, const struct config_at *at, const char *value)
+{
+	if (*value != '/' || strlen(value) >= sizeof(config->control))
+		return config_wrong(at, "control is '%s'; it must be an absolute path of at most %zu characters",
+				    value, sizeof(config->control) - 1);
+	strcpy(config->control, value);
+	return 0;
+}
+
+static int config_evict_ms(struct config *config, const struct config_at *at, const char *value)
+{
+	return config_number(&config->evict_ms, at, "evict_ms", value, 1, CONFIG_EVICT_MS_MAX);
+}
+
+static int config_clients(struct config *config, const struct config_at *at, const char *value)
+{
+	return config_number(&config->clients, at, "clients", value, 1, CONFIG_CLIENTS_MAX);
+}
+
+static int config_ahead(struct config *config, const struct config_at *at, const char *value)
+{
+	return config_number(&config->ahead, at, "ahead", value, 0, CONFIG_AHEAD_MAX);
+}
+
+static int config_hugepages(struct config *config, const struct config_at *at, const char *value)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return config_wrong(at, "hugepages is '%s'; it must be yes or no", value);
+	config->hugepages = *value == 'y';
+	return 0;
+}
+
+static const struct {
+	const char *key;
+	int (*set)(struct config *config, const struct config_at *at, const char *value);
+} config_keys[] = {
+	{ "listen", config_listen },
+	{ "memory", config_memory },
+	{ "slab", config_slab },
+	{ "control", config_control },
+	{ "evict_ms", config_evict_ms },
+	{ "clients", config_clients },
+	{ "ahead", config_ahead },
+	{ "hugepages", config_hugepages },
+};
+
+static int config_set(struct config *config, const struct config_at *at, const char *key,
+		      const char *value)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
+		if (!strcmp(config_keys[i].key, key))
+			return config_keys[i].set(config, at, value);
+	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, slab, control, evict_ms, clients, ahead and hugepages",
+			    key);
+}
+
+/* "key value" or "key = value"; changes @line. */
+static int config_line(struct config *config, const struct config_at *at, char *line)
+{
+	char *key, *value, *end;
+
+	line[strcspn(line, "#\n")] = '\0';
+	key = line + strspn(line, " \t\r");
+	if (!*key)
+		return 0;
+	value = key + strcspn(key, " \t\r=");
+	end = value;
+	value += strspn(value, " \t\r");
+	if (*value == '=')
+		value++;
+	value += strspn(value, " \t\r");
+	*end = '\0';
+	for (end = value + strlen(value); end > value && strchr(" \t\r", end[-1]); end--)
+		;
+	*end = '\0';
+	if (!*key)
+		return config_wrong(at, "no key before '='; a line is a key and a value, as in memory = 4G");
+	if (!*value)
+		return config_wrong(at, "'%s' has no value; a line is a key and a value, as in memory = 4G",
+				    key);
+	return config_set(config, at, key, value);
+}
+
+void config_init(struct config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config_address("0.0.0.0", &config->listen);
+	config->memory = 1ULL << 30;
+	config->slab = 64ULL << 20;
+	strcpy(config->control, CONTROL_PATH);
+	config->evict_ms = 5000;
+	config->clients = 64;
+	config->ahead = 2;
+	config->hugepages = true;
+}
+
+int config_read(struct config *config, const char *path, char error[CONFIG_ERROR_MAX])
+{
+	struct config_at at = { .where = path, .error = error };
+	char *line = NULL;
+	size_t size = 0;
+	int err = 0;
+	FILE *file;
+
+	file = fopen(path, "re");
+	if (!file) {
+		err = -errno;
+		config_wrong(&at, "cannot be read: %s", strerror(-err));
+		return err;
+	}
+	while (!err && getline(&line, &size, file) >= 0) {
+		at.line++;
+		err = config_line(config, &at, line);
+	}
+	if (!err && ferror(file)) {
+		config_wrong(&at, "cannot be read");
+		err = -EIO;
+	}
+	free(line);
+	fclose(file);
+	return err;
+}
+
+int config_option(struct config *config, const char *option, char error[CONFIG_ERROR_MAX])
+{
+	struct config_at at = { .where = "-o", .error = error };
+	char *line = strdup(option);
+	int err;
+
+	if (!line)
+		return -ENOMEM;
+	if (strpbrk(line, "#\n") || !line[strspn(line, " \t\r")])
+		err = config_wrong(&at, "'%s' is no key=value", option);
+	else
+		err = config_line(config, &at, line);
+	free(line);
+	return err;
+}
+
+int config_check(struct config *config, char error[CONFIG_ERROR_MAX])
+{
+	struct config_at at = { .where = "configuration", .error = error };
+
+	if (config->memory < config->slab)
+		return config_wrong(&at, "memory is %" PRIu64 " bytes, less than one slab of %" PRIu64 "; lend at least that much or make slab smaller, as on the clients",
+				    config->memory, config->slab);
+	config->memory -= config->memory % config->slab;
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the user decides: farswapd.conf and -o.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "control.h"
+
+#define CONFIG_FILE		"/etc/farswapd.conf"
+#define CONFIG_ERROR_MAX	512
+
+struct config {
+	struct sockaddr_storage listen;
+	uint64_t memory;		/* bytes to lend, a multiple of slab */
+	uint64_t slab;
+	char control[CONTROL_PATH_MAX];
+	unsigned int evict_ms;
+	unsigned int clients;
+	unsigned int ahead;
+	bool hugepages;
+};
+
+void config_init(struct config *config);
+/* Each: 0, or -errno and one line in @error that says what would be right. */
+int config_read(struct config *config, const char *path, char error[CONFIG_ERROR_MAX]);
+int config_option(struct config *config, const char *option, char error[CONFIG_ERROR_MAX]);
+/* What only holds for all values together; rounds memory down to whole slabs. */
+int config_check(struct config *config, char error[CONFIG_ERROR_MAX]);
+
+#endif

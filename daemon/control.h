@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What farswapd and farswapctl say to each other over a unix socket: one
+ * request, one reply with text after it, end. Both are of one version and run
+ * on one machine, so fields are in the machine's byte order; numbers are never
+ * reused all the same.
+ */
+#ifndef CONTROL_H
+#define CONTROL_H
+
+#include <stdint.h>
+
+#define CONTROL_PATH		"/run/farswapd.sock"
+#define CONTROL_PATH_MAX	108	/* of struct sockaddr_un */
+#define CONTROL_MAGIC		0x6c746366U
+#define CONTROL_VERSION		1
+#define CONTROL_TEXT_MAX	(64U << 20)
+
+enum control_command {
+	CONTROL_STATUS = 1,
+	CONTROL_METRICS = 2,
+	CONTROL_EVICT = 3,		/* @arg: how many, or CONTROL_EVICT_ALL */
+};
+
+#define CONTROL_EVICT_ALL	UINT64_MAX
+
+struct control_request {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t command;
+	uint64_t arg;
+};
+
+struct control_reply {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t error;			/* 0, or an errno; then the text says why */
+	uint32_t bytes;			/* of text that follows */
+	uint32_t reserved;
+};
+
+/* control.c: farswapd's side */
+int control_init(const char *path);
+void control_exit(void);
+
+#endif
