@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory from the kernel: huge pages if there are any, else ordinary ones, all
+ * present before it is used.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "mem.h"
+
+#define MEM_ALIGN	(2UL << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+
+static void *mem_map_huge(size_t bytes)
+{
+	void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
+/* Aligned, so that transparent huge pages fit. */
+static void *mem_map_aligned(size_t bytes)
+{
+	char *addr, *aligned;
+	size_t head;
+
+	addr = mmap(NULL, bytes + MEM_ALIGN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (addr == MAP_FAILED)
+		return NULL;
+	head = -(uintptr_t)addr & (MEM_ALIGN - 1);
+	aligned = addr + head;
+	if (head)
+		munmap(addr, head);
+	munmap(aligned + bytes, MEM_ALIGN - head);
+	return aligned;
+}
+
+void *mem_map(size_t bytes, bool *huge)
+{
+	void *addr;
+
+	if (*huge) {
+		addr = mem_map_huge(bytes);
+		if (addr)
+			return addr;
+	}
+	addr = mem_map_aligned(bytes);
+	if (!addr)
+		return NULL;
+	if (*huge)
+		madvise(addr, bytes, MADV_HUGEPAGE);
+	*huge = false;
+	/* Writing zeroes does the same on kernels before 5.14. */
+	if (madvise(addr, bytes, MADV_POPULATE_WRITE))
+		memset(addr, 0, bytes);
+	return addr;
+}
+
+void mem_unmap(void *addr, size_t bytes)
+{
+	munmap(addr, bytes);
+}

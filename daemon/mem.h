@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where a region's bytes come from, and their registration with a device.
+ */
+#ifndef MEM_H
+#define MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* mem.c: @bytes of zeroed, present memory; *@huge says, and is told, if on huge pages. */
+void *mem_map(size_t bytes, bool *huge);
+void mem_unmap(void *addr, size_t bytes);
+
+/* mr.c: makes the memory reachable by whoever is connected in @pd. */
+int mr_register(void *pd, void *addr, size_t bytes, void **mr, uint32_t *rkey);
+/* When this returned 0 the key is dead. */
+int mr_unregister(void *mr);
+
+#endif

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pool of regions. Only moves memory between states; when is decided by
+ * its callers, and nothing of a network is in here.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "mem.h"
+#include "region.h"
+#include "stats.h"
+
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+
+/* What one turn of the loop zeroes: about a millisecond. */
+#define REGION_ZERO_STEP	(4UL << 20)
+/* An id is the number of the loan above the region's place. */
+#define REGION_INDEX_BITS	24
+
+static struct {
+	struct region *regions;
+	unsigned int total;
+	uint64_t slab;
+	unsigned int ahead;
+	uint64_t loans;
+	struct list owners;
+	struct list dirty;
+	struct list free;
+	struct list broken;
+	unsigned int nr[REGION_STATES];
+} pool;
+
+#define BIT(n)	(1U << (n))
+
+/* The legal moves. */
+static const unsigned int region_moves[REGION_STATES] = {
+	[REGION_DIRTY] = BIT(REGION_FREE),
+	[REGION_FREE] = BIT(REGION_STAGED),
+	[REGION_STAGED] = BIT(REGION_FREE) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
+	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
+	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
+	[REGION_EVICTING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
+};
+
+static struct list *region_home(struct region *region)
+{
+	switch (region->state) {
+	case REGION_DIRTY:
+		return &pool.dirty;
+	case REGION_FREE:
+		return &pool.free;
+	case REGION_BROKEN:
+		return &pool.broken;
+	default:
+		return &region->owner->regions[region->state];
+	}
+}
+
+static bool region_is_owned(enum region_state state)
+{
+	return state >= REGION_STAGED && state <= REGION_EVICTING;
+}
+
+void region_set_state(struct region *region, enum region_state state)
+{
+	assert(region_moves[region->state] & BIT(state));
+	pool.nr[region->state]--;
+	if (region_is_owned(region->state))
+		region->owner->nr[region->state]--;
+	list_del(&region->link);
+
+	region->state = state;
+	if (!region_is_owned(state))
+		region->owner = NULL;
+	pool.nr[state]++;
+	if (region_is_owned(state))
+		region->owner->nr[state]++;
+	list_add_tail(&region->link, region_home(region));
+}
+
+/* A free region for @owner. */
+static int region_stage(struct region *region, struct region_owner *owner)
+{
+	int err = mr_register(owner->pd, region->addr, pool.slab, &region->mr, &region->rkey);
+
+	if (err) {
+		stats_inc(STAT_REGISTER_FAILED);
+		if (!owner->stage_failed)
+			log_err("cannot register a region: %s", strerror(-err));
+		owner->stage_failed = true;
+		return err;
+	}
+	region->owner = owner;
+	region_set_state(region, REGION_STAGED);
+	return 0;
+}
+
+/* False: the key lives on, the region is lost. */
+static bool region_kill(struct region *region)
+{
+	int err = mr_unregister(region->mr);
+
+	region->mr = NULL;
+	if (!err)
+		return true;
+	log_err("cannot kill the key of a region, so it is never lent again: %s", strerror(-err));
+	stats_inc(STAT_BROKEN);
+	region_set_state(region, REGION_BROKEN);
+	return false;
+}
+
+/* Something staged for another, from who has most of it. */
+static struct region *region_take_back(void)
+{
+	struct region_owner *most;
+	struct region *region;
+	struct list *pos;
+
+	do {
+		most = NULL;
+		list_for_each(pos, &pool.owners) {
+			struct region_owner *owner = container_of(pos, struct region_owner, link);
+
+			if (owner->nr[REGION_STAGED] &&
+			    (!most || owner->nr[REGION_STAGED] > most->nr[REGION_STAGED]))
+				most = owner;
+		}
+		if (!most)
+			return NULL;
+		region = list_first(&most->regions[REGION_STAGED], struct region, link);
+	} while (!region_kill(region));
+	stats_inc(STAT_TAKEN_BACK);
+	region_set_state(region, REGION_FREE);
+	return region;
+}
+
+int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
+{
+	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
+
+	if (!region) {
+		region = list_first(&pool.free, struct region, link);
+		if (!region)
+			region = region_take_back();
+		if (!region)
+			return list_empty(&pool.dirty) ? -ENOSPC : -EAGAIN;
+		if (region_stage(region, owner))
+			return -ENOSPC;
+		stats_inc(STAT_MAPS_UNSTAGED);
+	}
+	region->id = ++pool.loans << REGION_INDEX_BITS | (region - pool.regions);
+	region->slab = slab;
+	region->evict_at_ms = 0;
+	region->evict_seq = 0;
+	region->evict_job = 0;
+	region_set_state(region, REGION_MAPPED);
+	*out = region;
+	return 0;
+}
+
+void region_return(struct region *region)
+{
+	bool told = region->state != REGION_STAGED;
+
+	if (!region_kill(region))
+		return;
+	region->id = 0;
+	region->zeroed = 0;
+	/* Nobody could write to what was only staged. */
+	region_set_state(region, told ? REGION_DIRTY : REGION_FREE);
+}
+
+struct region *region_find(const struct region_owner *owner, uint64_t id)
+{
+	uint64_t index = id & ((1ULL << REGION_INDEX_BITS) - 1);
+	struct region *region;
+
+	if (index >= pool.total)
+		return NULL;
+	region = &pool.regions[index];
+	if (region->owner != owner || region->id != id || region->state == REGION_STAGED)
+		return NULL;
+	return region;
+}
+
+static bool region_zero_step(void)
+{
+	struct region *region = list_first(&pool.dirty, struct region, link);
+	size_t bytes;
+
+	if (!region)
+		return false;
+	bytes = pool.slab - region->zeroed;
+	if (bytes > REGION_ZERO_STEP)
+		bytes = REGION_ZERO_STEP;
+	memset(region->addr + region->zeroed, 0, bytes);
+	region->zeroed += bytes;
+	if (region->zeroed == pool.slab) {
+		stats_inc(STAT_ZEROED);
+		region_set_state(region, REGION_FREE);
+	}
+	return true;
+}
+
+static bool region_stage_step(void)
+{
+	struct region *region = list_first(&pool.free, struct region, link);
+	struct region_owner *least = NULL;
+	struct list *pos;
+
+	if (!region)
+		return false;
+	list_for_each(pos, &pool.owners) {
+		struct region_owner *owner = container_of(pos, struct region_owner, link);
+
+		if (owner->nr[REGION_STAGED] < pool.ahead && !owner->stage_failed &&
+		    (!least || owner->nr[REGION_STAGED] < least->nr[REGION_STAGED]))
+			least = owner;
+	}
+	if (!least)
+		return false;
+	region_stage(region, least);
+	return true;
+}
+
+bool region_step(void)
+{
+	return region_stage_step() || region_zero_step();
+}
+
+void region_retry(void)
+{
+	struct list *pos;
+
+	list_for_each(pos, &pool.owners)
+		container_of(pos, struct region_owner, link)->stage_failed = false;
+}
+
+void region_owner_add(struct region_owner *owner, void *pd)
+{
+	int i;
+
+	memset(owner, 0, sizeof(*owner));
+	owner->pd = pd;
+	for (i = 0; i < REGION_STATES; i++)
+		list_init(&owner->regions[i]);
+	list_add_tail(&owner->link, &pool.owners);
+}
+
+void region_owner_del(struct region_owner *owner)
+{
+	int i;
+
+	for (i = REGION_STAGED; i <= REGION_EVICTING; i++)
+		assert(!owner->nr[i]);
+	list_del(&owner->link);
+}
+
+uint64_t region_free_bytes(void)
+{
+	return (uint64_t)(pool.nr[REGION_DIRTY] + pool.nr[REGION_FREE] +
+			  pool.nr[REGION_STAGED]) * pool.slab;
+}
+
+uint64_t region_bytes(void)
+{
+	return pool.slab;
+}
+
+unsigned int region_count(enum region_state state)
+{
+	return pool.nr[state];
+}
+
+unsigned int region_total(void)
+{
+	return pool.total;
+}
+
+struct region *region_at(unsigned int index)
+{
+	return &pool.regions[index];
+}
+
+const char *region_state_name(enum region_state state)
+{
+	static const char *const names[] = {
+		[REGION_DIRTY] = "dirty",
+		[REGION_FREE] = "free",
+		[REGION_STAGED] = "staged",
+		[REGION_MAPPED] = "mapped",
+		[REGION_EVICT_WAIT] = "evict_wait",
+		[REGION_EVICTING] = "evicting",
+		[REGION_BROKEN] = "broken",
+	};
+
+	static_assert(ARRAY_SIZE(names) == REGION_STATES, "a name for every state");
+	return names[state];
+}
+
+int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages)
+{
+	uint64_t total = memory / slab;
+	unsigned int on_huge = 0;
+
+	memset(&pool, 0, sizeof(pool));
+	list_init(&pool.owners);
+	list_init(&pool.dirty);
+	list_init(&pool.free);
+	list_init(&pool.broken);
+	pool.slab = slab;
+	pool.ahead = ahead;
+	if (total > 1U << REGION_INDEX_BITS)
+		return -E2BIG;
+	pool.regions = calloc(total, sizeof(*pool.regions));
+	if (!pool.regions)
+		return -ENOMEM;
+	while (pool.total < total) {
+		struct region *region = &pool.regions[pool.total];
+		bool huge = hugepages;
+
+		region->addr = mem_map(slab, &huge);
+		if (!region->addr) {
+			region_exit();
+			return -ENOMEM;
+		}
+		on_huge += huge;
+		/* Fresh from the kernel, so zero. */
+		region->state = REGION_FREE;
+		list_add_tail(&region->link, &pool.free);
+		pool.nr[REGION_FREE]++;
+		pool.total++;
+	}
+	if (hugepages && on_huge < total)
+		log_info("%u of %u regions are on reserved huge pages", on_huge, pool.total);
+	return 0;
+}
+
+void region_exit(void)
+{
+	while (pool.total)
+		mem_unmap(pool.regions[--pool.total].addr, pool.slab);
+	free(pool.regions);
+	pool.regions = NULL;
+}

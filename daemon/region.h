@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The pool: all memory that the daemon lends, in regions of one slab.
+ *
+ * A region is registered in the protection domain of the client that has it.
+ * So that MAP costs one round trip and no registration, a few free regions are
+ * registered ahead for each client ("staged"); no client knows their keys yet.
+ */
+#ifndef REGION_H
+#define REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "list.h"
+
+/*
+ * DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
+ * short cuts back: MAPPED and EVICT_WAIT to DIRTY, STAGED to FREE. From DIRTY
+ * until it is staged again no key for a region exists.
+ */
+enum region_state {
+	REGION_DIRTY,		/* has someone's bytes: to be zeroed */
+	REGION_FREE,		/* zero */
+	REGION_STAGED,		/* registered for its owner, who does not know */
+	REGION_MAPPED,		/* lent */
+	REGION_EVICT_WAIT,	/* EVICT to be sent */
+	REGION_EVICTING,	/* EVICT sent */
+	REGION_BROKEN,		/* its key could not be killed: never used again */
+	REGION_STATES
+};
+
+struct region {
+	struct list link;	/* among those of its state, the owner's or the pool's */
+	enum region_state state;
+	struct region_owner *owner;
+	uint8_t *addr;
+	size_t zeroed;		/* bytes from the start, if dirty */
+	void *mr;
+	uint32_t rkey;
+	/* Of this loan. */
+	uint64_t id;
+	uint64_t slab;		/* what the client calls it */
+	uint64_t evict_at_ms;	/* when its key will be killed */
+	uint32_t evict_seq;
+	uint64_t evict_job;
+};
+
+/* Someone who borrows; inside a session. */
+struct region_owner {
+	struct list link;
+	void *pd;
+	struct list regions[REGION_STATES];
+	unsigned int nr[REGION_STATES];
+	bool stage_failed;	/* leave it until region_retry() */
+};
+
+int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages);
+void region_exit(void);
+
+void region_owner_add(struct region_owner *owner, void *pd);
+/* It must have no region any more. */
+void region_owner_del(struct region_owner *owner);
+
+/*
+ * A zeroed region, registered in the owner's domain, in *@out: 0. -EAGAIN: there
+ * will be one when region_step() has zeroed it. -ENOSPC: there is none.
+ */
+int region_lend(struct region_owner *owner, uint64_t slab, struct region **out);
+/* Kills the key, then takes the region, staged or lent, back into the pool. */
+void region_return(struct region *region);
+/* What the owner has of that name, or NULL. */
+struct region *region_find(const struct region_owner *owner, uint64_t id);
+void region_set_state(struct region *region, enum region_state state);
+
+/* One bounded piece of work, if there is any: true. */
+bool region_step(void);
+/* Tries again to stage for owners for which that failed. */
+void region_retry(void);
+
+/* What can still be lent. */
+uint64_t region_free_bytes(void);
+uint64_t region_bytes(void);
+unsigned int region_count(enum region_state state);
+unsigned int region_total(void);
+/* Any region by its place, 0 to region_total() - 1. */
+struct region *region_at(unsigned int index);
+const char *region_state_name(enum region_state state);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counters. They only go up; what goes up and down is asked of its owner.
+ */
+#ifndef STATS_H
+#define STATS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * X(enumerator, metric, label, help): metrics with labels stand together. The
+ * END_ ones are why sessions end, and END_BAD_x is in wire_error's order.
+ */
+#define STATS(X)									\
+	X(SESSIONS, "sessions_total", "", "Sessions begun")				\
+	X(REJECT_MALFORMED, "rejects_total", "reason=\"malformed\"", "Connections rejected") \
+	X(REJECT_VERSION, "rejects_total", "reason=\"version\"", "")			\
+	X(REJECT_BUSY, "rejects_total", "reason=\"busy\"", "")				\
+	X(REJECT_SESSION, "rejects_total", "reason=\"session\"", "")			\
+	X(REJECT_LEAVING, "rejects_total", "reason=\"leaving\"", "")			\
+	X(REJECT_INTERNAL, "rejects_total", "reason=\"internal\"", "")			\
+	X(END_CLIENT, "sessions_ended_total", "reason=\"client\"", "Sessions ended")	\
+	X(END_LINK, "sessions_ended_total", "reason=\"link\"", "")			\
+	X(END_CONNECT, "sessions_ended_total", "reason=\"connect_timeout\"", "")	\
+	X(END_HELLO, "sessions_ended_total", "reason=\"hello_timeout\"", "")		\
+	X(END_DATA, "sessions_ended_total", "reason=\"data_timeout\"", "")		\
+	X(END_PING, "sessions_ended_total", "reason=\"ping_timeout\"", "")		\
+	X(END_REFUSED, "sessions_ended_total", "reason=\"refused\"", "")		\
+	X(END_LEAVING, "sessions_ended_total", "reason=\"leaving\"", "")		\
+	X(END_INTERNAL, "sessions_ended_total", "reason=\"internal\"", "")		\
+	X(END_BAD_ORDER, "sessions_ended_total", "reason=\"bad_order\"", "")		\
+	X(END_BAD_FLOOD, "sessions_ended_total", "reason=\"bad_flood\"", "")		\
+	X(END_BAD_SHORT, "sessions_ended_total", "reason=\"bad_short\"", "")		\
+	X(END_BAD_LONG, "sessions_ended_total", "reason=\"bad_long\"", "")		\
+	X(END_BAD_MAGIC, "sessions_ended_total", "reason=\"bad_magic\"", "")		\
+	X(END_BAD_VERSION, "sessions_ended_total", "reason=\"bad_version\"", "")	\
+	X(END_BAD_TYPE, "sessions_ended_total", "reason=\"bad_type\"", "")		\
+	X(END_BAD_DIRECTION, "sessions_ended_total", "reason=\"bad_direction\"", "")	\
+	X(END_BAD_LENGTH, "sessions_ended_total", "reason=\"bad_length\"", "")		\
+	X(END_BAD_RESERVED, "sessions_ended_total", "reason=\"bad_reserved\"", "")	\
+	X(END_BAD_RANGE, "sessions_ended_total", "reason=\"bad_range\"", "")		\
+	X(MAPS, "maps_total", "", "Regions lent")					\
+	X(MAPS_REFUSED, "maps_refused_total", "", "MAP answered with other than OK")	\
+	X(MAPS_UNSTAGED, "maps_unstaged_total", "", "Regions registered only when asked for") \
+	X(TAKEN_BACK, "staged_taken_back_total", "", "Staged regions taken for another client") \
+	X(RETURN_UNMAP, "returns_total", "how=\"unmap\"", "Regions that came back")	\
+	X(RETURN_DONE, "returns_total", "how=\"done\"", "")				\
+	X(RETURN_KILLED, "returns_total", "how=\"killed\"", "")			\
+	X(RETURN_SESSION, "returns_total", "how=\"session_end\"", "")			\
+	X(EVICTS, "evicts_total", "", "EVICT sent")					\
+	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITY sent")			\
+	X(ZEROED, "regions_zeroed_total", "", "Regions zeroed")			\
+	X(REGISTER_FAILED, "register_failed_total", "", "Memory registrations that failed") \
+	X(BROKEN, "regions_broken_total", "", "Regions lost because their key could not be killed")
+
+enum stats_counter {
+#define X(name, metric, label, help) STAT_##name,
+	STATS(X)
+#undef X
+	STAT_NR
+};
+
+extern uint64_t stats[STAT_NR];
+
+static inline void stats_inc(enum stats_counter stat)
+{
+	stats[stat]++;
+}
+
+/* Those that are not zero, one a line. */
+void stats_show(FILE *out);
+/* All, in Prometheus's text format. */
+void stats_metrics(FILE *out);
+
+#endif
