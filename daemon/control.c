@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The unix socket for farswapctl. Only root's: its mode is 0600. A connection is
+ * one request and one reply; each side of it has a deadline.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "evict.h"
+#include "log.h"
+#include "loop.h"
+#include "status.h"
+
+#define CONTROL_CONNS_MAX	16
+/* To send the request, and to take the reply. */
+#define CONTROL_IO_MS		5000
+
+struct control_conn {
+	struct list link;
+	struct loop_fd fd;
+	struct loop_timer timer;
+	struct control_request request;
+	size_t got;
+	char *reply;			/* header and text */
+	size_t bytes;
+	size_t sent;
+	struct evict_job *job;		/* whose end it waits for */
+};
+
+static struct {
+	char path[CONTROL_PATH_MAX];
+	struct loop_fd fd;
+	struct list conns;
+	unsigned int count;
+} control = { .fd = { .fd = -1 } };
+
+static void control_close(struct control_conn *conn)
+{
+	int fd = conn->fd.fd;
+
+	loop_fd_del(&conn->fd);
+	loop_timer_stop(&conn->timer);
+	if (conn->job)
+		evict_forget(conn->job);
+	close(fd);
+	free(conn->reply);
+	list_del(&conn->link);
+	free(conn);
+	control.count--;
+}
+
+static void control_write(struct control_conn *conn)
+{
+	ssize_t n = send(conn->fd.fd, conn->reply + conn->sent, conn->bytes - conn->sent,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n > 0)
+		conn->sent += n;
+	if (n < 0 || conn->sent == conn->bytes)
+		control_close(conn);
+}
+
+/* @text gets 0 or an errno in front, and is sent; it becomes the connection's. */
+static void control_reply(struct control_conn *conn, int error, char *text, size_t len)
+{
+	struct control_reply reply = {
+		.magic = CONTROL_MAGIC,
+		.version = CONTROL_VERSION,
+		.error = error,
+		.bytes = len,
+	};
+
+	conn->reply = text ? malloc(sizeof(reply) + len) : NULL;
+	if (!conn->reply) {
+		free(text);
+		control_close(conn);
+		return;
+	}
+	memcpy(conn->reply, &reply, sizeof(reply));
+	memcpy(conn->reply + sizeof(reply), text, len);
+	free(text);
+	conn->bytes = sizeof(reply) + len;
+	loop_timer_set(&conn->timer, CONTROL_IO_MS);
+	loop_fd_events(&conn->fd, EPOLLOUT);
+}
+
+static void control_error(struct control_conn *conn, int error, const char *text)
+{
+	control_reply(conn, error, strdup(text), strlen(text));
+}
+
+static void control_text(struct control_conn *conn, void (*show)(FILE *out))
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out) {
+		control_close(conn);
+		return;
+	}
+	show(out);
+	fclose(out);
+	control_reply(conn, 0, text, len);
+}
+
+static void control_evicted(void *arg, const struct evict_result *result)
+{
+	struct control_conn *conn = arg;
+	char *text = NULL;
+	int n;
+
+	conn->job = NULL;
+	n = asprintf(&text, "%u regions evicted: %u given back, %u killed\n",
+		     result->returned + result->killed, result->returned, result->killed);
+	control_reply(conn, 0, n < 0 ? NULL : text, n < 0 ? 0 : n);
+}
+
+static void control_evict(struct control_conn *conn)
+{
+	/* No deadline here: the job has one. */
+	loop_timer_stop(&conn->timer);
+	conn->job = evict_start(conn->request.arg, control_evicted, conn);
+	if (!conn->job)
+		control_error(conn, ENOMEM, "out of memory");
+}
+
+static void control_serve(struct control_conn *conn)
+{
+	if (conn->request.magic != CONTROL_MAGIC || conn->request.version != CONTROL_VERSION) {
+		control_error(conn, EPROTO, "farswapctl is of another version than farswapd");
+		return;
+	}
+	switch (conn->request.command) {
+	case CONTROL_STATUS:
+		control_text(conn, status_show);
+		break;
+	case CONTROL_METRICS:
+		control_text(conn, status_metrics);
+		break;
+	case CONTROL_EVICT:
+		control_evict(conn);
+		break;
+	default:
+		control_error(conn, EOPNOTSUPP, "this farswapd does not know that command");
+	}
+}
+
+static void control_event(void *arg, uint32_t events)
+{
+	struct control_conn *conn = arg;
+	ssize_t n;
+
+	if (conn->reply) {
+		control_write(conn);
+		return;
+	}
+	/* While a job runs only its going away is of interest. */
+	if (conn->got == sizeof(conn->request)) {
+		if (events & (EPOLLHUP | EPOLLERR))
+			control_close(conn);
+		return;
+	}
+	n = recv(conn->fd.fd, (char *)&conn->request + conn->got,
+		 sizeof(conn->request) - conn->got, MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		control_close(conn);
+		return;
+	}
+	conn->got += n;
+	if (conn->got < sizeof(conn->request))
+		return;
+	loop_fd_events(&conn->fd, 0);
+	control_serve(conn);
+}
+
+static void control_timeout(void *arg)
+{
+	control_close(arg);
+}
+
+static void control_accept(void *arg, uint32_t events)
+{
+	struct control_conn *conn;
+	int fd;
+
+	(void)arg;
+	(void)events;
+	fd = accept4(control.fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	conn = control.count < CONTROL_CONNS_MAX ? calloc(1, sizeof(*conn)) : NULL;
+	if (!conn || loop_fd_add(&conn->fd, fd, EPOLLIN, control_event, conn)) {
+		free(conn);
+		close(fd);
+		return;
+	}
+	loop_timer_init(&conn->timer, control_timeout, conn);
+	loop_timer_set(&conn->timer, CONTROL_IO_MS);
+	list_add_tail(&conn->link, &control.conns);
+	control.count++;
+}
+
+/* A socket that a dead farswapd left goes; one where somebody answers stays. */
+static int control_bind(int fd, const struct sockaddr_un *addr)
+{
+	mode_t mask;
+	int err = 0;
+
+	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		return -EADDRINUSE;
+	if (errno == ECONNREFUSED)
+		unlink(addr->sun_path);
+	mask = umask(0177);
+	if (bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0)
+		err = -errno;
+	umask(mask);
+	if (!err && listen(fd, CONTROL_CONNS_MAX) < 0)
+		err = -errno;
+	return err;
+}
+
+int control_init(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int err, fd;
+
+	list_init(&control.conns);
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	err = control_bind(fd, &addr);
+	if (err == -EADDRINUSE)
+		log_err("%s: another farswapd answers there; stop it, or give this one its own with -o control=PATH",
+			path);
+	else if (err)
+		log_err("%s: cannot make the control socket: %s", path, strerror(-err));
+	if (err)
+		goto out_close;
+	strcpy(control.path, path);
+	err = loop_fd_add(&control.fd, fd, EPOLLIN, control_accept, NULL);
+	if (err)
+		goto out_unlink;
+	return 0;
+
+out_unlink:
+	unlink(path);
+out_close:
+	close(fd);
+	return err;
+}
+
+void control_exit(void)
+{
+	int fd = control.fd.fd;
+	struct control_conn *conn;
+
+	if (fd < 0)
+		return;
+	while ((conn = list_first(&control.conns, struct control_conn, link)))
+		control_close(conn);
+	loop_fd_del(&control.fd);
+	close(fd);
+	unlink(control.path);
+}

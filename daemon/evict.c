@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Batch eviction: pick E + E' lent regions at random, ask their clients how
+ * busy they are, evict the E least busy. A client that does not answer in time
+ * counts as idle. Knows nothing of messages.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "evict.h"
+#include "session.h"
+
+#define EVICT_ASK_MS		1000
+/* E': as many as wanted, and some, so that one has a choice. */
+#define EVICT_SPARE(count)	((count) + 4)
+
+enum evict_phase {
+	EVICT_ASKING,
+	EVICT_WAITING,
+};
+
+struct evict_candidate {
+	uint64_t region;
+	struct region_owner *owner;	/* only to compare */
+	unsigned int index;		/* of region_at() */
+	uint32_t pages;
+};
+
+struct evict_job {
+	struct list link;
+	uint64_t number;
+	enum evict_phase phase;
+	struct evict_candidate *candidates;
+	unsigned int nr;
+	unsigned int asked;		/* CHECK_ACTIVITY not answered */
+	unsigned int pending;		/* regions on their way back */
+	struct evict_result result;
+	struct loop_timer timer;
+	struct loop_work finish;
+	void (*done)(void *arg, const struct evict_result *result);
+	void *arg;
+};
+
+static struct {
+	struct list jobs;
+	uint64_t number;
+	unsigned int evict_ms;
+} evict = { .jobs = { &evict.jobs, &evict.jobs } };
+
+static struct evict_job *evict_find(uint64_t number)
+{
+	struct list *pos;
+
+	list_for_each(pos, &evict.jobs) {
+		struct evict_job *job = container_of(pos, struct evict_job, link);
+
+		if (number && job->number == number)
+			return job;
+	}
+	return NULL;
+}
+
+static void evict_finish(void *arg)
+{
+	struct evict_job *job = arg;
+
+	if (job->done)
+		job->done(job->arg, &job->result);
+	loop_timer_stop(&job->timer);
+	list_del(&job->link);
+	free(job->candidates);
+	free(job);
+}
+
+static int evict_by_pages(const void *a, const void *b)
+{
+	const struct evict_candidate *left = a, *right = b;
+
+	return (left->pages > right->pages) - (left->pages < right->pages);
+}
+
+static int evict_by_owner(const void *a, const void *b)
+{
+	const struct evict_candidate *left = a, *right = b;
+
+	return (left->owner > right->owner) - (left->owner < right->owner);
+}
+
+/* Evicts the coldest; one that came back meanwhile counts too. */
+static void evict_coldest(void *arg)
+{
+	struct evict_job *job = arg;
+	unsigned int i;
+
+	job->phase = EVICT_WAITING;
+	loop_timer_stop(&job->timer);
+	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_pages);
+	job->pending++;
+	for (i = 0; i < job->nr && i < job->result.wanted; i++) {
+		struct region *region = region_at(job->candidates[i].index);
+
+		if (region->id != job->candidates[i].region || region->state != REGION_MAPPED) {
+			job->result.returned++;
+			continue;
+		}
+		job->pending++;
+		request_evict(region, job->number, evict.evict_ms);
+	}
+	if (!--job->pending)
+		loop_work_queue(&job->finish);
+}
+
+void evict_region_gone(uint64_t number, bool killed)
+{
+	struct evict_job *job = evict_find(number);
+
+	if (!job)
+		return;
+	if (killed)
+		job->result.killed++;
+	else
+		job->result.returned++;
+	if (!--job->pending)
+		loop_work_queue(&job->finish);
+}
+
+void evict_busy(uint64_t number, uint64_t region, uint32_t pages)
+{
+	struct evict_job *job = evict_find(number);
+	unsigned int i;
+
+	if (!job || job->phase != EVICT_ASKING)
+		return;
+	for (i = 0; i < job->nr; i++)
+		if (job->candidates[i].region == region)
+			job->candidates[i].pages = pages;
+}
+
+void evict_answered(uint64_t number)
+{
+	struct evict_job *job = evict_find(number);
+
+	if (!job || job->phase != EVICT_ASKING)
+		return;
+	if (!--job->asked)
+		loop_timer_set(&job->timer, 0);
+}
+
+/* One CHECK_ACTIVITY for each client and 16 regions; who can't be asked is idle. */
+static void evict_ask(struct evict_job *job)
+{
+	uint64_t ids[FARSWAP_ACTIVITY_REGIONS];
+	unsigned int i, n = 0;
+
+	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_owner);
+	for (i = 0; i < job->nr; i++) {
+		struct evict_candidate *candidate = &job->candidates[i];
+
+		ids[n++] = candidate->region;
+		if (n < FARSWAP_ACTIVITY_REGIONS && i + 1 < job->nr &&
+		    candidate[1].owner == candidate->owner)
+			continue;
+		/* First, because the session may end, and thereby answer, in it. */
+		job->asked++;
+		if (!request_activity(session_of(candidate->owner), job->number, ids, n))
+			job->asked--;
+		n = 0;
+	}
+	loop_timer_set(&job->timer, job->asked ? EVICT_ASK_MS : 0);
+}
+
+static int evict_collect(struct evict_job *job)
+{
+	unsigned int i;
+
+	job->candidates = calloc(region_count(REGION_MAPPED) + 1, sizeof(*job->candidates));
+	if (!job->candidates)
+		return -1;
+	for (i = 0; i < region_total(); i++) {
+		struct region *region = region_at(i);
+
+		if (region->state != REGION_MAPPED ||
+		    session_of(region->owner)->state == SESSION_DEAD)
+			continue;
+		job->candidates[job->nr].region = region->id;
+		job->candidates[job->nr].owner = region->owner;
+		job->candidates[job->nr++].index = i;
+	}
+	return 0;
+}
+
+/* Leaves @count of them, each as likely as any other. */
+static void evict_pick(struct evict_job *job, unsigned int count)
+{
+	struct evict_candidate swap;
+	unsigned int i, other;
+	uint32_t random = 0;
+
+	for (i = 0; i < count; i++) {
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+			random = random * 1664525 + 1013904223;
+		other = i + random % (job->nr - i);
+		swap = job->candidates[i];
+		job->candidates[i] = job->candidates[other];
+		job->candidates[other] = swap;
+	}
+	job->nr = count;
+}
+
+struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const struct evict_result *result),
+			      void *arg)
+{
+	struct evict_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	if (evict_collect(job)) {
+		free(job);
+		return NULL;
+	}
+	job->number = ++evict.number;
+	job->done = done;
+	job->arg = arg;
+	loop_timer_init(&job->timer, evict_coldest, job);
+	loop_work_init(&job->finish, evict_finish, job);
+	list_add_tail(&job->link, &evict.jobs);
+
+	job->result.wanted = count < job->nr ? count : job->nr;
+	if (job->result.wanted == job->nr) {
+		evict_coldest(job);
+		return job;
+	}
+	if (EVICT_SPARE(count) + count < job->nr)
+		evict_pick(job, EVICT_SPARE(count) + count);
+	evict_ask(job);
+	return job;
+}
+
+void evict_forget(struct evict_job *job)
+{
+	job->done = NULL;
+}
+
+void evict_init(unsigned int evict_ms)
+{
+	evict.evict_ms = evict_ms;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Taking lent regions back: which, and when all of it is over.
+ */
+#ifndef EVICT_H
+#define EVICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EVICT_ALL	UINT64_MAX
+
+struct evict_result {
+	unsigned int wanted;
+	unsigned int returned;		/* by the client, or with its session */
+	unsigned int killed;		/* its time was over */
+};
+
+struct evict_job;
+
+void evict_init(unsigned int evict_ms);
+/*
+ * Takes back @count regions, the least busy of some picked at random. @done is
+ * called when it is over, from the loop and never from here. NULL: no memory.
+ */
+struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const struct evict_result *result),
+			      void *arg);
+/* @done won't be called; the job goes on. */
+void evict_forget(struct evict_job *job);
+
+/* request.c says what became of a job's requests. */
+void evict_region_gone(uint64_t job, bool killed);
+void evict_busy(uint64_t job, uint64_t region, uint32_t pages);
+void evict_answered(uint64_t job);
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * farswapd lends memory to other machines' swap. Options, start and stop: what
+ * is started is an ordered list, and shutting down is the same list backwards.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "evict.h"
+#include "listener.h"
+#include "log.h"
+#include "sandbox.h"
+#include "session.h"
+
+#ifndef FARSWAP_RELEASE
+#define FARSWAP_RELEASE	"unreleased"
+#endif
+
+#define OPTIONS_MAX	32
+
+/* Leaving: how often to look if all is done, and the most that ending takes. */
+#define LEAVE_LOOK_MS	20
+#define LEAVE_EXTRA_MS	3000
+
+/* Shutting down. */
+static struct {
+	bool leaving;
+	bool ended;			/* sessions were told to */
+	uint64_t deadline_ms;
+	struct loop_timer look;
+} leave;
+
+/* As the user gave it; fixed once the daemon runs. */
+static struct config config;
+
+static const char usage[] =
+"Usage: farswapd [-n] [-t] [-f FILE] [-o KEY=VALUE]...\n"
+"Lend this machine's memory to the swap of others.\n"
+"\n"
+"  -f FILE       read FILE instead of " CONFIG_FILE "\n"
+"  -h            print this and exit\n"
+"  -n            plain log lines, for a terminal; else as the journal wants them\n"
+"  -o KEY=VALUE  as a line of the file, and stronger than it\n"
+"  -t            check the configuration and exit\n"
+"  -V            print the version and exit\n"
+"\n"
+"It does not go to the background. See farswapd(8) and farswapd.conf(5).\n";
+
+static void notify(const char *state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	socklen_t len;
+	int fd;
+
+	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(addr.sun_path))
+		return;
+	strcpy(addr.sun_path, path);
+	len = offsetof(struct sockaddr_un, sun_path) + strlen(path);
+	if (*path == '@')
+		addr.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
+		log_warn("cannot tell the service manager: %s", strerror(errno));
+	close(fd);
+}
+
+/* The machine's id, the same over reboots; a random one if it has none. */
+static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
+{
+	FILE *file = fopen("/etc/machine-id", "re");
+	int i = 0;
+
+	while (file && i < FARSWAP_NODE_BYTES && fscanf(file, "%2hhx", &node[i]) == 1)
+		i++;
+	if (file)
+		fclose(file);
+	if (i < FARSWAP_NODE_BYTES && getrandom(node, FARSWAP_NODE_BYTES, 0) < 0)
+		memset(node, 0, FARSWAP_NODE_BYTES);
+}
+
+/* Nothing lent any more, or no time: the sessions end; then there are none: stop. */
+static void leave_look(void *arg)
+{
+	uint64_t now = loop_now_ms();
+	unsigned int lent = region_count(REGION_MAPPED) + region_count(REGION_EVICT_WAIT) +
+		region_count(REGION_EVICTING);
+
+	(void)arg;
+	if (!leave.ended && (!lent || now >= leave.deadline_ms)) {
+		leave.ended = true;
+		leave.deadline_ms = now + LEAVE_EXTRA_MS;
+		session_end_all(STAT_END_LEAVING, NULL, "farswapd stops");
+	} else if (leave.ended && (!session_count() || now >= leave.deadline_ms)) {
+		loop_stop();
+		return;
+	}
+	loop_timer_set(&leave.look, LEAVE_LOOK_MS);
+}
+
+static void on_signal(int signo)
+{
+	if (leave.leaving) {
+		log_info("%s again: stopping at once", strsignal(signo));
+		loop_stop();
+		return;
+	}
+	leave.leaving = true;
+	leave.deadline_ms = loop_now_ms() + config.evict_ms + LEAVE_LOOK_MS;
+	log_info("%s: taking back %u regions, within %u ms", strsignal(signo),
+		 region_count(REGION_MAPPED), config.evict_ms);
+	notify("STOPPING=1");
+	session_leave();
+	/* Of what it does not reach the deadline takes care. */
+	evict_start(EVICT_ALL, NULL, NULL);
+	leave_look(NULL);
+}
+
+static int init_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	return loop_signals(&set, on_signal);
+}
+
+static int init_pool(void)
+{
+	int err = sandbox_check_memory(config.memory, config.hugepages);
+
+	if (err)
+		return err;
+	err = region_init(config.memory, config.slab, config.ahead, config.hugepages);
+	if (err)
+		log_err("cannot get %" PRIu64 "M of memory: %s; lend less", config.memory >> 20,
+			strerror(-err));
+	return err;
+}
+
+static void init_protocol(void)
+{
+	uint8_t node[FARSWAP_NODE_BYTES];
+	uint64_t instance = 0;
+
+	node_identity(node);
+	if (getrandom(&instance, sizeof(instance), 0) < 0)
+		instance = getpid();
+	message_init(node, instance);
+	session_init(config.clients);
+	evict_init(config.evict_ms);
+	loop_timer_init(&leave.look, leave_look, NULL);
+}
+
+static int run(void)
+{
+	int err = loop_init();
+
+	if (err)
+		return err;
+	err = init_signals();
+	if (err)
+		goto out_exit_loop;
+	err = init_pool();
+	if (err)
+		goto out_exit_loop;
+	init_protocol();
+	err = control_init(config.control);
+	if (err)
+		goto out_exit_pool;
+	err = listener_init((struct sockaddr *)&config.listen);
+	if (err)
+		goto out_exit_control;
+	sandbox_lock_memory();
+	sandbox_drop();
+	log_info("lending %" PRIu64 "M in %u regions", config.memory >> 20, region_total());
+	notify("READY=1");
+
+	err = loop_run();
+	if (err)
+		log_err("the event loop failed: %s", strerror(-err));
+	/* Those left, after a second signal, end with the process. */
+	if (session_count()) {
+		control_exit();
+		exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
+	}
+	listener_exit();
+out_exit_control:
+	control_exit();
+out_exit_pool:
+	region_exit();
+out_exit_loop:
+	loop_exit();
+	return err;
+}
+
+static int configure(const char *file, char **options, int nr)
+{
+	char error[CONFIG_ERROR_MAX];
+	int err = 0, i;
+
+	config_init(&config);
+	/* Without its file the daemon has defaults; without one asked for it stops. */
+	if (file || !access(CONFIG_FILE, F_OK))
+		err = config_read(&config, file ? file : CONFIG_FILE, error);
+	for (i = 0; i < nr && !err; i++)
+		err = config_option(&config, options[i], error);
+	if (!err)
+		err = config_check(&config, error);
+	if (err)
+		fprintf(stderr, "%s\n", error);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	bool check = false, plain = false;
+	char *options[OPTIONS_MAX];
+	const char *file = NULL;
+	int opt, nr = 0;
+
+	while ((opt = getopt(argc, argv, "f:hno:tV")) != -1) {
+		switch (opt) {
+		case 'f':
+			file = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return EXIT_SUCCESS;
+		case 'n':
+			plain = true;
+			break;
+		case 'o':
+			if (nr == OPTIONS_MAX) {
+				fprintf(stderr, "farswapd: more than %d -o\n", OPTIONS_MAX);
+				return EXIT_FAILURE;
+			}
+			options[nr++] = optarg;
+			break;
+		case 't':
+			check = true;
+			break;
+		case 'V':
+			printf("farswapd %s, protocol %d\n", FARSWAP_RELEASE, FARSWAP_VERSION);
+			return EXIT_SUCCESS;
+		default:
+			fputs("farswapd -h shows the options\n", stderr);
+			return EXIT_FAILURE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "farswapd: '%s' is no option; farswapd -h shows them\n",
+			argv[optind]);
+		return EXIT_FAILURE;
+	}
+	if (configure(file, options, nr))
+		return EXIT_FAILURE;
+	if (check)
+		return EXIT_SUCCESS;
+	log_init(!plain);
+	return run() ? EXIT_FAILURE : EXIT_SUCCESS;
+}

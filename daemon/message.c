@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What clients' messages mean, and the answers. A message that is malformed or
+ * comes when it may not ends its session; nothing else can be hurt by it.
+ *
+ * MAP is answered at once from what is staged for its client. Else it waits in
+ * one line with the others, for memory to be registered, or zeroed before
+ * that; the pool's work, a bounded piece each turn, serves the line.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "log.h"
+#include "session.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define MESSAGE_RETRY_MS	5000
+
+static struct {
+	uint8_t node[FARSWAP_NODE_BYTES];
+	uint64_t instance;
+	struct list maps;		/* struct session_map, the first come first */
+	struct loop_work pool;
+	struct loop_timer retry;	/* registrations that failed */
+} message;
+
+/* The END_BAD_ reason of a wire error. */
+static enum stats_counter message_bad(enum wire_error error)
+{
+	_Static_assert(STAT_END_BAD_RANGE - STAT_END_BAD_SHORT == WIRE_RANGE - WIRE_SHORT,
+		       "the reasons are in the errors' order");
+	return STAT_END_BAD_SHORT + (error - WIRE_SHORT);
+}
+
+static void message_welcome(struct session *session, uint32_t seq, unsigned int status)
+{
+	struct farswap_welcome welcome;
+
+	wire_init(&welcome.hdr, FARSWAP_MSG_WELCOME, seq);
+	welcome.status = htole32(status);
+	memcpy(welcome.node, message.node, sizeof(welcome.node));
+	welcome.instance = htole64(message.instance);
+	welcome.slab_bytes = htole64(region_bytes());
+	if (status == FARSWAP_STATUS_OK) {
+		welcome.queues = htole16(session->queues);
+		welcome.session = htole64(session->secret);
+	}
+	queue_send(session, &welcome.hdr, true);
+}
+
+static void message_refuse(struct session *session, uint32_t seq, unsigned int status,
+			   enum stats_counter reason)
+{
+	log_peer("%s: session %" PRIu64 " refused: %s", session->peer, session->number,
+		 wire_status_name(status));
+	session->close_reason = reason;
+	session->state = SESSION_CLOSING;
+	loop_timer_set(&session->deadline, SESSION_CLOSE_MS);
+	message_welcome(session, seq, status);
+}
+
+static void message_hello(struct session *session, const void *msg)
+{
+	const struct farswap_hello *hello = msg;
+	uint32_t seq = le32toh(hello->hdr.seq);
+
+	if (le64toh(hello->slab_bytes) != region_bytes()) {
+		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
+		return;
+	}
+	if (le16toh(hello->auth_kind) != FARSWAP_AUTH_NONE) {
+		message_refuse(session, seq, FARSWAP_STATUS_BAD_AUTH, STAT_END_REFUSED);
+		return;
+	}
+	if (session_leaving()) {
+		message_refuse(session, seq, FARSWAP_STATUS_LEAVING, STAT_END_LEAVING);
+		return;
+	}
+	session->hello = *hello;
+	session->queues = le16toh(hello->queues);
+	if (session->queues > FARSWAP_QUEUES_MAX)
+		session->queues = FARSWAP_QUEUES_MAX;
+	region_owner_add(&session->owner, session->pd);
+	session->has_owner = true;
+	session->state = SESSION_READY;
+	loop_timer_set(&session->deadline, SESSION_DATA_MS);
+	request_start(session);
+	message_welcome(session, seq, FARSWAP_STATUS_OK);
+	log_peer("%s: session %" PRIu64 " begun, %u data queue pairs", session->peer,
+		 session->number, session->queues);
+	message_kick_pool();
+}
+
+static void message_query_mem(struct session *session, const void *msg)
+{
+	const struct farswap_hdr *query = msg;
+	const unsigned int *nr = session->owner.nr;
+	struct farswap_free_mem answer;
+
+	wire_init(&answer.hdr, FARSWAP_MSG_FREE_MEM, le32toh(query->seq));
+	if (!session_leaving())
+		answer.free_bytes = htole64(region_free_bytes());
+	answer.mapped = htole32(nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING]);
+	queue_send(session, &answer.hdr, true);
+}
+
+static void message_mr_info(struct session *session, uint32_t seq, unsigned int status,
+			    const struct region *region)
+{
+	struct farswap_mr_info info;
+
+	wire_init(&info.hdr, FARSWAP_MSG_MR_INFO, seq);
+	info.status = htole32(status);
+	if (status == FARSWAP_STATUS_OK) {
+		info.rkey = htole32(region->rkey);
+		info.region = htole64(region->id);
+		info.addr = htole64((uintptr_t)region->addr);
+		info.bytes = htole64(region_bytes());
+	}
+	stats_inc(status == FARSWAP_STATUS_OK ? STAT_MAPS : STAT_MAPS_REFUSED);
+	queue_send(session, &info.hdr, true);
+}
+
+static void message_map_later(struct session *session, const struct farswap_map *map)
+{
+	struct session_map *wait = session->maps;
+
+	if (session->nr_maps == ARRAY_SIZE(session->maps)) {
+		session_end(session, STAT_END_BAD_FLOOD, "more than %u MAPs unanswered",
+			    FARSWAP_CREDITS);
+		return;
+	}
+	while (wait->session)
+		wait++;
+	wait->session = session;
+	wait->seq = le32toh(map->hdr.seq);
+	wait->slab = le64toh(map->slab);
+	session->nr_maps++;
+	list_add_tail(&wait->link, &message.maps);
+	message_kick_pool();
+}
+
+static void message_map(struct session *session, const void *msg)
+{
+	const struct farswap_map *map = msg;
+	struct region *region;
+
+	if (session_leaving())
+		message_mr_info(session, le32toh(map->hdr.seq), FARSWAP_STATUS_LEAVING, NULL);
+	else if (session->nr_maps || !session->owner.nr[REGION_STAGED] ||
+		 region_lend(&session->owner, le64toh(map->slab), &region))
+		message_map_later(session, map);
+	else
+		message_mr_info(session, le32toh(map->hdr.seq), FARSWAP_STATUS_OK, region);
+	message_kick_pool();
+}
+
+static void message_map_forget(struct session_map *wait)
+{
+	list_del(&wait->link);
+	wait->session->nr_maps--;
+	wait->session = NULL;
+}
+
+/* The first in line; false if it has to go on waiting, or there is none. */
+static bool message_map_serve(void)
+{
+	struct session_map *wait = list_first(&message.maps, struct session_map, link);
+	unsigned int status = FARSWAP_STATUS_OK;
+	struct region *region = NULL;
+	struct session *session;
+	int err;
+
+	if (!wait)
+		return false;
+	session = wait->session;
+	if (session_leaving()) {
+		status = FARSWAP_STATUS_LEAVING;
+	} else {
+		err = region_lend(&session->owner, wait->slab, &region);
+		if (err == -EAGAIN)
+			return false;
+		if (err)
+			status = FARSWAP_STATUS_NO_MEMORY;
+	}
+	message_map_forget(wait);
+	message_mr_info(session, wait->seq, status, region);
+	return true;
+}
+
+static void message_pool_work(void *arg)
+{
+	bool served = message_map_serve();
+
+	(void)arg;
+	/* Who leaves zeroes and registers nothing more. */
+	if ((!session_leaving() && region_step()) || served)
+		loop_work_queue(&message.pool);
+}
+
+static void message_pool_retry(void *arg)
+{
+	(void)arg;
+	region_retry();
+	message_kick_pool();
+	loop_timer_set(&message.retry, MESSAGE_RETRY_MS);
+}
+
+void message_kick_pool(void)
+{
+	loop_work_queue(&message.pool);
+}
+
+static void message_bad_order(struct session *session, const struct farswap_hdr *hdr)
+{
+	session_end(session, STAT_END_BAD_ORDER, "%s that nothing asked for or at the wrong time",
+		    wire_type_name(le16toh(hdr->type)));
+}
+
+static void message_unmap(struct session *session, const void *msg)
+{
+	const struct farswap_region_msg *unmap = msg;
+
+	if (!request_unmap(session, le64toh(unmap->region)))
+		message_bad_order(session, msg);
+}
+
+static void message_done(struct session *session, const void *msg)
+{
+	const struct farswap_region_msg *done = msg;
+
+	if (!request_done(session, le64toh(done->region), le32toh(done->hdr.seq)))
+		message_bad_order(session, msg);
+}
+
+static void message_activity(struct session *session, const void *msg)
+{
+	if (!request_activity_answer(session, msg))
+		message_bad_order(session, msg);
+}
+
+static void message_ping(struct session *session, const void *msg)
+{
+	const struct farswap_hdr *ping = msg;
+	struct farswap_hdr pong;
+
+	wire_init(&pong, FARSWAP_MSG_PONG, le32toh(ping->seq));
+	queue_send(session, &pong, true);
+}
+
+static void message_pong(struct session *session, const void *msg)
+{
+	const struct farswap_hdr *pong = msg;
+
+	if (!request_pong(session, le32toh(pong->seq)))
+		message_bad_order(session, msg);
+}
+
+/* Each in a session that is ready; HELLO in one that is not yet. */
+static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, const void *) = {
+	[FARSWAP_MSG_HELLO] = message_hello,
+	[FARSWAP_MSG_QUERY_MEM] = message_query_mem,
+	[FARSWAP_MSG_MAP] = message_map,
+	[FARSWAP_MSG_UNMAP] = message_unmap,
+	[FARSWAP_MSG_DONE] = message_done,
+	[FARSWAP_MSG_ACTIVITY] = message_activity,
+	[FARSWAP_MSG_PING] = message_ping,
+	[FARSWAP_MSG_PONG] = message_pong,
+};
+
+void message_received(struct session *session, const void *msg, size_t len)
+{
+	enum wire_error error = wire_check(msg, len, WIRE_TO_DONOR);
+	const struct farswap_hdr *hdr = msg;
+	bool greeting = session->state < SESSION_READY;
+
+	if (session->state > SESSION_READY)
+		return;
+	/* Of another version only this much can be known: it wants an answer. */
+	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO) {
+		message_refuse(session, le32toh(hdr->seq), FARSWAP_STATUS_BAD_VERSION,
+			       STAT_END_BAD_VERSION);
+		return;
+	}
+	if (error) {
+		session_end(session, message_bad(error), "message of %zu bytes: %s", len,
+			    wire_error_name(error));
+		return;
+	}
+	if (greeting != (le16toh(hdr->type) == FARSWAP_MSG_HELLO)) {
+		message_bad_order(session, hdr);
+		return;
+	}
+	request_alive(session);
+	message_handlers[le16toh(hdr->type)](session, msg);
+}
+
+void message_sent(struct session *session)
+{
+	if (session->state == SESSION_CLOSING && queue_is_idle(session))
+		session_end(session, session->close_reason, "refused");
+}
+
+void message_stop(struct session *session)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(session->maps); i++)
+		if (session->maps[i].session)
+			message_map_forget(&session->maps[i]);
+}
+
+void message_init(const uint8_t *node, uint64_t instance)
+{
+	memcpy(message.node, node, sizeof(message.node));
+	message.instance = instance;
+	list_init(&message.maps);
+	loop_work_init(&message.pool, message_pool_work, NULL);
+	loop_timer_init(&message.retry, message_pool_retry, NULL);
+	loop_timer_set(&message.retry, MESSAGE_RETRY_MS);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The control queue pair: buffers, receives, sends and their completions. What
+ * the messages mean is not its business.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "log.h"
+#include "session.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* Completions of one session that are handled in one turn of the loop. */
+#define QUEUE_BATCH	16
+#define QUEUE_RECV	(1ULL << 32)	/* in wr_id, above the buffer's number */
+
+struct session_buffers {
+	uint8_t recv[FARSWAP_RECV_DEPTH][FARSWAP_MSG_BYTES];
+	uint8_t send[SESSION_SENDS][FARSWAP_MSG_BYTES];
+};
+
+static int queue_post_receive(struct session *session, unsigned int i)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)session->buffers->recv[i],
+		.length = FARSWAP_MSG_BYTES,
+		.lkey = session->buffers_mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = QUEUE_RECV | i, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	return -ibv_post_recv(session->control.id->qp, &wr, &bad);
+}
+
+int queue_post_receives(struct session *session)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < FARSWAP_RECV_DEPTH && !err; i++)
+		err = queue_post_receive(session, i);
+	return err;
+}
+
+void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
+{
+	struct ibv_send_wr wr = {
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_sge sge;
+	unsigned int i;
+	int err;
+
+	if (session->state == SESSION_DEAD)
+		return;
+	if (is_answer && session->nr_answers == SESSION_ANSWERS_MAX) {
+		session_end(session, STAT_END_BAD_FLOOD, "asks more than it takes answers");
+		return;
+	}
+	/* The rest of the buffers are for requests, which have credits. */
+	i = session->free_sends[--session->nr_free_sends];
+	session->send_is_answer[i] = is_answer;
+	session->nr_answers += is_answer;
+	memcpy(session->buffers->send[i], hdr, le32toh(hdr->length));
+	sge.addr = (uintptr_t)session->buffers->send[i];
+	sge.length = le32toh(hdr->length);
+	sge.lkey = session->buffers_mr->lkey;
+	wr.wr_id = i;
+	wr.sg_list = &sge;
+	err = ibv_post_send(session->control.id->qp, &wr, &bad);
+	if (err)
+		session_end(session, STAT_END_LINK, "cannot send: %s", strerror(err));
+}
+
+bool queue_is_idle(const struct session *session)
+{
+	return session->nr_free_sends == SESSION_SENDS;
+}
+
+static void queue_failed(struct session *session, const struct ibv_wc *wc)
+{
+	const char *what = wc->wr_id & QUEUE_RECV ? "receive" : "send";
+
+	/* It did not fit into the buffer. */
+	if (wc->status == IBV_WC_LOC_LEN_ERR && wc->wr_id & QUEUE_RECV)
+		session_end(session, STAT_END_BAD_LONG, "message: %s", wire_error_name(WIRE_LONG));
+	else
+		session_end(session, STAT_END_LINK, "%s failed: %s", what,
+			    ibv_wc_status_str(wc->status));
+}
+
+static void queue_completed(struct session *session, const struct ibv_wc *wc)
+{
+	unsigned int i = (uint32_t)wc->wr_id;
+	int err;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		queue_failed(session, wc);
+		return;
+	}
+	if (wc->wr_id & QUEUE_RECV) {
+		message_received(session, session->buffers->recv[i], wc->byte_len);
+		if (session->state == SESSION_DEAD)
+			return;
+		err = queue_post_receive(session, i);
+		if (err)
+			session_end(session, STAT_END_LINK, "cannot receive: %s", strerror(-err));
+		return;
+	}
+	session->nr_answers -= session->send_is_answer[i];
+	session->free_sends[session->nr_free_sends++] = i;
+	message_sent(session);
+}
+
+/* A part of what there is; the rest in the next turn. */
+static void queue_poll(void *arg)
+{
+	struct session *session = arg;
+	struct ibv_wc wc[QUEUE_BATCH];
+	int i, n;
+
+	n = ibv_poll_cq(session->cq, ARRAY_SIZE(wc), wc);
+	if (n < 0) {
+		session_end(session, STAT_END_LINK, "cannot poll for completions");
+		return;
+	}
+	for (i = 0; i < n && session->state != SESSION_DEAD; i++)
+		queue_completed(session, &wc[i]);
+	if (n == ARRAY_SIZE(wc) && session->state != SESSION_DEAD)
+		loop_work_queue(&session->poll);
+}
+
+static void queue_event(void *arg, uint32_t events)
+{
+	struct session *session = arg;
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)events;
+	if (ibv_get_cq_event(session->channel, &cq, &context))
+		return;
+	ibv_ack_cq_events(cq, 1);
+	if (ibv_req_notify_cq(session->cq, 0)) {
+		session_end(session, STAT_END_LINK, "cannot arm the completion queue");
+		return;
+	}
+	queue_poll(session);
+}
+
+static int queue_create_cq(struct session *session)
+{
+	int flags;
+
+	session->channel = ibv_create_comp_channel(session->device);
+	if (!session->channel)
+		return -errno;
+	flags = fcntl(session->channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(session->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	/* The data queue pairs complete nothing here, but want room. */
+	session->cq = ibv_create_cq(session->device, FARSWAP_RECV_DEPTH + SESSION_SENDS +
+				    2 * FARSWAP_QUEUES_MAX, session, session->channel, 0);
+	if (!session->cq)
+		return -errno;
+	return -ibv_req_notify_cq(session->cq, 0);
+}
+
+int queue_create(struct session *session)
+{
+	unsigned int i;
+	int err;
+
+	loop_work_init(&session->poll, queue_poll, session);
+	err = queue_create_cq(session);
+	if (err)
+		return err;
+	session->buffers = aligned_alloc(4096, sizeof(*session->buffers));
+	if (!session->buffers)
+		return -ENOMEM;
+	memset(session->buffers, 0, sizeof(*session->buffers));
+	session->buffers_mr = ibv_reg_mr(session->pd, session->buffers, sizeof(*session->buffers),
+					 IBV_ACCESS_LOCAL_WRITE);
+	if (!session->buffers_mr)
+		return -errno;
+	for (i = 0; i < SESSION_SENDS; i++)
+		session->free_sends[session->nr_free_sends++] = i;
+	return loop_fd_add(&session->channel_fd, session->channel->fd, EPOLLIN, queue_event,
+			   session);
+}
+
+void queue_stop(struct session *session)
+{
+	loop_fd_del(&session->channel_fd);
+	loop_work_cancel(&session->poll);
+}
+
+void queue_destroy(struct session *session)
+{
+	loop_fd_del(&session->channel_fd);
+	if (session->buffers_mr)
+		ibv_dereg_mr(session->buffers_mr);
+	free(session->buffers);
+	if (session->cq)
+		ibv_destroy_cq(session->cq);
+	if (session->channel)
+		ibv_destroy_comp_channel(session->channel);
+}

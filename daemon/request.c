@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the donor asks a client, EVICT, CHECK_ACTIVITY and PING, how the answers
+ * are matched to it, and what happens when none comes.
+ *
+ * Each request unanswered takes a credit; one is kept for PING. An EVICT that
+ * finds no credit waits, but its deadline does not. When that has passed the
+ * region's key is killed, asked or not; the credit comes back only with DONE.
+ */
+#include <inttypes.h>
+
+#include "evict.h"
+#include "log.h"
+#include "session.h"
+
+#define REQUEST_MAX	(FARSWAP_CREDITS - 1)
+
+static struct session_request *request_alloc(struct session *session, unsigned int type)
+{
+	struct session_request *request = session->requests;
+
+	if (session->state != SESSION_READY || session->nr_requests == REQUEST_MAX)
+		return NULL;
+	while (request->type)
+		request++;
+	request->type = type;
+	request->seq = ++session->seq;
+	session->nr_requests++;
+	return request;
+}
+
+static void request_free(struct session *session, struct session_request *request)
+{
+	request->type = 0;
+	session->nr_requests--;
+}
+
+static struct session_request *request_find(struct session *session, unsigned int type,
+					    uint32_t seq)
+{
+	int i;
+
+	for (i = 0; i < FARSWAP_CREDITS; i++)
+		if (session->requests[i].type == type && session->requests[i].seq == seq)
+			return &session->requests[i];
+	return NULL;
+}
+
+static struct session_request *request_find_evict(struct session *session, uint64_t region)
+{
+	int i;
+
+	for (i = 0; i < FARSWAP_CREDITS; i++)
+		if (session->requests[i].type == FARSWAP_MSG_EVICT &&
+		    session->requests[i].region[0] == region)
+			return &session->requests[i];
+	return NULL;
+}
+
+static void request_settle(struct session *session, uint64_t region, uint32_t seq)
+{
+	session->settled[session->next_settled].region = region;
+	session->settled[session->next_settled].seq = seq;
+	session->next_settled = (session->next_settled + 1) % SESSION_SETTLED;
+}
+
+/* True, once, for what was settled with that. */
+static bool request_was_settled(struct session *session, uint64_t region, uint32_t seq)
+{
+	int i;
+
+	for (i = 0; region && i < SESSION_SETTLED; i++) {
+		if (session->settled[i].region != region || session->settled[i].seq != seq)
+			continue;
+		session->settled[i].region = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Kills its key; whoever wanted it back learns that it is. */
+static void request_region_back(struct region *region, enum stats_counter how)
+{
+	uint64_t job = region->evict_job;
+
+	region_return(region);
+	stats_inc(how);
+	if (job)
+		evict_region_gone(job, how == STAT_RETURN_KILLED);
+	message_kick_pool();
+}
+
+/* The next key to be killed; evictions keep the order of their deadlines. */
+static struct region *request_overdue(struct session *session)
+{
+	struct region *waits, *sent;
+
+	waits = list_first(&session->owner.regions[REGION_EVICT_WAIT], struct region, link);
+	sent = list_first(&session->owner.regions[REGION_EVICTING], struct region, link);
+	if (!waits || !sent)
+		return waits ? waits : sent;
+	return waits->evict_at_ms < sent->evict_at_ms ? waits : sent;
+}
+
+static void request_set_timer(struct session *session)
+{
+	struct region *region = request_overdue(session);
+	uint64_t now = loop_now_ms();
+
+	loop_timer_stop(&session->evict);
+	if (region && session->state == SESSION_READY)
+		loop_timer_set(&session->evict,
+			       region->evict_at_ms > now ? region->evict_at_ms - now : 0);
+}
+
+static void request_send_evicts(struct session *session)
+{
+	struct farswap_evict evict;
+	struct region *region;
+
+	while ((region = list_first(&session->owner.regions[REGION_EVICT_WAIT],
+				    struct region, link))) {
+		struct session_request *request = request_alloc(session, FARSWAP_MSG_EVICT);
+		uint64_t now = loop_now_ms();
+
+		if (!request)
+			break;
+		request->region[0] = region->id;
+		region->evict_seq = request->seq;
+		region_set_state(region, REGION_EVICTING);
+		wire_init(&evict.hdr, FARSWAP_MSG_EVICT, request->seq);
+		evict.region = htole64(region->id);
+		evict.deadline_ms = htole32(region->evict_at_ms > now ?
+					    region->evict_at_ms - now : 1);
+		stats_inc(STAT_EVICTS);
+		queue_send(session, &evict.hdr, false);
+	}
+}
+
+void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
+{
+	struct session *session = session_of(region->owner);
+
+	region->evict_job = job;
+	region->evict_at_ms = loop_now_ms() + evict_ms;
+	region_set_state(region, REGION_EVICT_WAIT);
+	request_send_evicts(session);
+	request_set_timer(session);
+}
+
+/* One a turn: another client may be waiting. */
+static void request_kill_overdue(void *arg)
+{
+	struct session *session = arg;
+	struct region *region = request_overdue(session);
+
+	if (region && region->evict_at_ms <= loop_now_ms()) {
+		log_peer("%s: session %" PRIu64 " did not give region %" PRIu64 " back: key killed",
+			 session->peer, session->number, region->id);
+		/* Where EVICT was sent the request itself waits for a late DONE. */
+		if (region->state == REGION_EVICT_WAIT)
+			request_settle(session, region->id, 0);
+		request_region_back(region, STAT_RETURN_KILLED);
+	}
+	request_set_timer(session);
+}
+
+bool request_unmap(struct session *session, uint64_t id)
+{
+	struct session_request *request = request_find_evict(session, id);
+	struct region *region = region_find(&session->owner, id);
+
+	if (request) {
+		/* Crossed our EVICT, which may be answered or not. */
+		request_settle(session, id, request->seq);
+		request_free(session, request);
+	} else if (!region) {
+		return request_was_settled(session, id, 0);
+	}
+	if (region)
+		request_region_back(region, STAT_RETURN_UNMAP);
+	request_send_evicts(session);
+	request_set_timer(session);
+	return true;
+}
+
+bool request_done(struct session *session, uint64_t id, uint32_t seq)
+{
+	struct session_request *request = request_find(session, FARSWAP_MSG_EVICT, seq);
+	struct region *region = region_find(&session->owner, id);
+
+	if (!request || request->region[0] != id)
+		return request_was_settled(session, id, seq);
+	request_free(session, request);
+	/* Its time may have been over already. */
+	if (region)
+		request_region_back(region, STAT_RETURN_DONE);
+	request_send_evicts(session);
+	request_set_timer(session);
+	return true;
+}
+
+bool request_activity(struct session *session, uint64_t job, const uint64_t *regions,
+		      unsigned int count)
+{
+	struct session_request *request = request_alloc(session, FARSWAP_MSG_CHECK_ACTIVITY);
+	struct farswap_check_activity check;
+	unsigned int i;
+
+	if (!request)
+		return false;
+	request->job = job;
+	request->count = count;
+	wire_init(&check.hdr, FARSWAP_MSG_CHECK_ACTIVITY, request->seq);
+	check.count = htole32(count);
+	for (i = 0; i < count; i++) {
+		request->region[i] = regions[i];
+		check.region[i] = htole64(regions[i]);
+	}
+	stats_inc(STAT_ACTIVITY);
+	queue_send(session, &check.hdr, false);
+	return true;
+}
+
+bool request_activity_answer(struct session *session, const struct farswap_activity *answer)
+{
+	struct session_request *request;
+	unsigned int i;
+
+	request = request_find(session, FARSWAP_MSG_CHECK_ACTIVITY, le32toh(answer->hdr.seq));
+	if (!request || le32toh(answer->count) != request->count)
+		return false;
+	for (i = 0; i < request->count; i++)
+		if (le64toh(answer->entry[i].region) != request->region[i])
+			return false;
+	for (i = 0; i < request->count; i++)
+		evict_busy(request->job, request->region[i], le32toh(answer->entry[i].pages));
+	request_free(session, request);
+	evict_answered(request->job);
+	request_send_evicts(session);
+	return true;
+}
+
+static void request_ping(void *arg)
+{
+	struct session *session = arg;
+	struct farswap_hdr ping;
+
+	loop_timer_set(&session->ping, SESSION_PING_MS);
+	if (session->ping_waits) {
+		if (++session->ping_misses >= SESSION_PING_MISSES)
+			session_end(session, STAT_END_PING, "answered no PING for %u ms",
+				    SESSION_PING_MS * SESSION_PING_MISSES);
+		return;
+	}
+	session->ping_waits = true;
+	session->ping_seq = ++session->seq;
+	wire_init(&ping, FARSWAP_MSG_PING, session->ping_seq);
+	queue_send(session, &ping, false);
+}
+
+bool request_pong(struct session *session, uint32_t seq)
+{
+	if (!session->ping_waits || session->ping_seq != seq)
+		return false;
+	session->ping_waits = false;
+	session->ping_misses = 0;
+	return true;
+}
+
+void request_alive(struct session *session)
+{
+	session->ping_misses = 0;
+}
+
+bool request_reclaim(struct session *session)
+{
+	int state;
+
+	if (!session->has_owner)
+		return false;
+	for (state = REGION_STAGED; state <= REGION_EVICTING; state++) {
+		struct region *region = list_first(&session->owner.regions[state],
+						   struct region, link);
+
+		if (!region)
+			continue;
+		if (state == REGION_STAGED)
+			region_return(region);
+		else
+			request_region_back(region, STAT_RETURN_SESSION);
+		return true;
+	}
+	return false;
+}
+
+void request_init(struct session *session)
+{
+	loop_timer_init(&session->ping, request_ping, session);
+	loop_timer_init(&session->evict, request_kill_overdue, session);
+}
+
+void request_start(struct session *session)
+{
+	loop_timer_set(&session->ping, SESSION_PING_MS);
+}
+
+void request_stop(struct session *session)
+{
+	int i;
+
+	loop_timer_stop(&session->ping);
+	loop_timer_stop(&session->evict);
+	for (i = 0; i < FARSWAP_CREDITS; i++) {
+		struct session_request *request = &session->requests[i];
+
+		if (request->type == FARSWAP_MSG_CHECK_ACTIVITY)
+			evict_answered(request->job);
+		request->type = 0;
+	}
+	session->nr_requests = 0;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limits and privileges. The namespaces and the system call filter are in
+ * farswapd.service.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "sandbox.h"
+
+/* Message buffers, queues and the program itself. */
+#define SANDBOX_SLACK	((uint64_t)64 << 20)
+
+/* A number from a file of "Name: number" lines; 0 if it isn't there. */
+static uint64_t sandbox_read(const char *path, const char *name, int base)
+{
+	FILE *file = fopen(path, "re");
+	size_t len = strlen(name);
+	uint64_t value = 0;
+	char line[256];
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, len) || line[len] != ':')
+			continue;
+		if (sscanf(line + len + 1, base == 16 ? "%" SCNx64 : "%" SCNu64, &value) != 1)
+			value = 0;
+		break;
+	}
+	fclose(file);
+	return value;
+}
+
+static int sandbox_check_memlock(uint64_t bytes)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (!setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 0;
+	if (sandbox_read("/proc/self/status", "CapEff", 16) & 1ULL << CAP_IPC_LOCK)
+		return 0;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return -errno;
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_MEMLOCK, &limit);
+	}
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes + SANDBOX_SLACK)
+		return 0;
+	log_err("only %" PRIu64 "K may be locked (RLIMIT_MEMLOCK), %" PRIu64 "K are needed: start farswapd as root, with LimitMEMLOCK=infinity, or after ulimit -l unlimited",
+		(uint64_t)limit.rlim_cur >> 10, (bytes + SANDBOX_SLACK) >> 10);
+	return -EPERM;
+}
+
+int sandbox_check_memory(uint64_t bytes, bool hugepages)
+{
+	uint64_t available = sandbox_read("/proc/meminfo", "MemAvailable", 10) << 10;
+
+	/* Reserved huge pages are no longer counted as available. */
+	if (hugepages)
+		available += sandbox_read("/proc/meminfo", "HugePages_Free", 10) *
+			(sandbox_read("/proc/meminfo", "Hugepagesize", 10) << 10);
+	if (available && bytes > available) {
+		log_err("memory is %" PRIu64 "M, but this machine has only %" PRIu64 "M available: lend less than that",
+			bytes >> 20, available >> 20);
+		return -ENOMEM;
+	}
+	return sandbox_check_memlock(bytes);
+}
+
+void sandbox_lock_memory(void)
+{
+	static const char adj[] = "-1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, adj, strlen(adj)) < 0)
+		log_warn("cannot be kept from being killed when memory runs out: %s",
+			 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(FARSWAPD_ASAN)
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		log_warn("cannot lock its memory: %s", strerror(errno));
+#endif
+}
+
+void sandbox_drop(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		log_warn("no_new_privs: %s", strerror(errno));
+	if (syscall(SYS_capget, &header, data))
+		return;
+	data[0].permitted &= 1U << CAP_IPC_LOCK;
+	data[0].effective &= data[0].permitted;
+	data[0].inheritable = 0;
+	memset(&data[1], 0, sizeof(data[1]));
+	if (syscall(SYS_capset, &header, data))
+		log_warn("cannot give up capabilities: %s", strerror(errno));
+}

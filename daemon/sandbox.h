@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the process may have, and what it gives up.
+ */
+#ifndef SANDBOX_H
+#define SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether @bytes can be lent on this machine; says in the log why not. */
+int sandbox_check_memory(uint64_t bytes, bool hugepages);
+/* Best effort: the daemon is neither swapped out nor killed for others' memory. */
+void sandbox_lock_memory(void);
+/* Gives up all privileges but the one to pin memory. */
+void sandbox_drop(void);
+
+#endif

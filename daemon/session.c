@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sessions: how they begin, the connections they have and how they end. What
+ * is said in them is in queue.c, message.c and request.c.
+ *
+ * A session ends in steps, one a turn of the loop: its queue pairs are
+ * destroyed, so that nothing can reach its memory; the key of each region is
+ * killed and the region goes back to the pool; then the rest is freed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "listener.h"
+#include "log.h"
+#include "session.h"
+
+struct list session_list = { &session_list, &session_list };
+
+static struct {
+	unsigned int max;
+	unsigned int count;
+	uint64_t number;
+	bool leaving;
+} sessions;
+
+static void session_deadline(void *arg)
+{
+	struct session *session = arg;
+
+	switch (session->state) {
+	case SESSION_CONNECTING:
+		session_end(session, STAT_END_CONNECT, "did not finish connecting");
+		break;
+	case SESSION_GREETING:
+		session_end(session, STAT_END_HELLO, "sent no HELLO within %u ms",
+			    SESSION_HELLO_MS);
+		break;
+	case SESSION_READY:
+		session_end(session, STAT_END_DATA, "brought no data queue pair within %u ms",
+			    SESSION_DATA_MS);
+		break;
+	case SESSION_CLOSING:
+		session_end(session, session->close_reason, "refused");
+		break;
+	default:
+		break;
+	}
+}
+
+static void conn_timeout(void *arg)
+{
+	struct conn *conn = arg;
+
+	session_end(conn->session, STAT_END_CONNECT, "a data connection did not come up");
+}
+
+static void conn_init(struct conn *conn, struct session *session)
+{
+	conn->session = session;
+	loop_timer_init(&conn->timer, conn_timeout, conn);
+}
+
+/* The CM's defaults let the peer read and write; only data queue pairs may. */
+static int conn_set_access(struct conn *conn, int access)
+{
+	struct ibv_qp_attr attr = {
+		.qp_access_flags = access,
+		.min_rnr_timer = 12,	/* 0.64 ms */
+	};
+
+	return -ibv_modify_qp(conn->id->qp, &attr, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER);
+}
+
+static uint8_t conn_depth(int device, uint8_t asked)
+{
+	return device < asked ? device : asked;
+}
+
+static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, int access)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct farswap_accept accept;
+	struct ibv_device_attr attr;
+
+	if (ibv_query_device(conn->id->verbs, &attr))
+		return -EIO;
+	wire_init_accept(&accept, FARSWAP_STATUS_OK);
+	param.private_data = &accept;
+	param.private_data_len = sizeof(accept);
+	/* As many READs at a time as both sides can. */
+	param.responder_resources = conn_depth(attr.max_qp_rd_atom, asked->responder_resources);
+	param.initiator_depth = conn_depth(attr.max_qp_init_rd_atom, asked->initiator_depth);
+	if (rdma_accept(conn->id, &param))
+		return -errno;
+	return conn_set_access(conn, access);
+}
+
+static int conn_create_qp(struct conn *conn, unsigned int sends, unsigned int recvs)
+{
+	struct session *session = conn->session;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = conn,
+		.send_cq = session->cq,
+		.recv_cq = session->cq,
+		.cap = {
+			.max_send_wr = sends,
+			.max_recv_wr = recvs,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	return rdma_create_qp(conn->id, session->pd, &attr) ? -errno : 0;
+}
+
+static void conn_destroy_qp(struct conn *conn)
+{
+	loop_timer_stop(&conn->timer);
+	if (conn->state == CONN_NONE)
+		return;
+	rdma_disconnect(conn->id);
+	rdma_destroy_qp(conn->id);
+	conn->state = CONN_NONE;
+}
+
+static void conn_destroy_id(struct conn *conn)
+{
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	conn->id = NULL;
+}
+
+static void session_free(struct session *session)
+{
+	int i;
+
+	if (session->has_owner)
+		region_owner_del(&session->owner);
+	queue_destroy(session);
+	if (session->pd && ibv_dealloc_pd(session->pd))
+		log_err("%s: protection domain still in use", session->peer);
+	listener_put_device(session->device);
+	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
+		conn_destroy_id(&session->data[i]);
+	conn_destroy_id(&session->control);
+	list_del(&session->link);
+	sessions.count--;
+	explicit_bzero(session, sizeof(*session));
+	free(session);
+}
+
+static void session_teardown(void *arg)
+{
+	struct session *session = arg;
+	int i;
+
+	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
+		conn_destroy_qp(&session->data[i]);
+	conn_destroy_qp(&session->control);
+	if (request_reclaim(session)) {
+		loop_work_queue(&session->teardown);
+		return;
+	}
+	session_free(session);
+	message_kick_pool();
+}
+
+void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
+{
+	unsigned int lent = 0;
+	char why[160];
+	va_list ap;
+	int i;
+
+	if (session->state == SESSION_DEAD)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	for (i = REGION_MAPPED; session->has_owner && i <= REGION_EVICTING; i++)
+		lent += session->owner.nr[i];
+	log_peer("%s: session %" PRIu64 " ended: %s (it had %u regions)", session->peer,
+		 session->number, why, lent);
+	stats_inc(reason);
+	session->state = SESSION_DEAD;
+	loop_timer_stop(&session->deadline);
+	queue_stop(session);
+	message_stop(session);
+	request_stop(session);
+	loop_work_queue(&session->teardown);
+}
+
+void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why)
+{
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (!device || session->device == device)
+			session_end(session, reason, "%s", why);
+	}
+}
+
+static void session_name_peer(struct session *session)
+{
+	struct sockaddr *addr = rdma_get_peer_addr(session->control.id);
+	socklen_t len = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+		sizeof(struct sockaddr_in);
+	char host[48], port[8];
+
+	if (getnameinfo(addr, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		strcpy(session->peer, "unknown address");
+	else
+		snprintf(session->peer, sizeof(session->peer),
+			 addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static struct session *session_alloc(struct rdma_cm_id *id)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int i;
+
+	if (!session)
+		return NULL;
+	if (getrandom(&session->secret, sizeof(session->secret), GRND_NONBLOCK) !=
+	    sizeof(session->secret)) {
+		free(session);
+		return NULL;
+	}
+	session->number = ++sessions.number;
+	session->control.id = id;
+	session->device = id->verbs;
+	session_name_peer(session);
+	conn_init(&session->control, session);
+	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
+		conn_init(&session->data[i], session);
+	session->channel_fd.fd = -1;
+	loop_timer_init(&session->deadline, session_deadline, session);
+	loop_work_init(&session->teardown, session_teardown, session);
+	request_init(session);
+	list_add_tail(&session->link, &session_list);
+	sessions.count++;
+	return session;
+}
+
+int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	struct session *session;
+	int err;
+
+	if (sessions.leaving)
+		return FARSWAP_STATUS_LEAVING;
+	if (sessions.count >= sessions.max)
+		return FARSWAP_STATUS_BUSY;
+	session = session_alloc(id);
+	if (!session)
+		return FARSWAP_STATUS_NO_MEMORY;
+	listener_get_device(id->verbs);
+	session->pd = ibv_alloc_pd(id->verbs);
+	err = session->pd ? 0 : -ENOMEM;
+	if (!err)
+		err = queue_create(session);
+	if (!err)
+		err = conn_create_qp(&session->control, SESSION_SENDS, FARSWAP_RECV_DEPTH);
+	if (err)
+		goto out_free;
+	session->control.state = CONN_ACCEPTED;
+	id->context = &session->control;
+	stats_inc(STAT_SESSIONS);
+	loop_timer_set(&session->deadline, SESSION_CONNECT_MS);
+	err = queue_post_receives(session);
+	if (!err)
+		err = conn_accept(&session->control, param, 0);
+	/* Past the point where the CM might know it: ended like any other. */
+	if (err)
+		session_end(session, STAT_END_INTERNAL, "cannot be accepted: %s", strerror(-err));
+	return FARSWAP_STATUS_OK;
+
+out_free:
+	log_peer("%s: no resources for a session: %s", session->peer, strerror(-err));
+	session->control.id = NULL;
+	session_free(session);
+	return FARSWAP_STATUS_NO_MEMORY;
+}
+
+static struct session *session_find(uint64_t secret, struct ibv_context *device)
+{
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->state == SESSION_READY && session->secret == secret &&
+		    session->device == device)
+			return session;
+	}
+	return NULL;
+}
+
+int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+		     uint64_t secret, unsigned int queue)
+{
+	struct session *session = session_find(secret, id->verbs);
+	struct conn *conn;
+	int err;
+
+	if (!session)
+		return FARSWAP_STATUS_BAD_SESSION;
+	conn = &session->data[queue];
+	if (queue >= session->queues || conn->state != CONN_NONE)
+		return FARSWAP_STATUS_BUSY;
+	conn->id = id;
+	err = conn_create_qp(conn, 1, 1);
+	if (err) {
+		log_peer("%s: no data queue pair: %s", session->peer, strerror(-err));
+		conn->id = NULL;
+		return FARSWAP_STATUS_NO_MEMORY;
+	}
+	id->context = conn;
+	conn->state = CONN_ACCEPTED;
+	loop_timer_set(&conn->timer, SESSION_CONNECT_MS);
+	err = conn_accept(conn, param, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	if (err)
+		session_end(session, STAT_END_INTERNAL, "data queue pair %u cannot be accepted: %s",
+			    queue, strerror(-err));
+	return FARSWAP_STATUS_OK;
+}
+
+void session_established(struct conn *conn)
+{
+	struct session *session = conn->session;
+
+	if (conn->state != CONN_ACCEPTED || session->state == SESSION_DEAD)
+		return;
+	conn->state = CONN_UP;
+	if (conn != &session->control) {
+		loop_timer_stop(&conn->timer);
+		if (session->state == SESSION_READY)
+			loop_timer_stop(&session->deadline);
+		return;
+	}
+	/* HELLO may have been here before. */
+	if (session->state == SESSION_CONNECTING) {
+		session->state = SESSION_GREETING;
+		loop_timer_set(&session->deadline, SESSION_HELLO_MS);
+	}
+}
+
+const char *session_state_name(enum session_state state)
+{
+	static const char *const names[SESSION_STATES] = {
+		[SESSION_CONNECTING] = "connecting",
+		[SESSION_GREETING] = "greeting",
+		[SESSION_READY] = "ready",
+		[SESSION_CLOSING] = "closing",
+		[SESSION_DEAD] = "ending",
+	};
+
+	return names[state];
+}
+
+void session_init(unsigned int max)
+{
+	sessions.max = max;
+}
+
+void session_leave(void)
+{
+	sessions.leaving = true;
+}
+
+bool session_leaving(void)
+{
+	return sessions.leaving;
+}
+
+unsigned int session_count(void)
+{
+	return sessions.count;
+}

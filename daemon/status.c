@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Prints what there is: the pool, the sessions, the counters. Changes nothing.
+ */
+#include <inttypes.h>
+
+#include "session.h"
+#include "status.h"
+
+static const char *status_bytes(uint64_t bytes, char buf[32])
+{
+	static const char units[] = "BKMGT";
+	int i = 0;
+
+	while (bytes >= 1024 && bytes % 1024 == 0 && units[i + 1]) {
+		bytes /= 1024;
+		i++;
+	}
+	snprintf(buf, 32, "%" PRIu64 "%c", bytes, units[i]);
+	return buf;
+}
+
+static unsigned int status_lent(const struct session *session)
+{
+	const unsigned int *nr = session->owner.nr;
+
+	return nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING];
+}
+
+static unsigned int status_queues(const struct session *session)
+{
+	unsigned int i, up = 0;
+
+	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
+		up += session->data[i].state == CONN_UP;
+	return up;
+}
+
+static void status_show_session(FILE *out, const struct session *session)
+{
+	int i;
+
+	fprintf(out, "  %" PRIu64 "  %s  %s  %u of %u queues  %u regions", session->number,
+		session->peer, session_state_name(session->state), status_queues(session),
+		session->queues, status_lent(session));
+	if (session->owner.nr[REGION_EVICT_WAIT] + session->owner.nr[REGION_EVICTING])
+		fprintf(out, " (%u leaving)", session->owner.nr[REGION_EVICT_WAIT] +
+			session->owner.nr[REGION_EVICTING]);
+	fprintf(out, "  node ");
+	for (i = 0; i < FARSWAP_NODE_BYTES; i++)
+		fprintf(out, "%02x", session->hello.node[i]);
+	fprintf(out, "\n");
+}
+
+void status_show(FILE *out)
+{
+	char memory[32], slab[32], left[32];
+	struct list *pos;
+	int i;
+
+	fprintf(out, "memory   %s in %u regions of %s, %s can be lent%s\n",
+		status_bytes(region_bytes() * region_total(), memory), region_total(),
+		status_bytes(region_bytes(), slab), status_bytes(region_free_bytes(), left),
+		session_leaving() ? "; shutting down" : "");
+	fprintf(out, "regions ");
+	for (i = 0; i < REGION_STATES; i++)
+		fprintf(out, " %u %s", region_count(i), region_state_name(i));
+	fprintf(out, "\nsessions %u\n", session_count());
+	list_for_each(pos, &session_list)
+		status_show_session(out, container_of(pos, struct session, link));
+	fprintf(out, "counters\n");
+	stats_show(out);
+}
+
+static void status_gauge(FILE *out, const char *name, const char *help)
+{
+	fprintf(out, "# HELP farswapd_%s %s\n# TYPE farswapd_%s gauge\n", name, help, name);
+}
+
+void status_metrics(FILE *out)
+{
+	struct list *pos;
+	int i;
+
+	status_gauge(out, "memory_bytes", "Memory to lend");
+	fprintf(out, "farswapd_memory_bytes %" PRIu64 "\n", region_bytes() * region_total());
+	status_gauge(out, "free_bytes", "Memory that can still be lent");
+	fprintf(out, "farswapd_free_bytes %" PRIu64 "\n", region_free_bytes());
+	status_gauge(out, "region_bytes", "Size of a region");
+	fprintf(out, "farswapd_region_bytes %" PRIu64 "\n", region_bytes());
+	status_gauge(out, "regions", "Regions by state");
+	for (i = 0; i < REGION_STATES; i++)
+		fprintf(out, "farswapd_regions{state=\"%s\"} %u\n", region_state_name(i),
+			region_count(i));
+	status_gauge(out, "sessions", "Sessions now");
+	fprintf(out, "farswapd_sessions %u\n", session_count());
+	status_gauge(out, "session_regions", "Regions lent, by session");
+	list_for_each(pos, &session_list) {
+		const struct session *session = container_of(pos, struct session, link);
+
+		fprintf(out, "farswapd_session_regions{session=\"%" PRIu64 "\",peer=\"%s\"} %u\n",
+			session->number, session->peer, status_lent(session));
+	}
+	stats_metrics(out);
+}
