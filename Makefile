@@ -3,7 +3,6 @@
 ifneq ($(KERNELRELEASE),)
 # Read by kbuild, out of tree only; a kernel tree takes mm/ and rdma/ directly.
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
-subdir-ccflags-$(CONFIG_FARSWAP_KUNIT_TEST) += -DCONFIG_FARSWAP_KUNIT_TEST=1
 obj-y += mm/ rdma/
 else
 

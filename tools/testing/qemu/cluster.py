@@ -24,7 +24,8 @@ In the client:
 On a donor:
   donor-start [KEY=VALUE..] start farswapd, wait until it answers
 Disks are /dev/vda, /dev/vdb, .... Nothing is swapped on or loaded without --up.
-A command's files: put them in with --file HOST:GUEST.
+A command's files: put them in with --file HOST:GUEST. FARSWAP_ACCEL in the
+environment is QEMU's -accel: tcg,thread=multi if unset, kvm where that works.
 
 As a library:
   with Cluster(donors=2, client_mem=192, disks=[(1024, 0)]) as cluster:

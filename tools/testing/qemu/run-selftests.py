@@ -25,7 +25,7 @@ SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
 NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0}
-SHOWN_CONSOLE = 120
+SHOWN_CONSOLE = 80
 
 
 def make(*words):
