@@ -182,11 +182,15 @@ static int run(void)
 	err = control_init(config.control);
 	if (err)
 		goto out_exit_pool;
+	/*
+	 * Before the RDMA devices are opened: the kernel takes no request on them
+	 * from a process whose credentials are not those of the open any more.
+	 */
+	sandbox_lock_memory();
+	sandbox_drop();
 	err = listener_init((struct sockaddr *)&config.listen);
 	if (err)
 		goto out_exit_control;
-	sandbox_lock_memory();
-	sandbox_drop();
 	log_info("lending %" PRIu64 "M in %u regions", config.memory >> 20, region_total());
 	notify("READY=1");
 
