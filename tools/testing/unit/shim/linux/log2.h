@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "../kernel.h"
+
+#define is_power_of_2(n)	((n) && !((n) & ((n) - 1)))

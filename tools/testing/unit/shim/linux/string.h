@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include_next <linux/string.h>
+#include "../kernel.h"
+
+static inline void *memchr_inv(const void *start, int c, size_t bytes)
+{
+	const unsigned char *p = start;
+
+	for (; bytes; p++, bytes--)
+		if (*p != (unsigned char)c)
+			return (void *)p;
+	return NULL;
+}
