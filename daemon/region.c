@@ -216,7 +216,8 @@ static bool region_stage_step(void)
 	list_for_each(pos, &pool.owners) {
 		struct region_owner *owner = container_of(pos, struct region_owner, link);
 
-		if (owner->nr[REGION_STAGED] < pool.ahead && !owner->stage_failed &&
+		if (owner->nr[REGION_STAGED] < pool.ahead &&
+		    !owner->stage_failed && !owner->leaving &&
 		    (!least || owner->nr[REGION_STAGED] < least->nr[REGION_STAGED]))
 			least = owner;
 	}
@@ -248,6 +249,11 @@ void region_owner_add(struct region_owner *owner, void *pd)
 	for (i = 0; i < REGION_STATES; i++)
 		list_init(&owner->regions[i]);
 	list_add_tail(&owner->link, &pool.owners);
+}
+
+void region_owner_leave(struct region_owner *owner)
+{
+	owner->leaving = true;
 }
 
 void region_owner_del(struct region_owner *owner)

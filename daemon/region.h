@@ -54,12 +54,15 @@ struct region_owner {
 	struct list regions[REGION_STATES];
 	unsigned int nr[REGION_STATES];
 	bool stage_failed;	/* leave it until region_retry() */
+	bool leaving;		/* gets nothing more */
 };
 
 int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages);
 void region_exit(void);
 
 void region_owner_add(struct region_owner *owner, void *pd);
+/* Nothing more is staged for it. */
+void region_owner_leave(struct region_owner *owner);
 /* It must have no region any more. */
 void region_owner_del(struct region_owner *owner);
 

@@ -191,6 +191,8 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	stats_inc(reason);
 	session->state = SESSION_DEAD;
 	loop_timer_stop(&session->deadline);
+	if (session->has_owner)
+		region_owner_leave(&session->owner);
 	queue_stop(session);
 	message_stop(session);
 	request_stop(session);
