@@ -13,4 +13,9 @@
 #error "farswap is for Linux 6.12: give KDIR=/path/to/its/headers"
 #endif
 
+/* The hook knows where x86 calls ftrace from, and its calls' encoding. */
+#ifndef CONFIG_X86_64
+#error "farswap is for x86-64"
+#endif
+
 #endif /* _FARSWAP_COMPAT_H */

@@ -167,8 +167,8 @@ static void device_remove(struct farswap_device *device)
  *
  * No slot of it is in use. Does nothing for a device that is not served.
  *
- * Context: may sleep, at most as long as an attempt to map a slab of it (a few
- * seconds, if donors don't answer) plus io_timeout_ms.
+ * Context: may sleep, at most as long as an attempt to map a slab of it (ten
+ * seconds if donors don't answer) plus io_timeout_ms.
  */
 void farswap_swapoff(unsigned int type)
 {

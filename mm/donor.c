@@ -24,7 +24,7 @@
 #include "placement.h"
 
 /* Donors tried for one slab before the attempt has failed. */
-#define DONOR_MAP_ATTEMPTS	4
+#define DONOR_MAP_ATTEMPTS	3
 
 static LIST_HEAD(donors);
 static unsigned int donors_nr_live;	/* written under farswap_state_lock */
@@ -84,17 +84,38 @@ bool farswap_donors_live(void)
 	return READ_ONCE(donors_nr_live);
 }
 
+/* The same daemon, reached by another address. */
+static struct farswap_donor *donor_find_live(const struct farswap_peer *peer)
+{
+	struct farswap_donor *donor;
+
+	lockdep_assert_held(&farswap_state_lock);
+	list_for_each_entry(donor, &donors, entry)
+		if (donor->state == FARSWAP_DONOR_LIVE &&
+		    !memcmp(&donor->peer, peer, sizeof(*peer)))
+			return donor;
+	return NULL;
+}
+
 static void donor_up(void *ctx, const struct farswap_peer *peer)
 {
 	struct farswap_donor *donor = ctx;
+
+	const struct farswap_donor *twin;
 
 	spin_lock(&farswap_state_lock);
 	donor->peer = *peer;
 	donor->epoch++;
 	donor->nr_early = 0;
-	if (donor->state == FARSWAP_DONOR_CONNECTING)
+	twin = donor_find_live(peer);
+	if (donor->state == FARSWAP_DONOR_CONNECTING && !twin)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
+	if (twin)
+		pr_err("donor %s: is the same farswapd as %s, so it stays unused; name each donor once\n",
+		       donor->address, twin->address);
 	spin_unlock(&farswap_state_lock);
+	if (twin)
+		return;
 	farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
 	pr_info("donor %s: up\n", donor->address);
 }
@@ -273,6 +294,8 @@ static bool donor_address_valid(const char *token)
 		if (end[1])
 			port = end + 2;
 		*end = '\0';
+		if (!strchr(host, ':'))
+			return false;
 	} else {
 		end = strchr(host, ':');
 		if (end && !strchr(end + 1, ':')) {
@@ -306,6 +329,7 @@ static struct farswap_donor *donor_alloc(const char *address)
 		return NULL;
 	kref_init(&donor->ref);
 	INIT_LIST_HEAD(&donor->slabs);
+	farswap_window_init(&donor->window);
 	memcpy(donor->address, address, bytes);
 	return donor;
 }
@@ -521,7 +545,8 @@ static void donor_choice_query(struct donor_choice *choice, const int pick[2],
  * Power of two choices, Infiniswap section 4.2: new donors first, then old;
  * when both refuse, others are asked.
  *
- * Context: may sleep, a few seconds at most.
+ * Context: may sleep: a few round trips, or ten seconds at the very worst, when
+ * donors are connected but don't answer.
  * Return: the donor, in use until farswap_donor_unuse(); ERR_PTR(-ENOSPC) when
  * nobody lends, or -ENOMEM.
  */

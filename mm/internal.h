@@ -4,7 +4,7 @@
  *
  * Lock order, outermost first:
  *
- * farswap_main_lock		attach, detach, the donors line, power management
+ * farswap_main_lock		attach, detach, the donors line
  *   farswap_devices_lock	swap devices coming and going
  *     farswap_state_lock	the state of every donor and every slab
  *
@@ -46,9 +46,10 @@ extern struct workqueue_struct *farswap_wq;
  * enum farswap_stat - what is counted; pages unless the name says otherwise
  * @FARSWAP_STAT_STORE_REMOTE:	in a region and on the device, both confirmed
  * @FARSWAP_STAT_STORE_DEVICE:	left to the kernel's own device write; the next
- *				four are its causes
+ *				five are its causes
  * @FARSWAP_STAT_STORE_DISABLED:	enabled=0, detaching, or about to suspend
  * @FARSWAP_STAT_STORE_NO_SLAB:	the slab is not mapped
+ * @FARSWAP_STAT_STORE_BUSY:	too much is being written to the donor already
  * @FARSWAP_STAT_STORE_NO_REQUEST:	every request is in use
  * @FARSWAP_STAT_STORE_NO_MEMORY:	no memory for the slab itself
  * @FARSWAP_STAT_STORE_REFUSED:	the transport refused the write; on the device
@@ -78,6 +79,7 @@ enum farswap_stat {
 	FARSWAP_STAT_STORE_DEVICE,
 	FARSWAP_STAT_STORE_DISABLED,
 	FARSWAP_STAT_STORE_NO_SLAB,
+	FARSWAP_STAT_STORE_BUSY,
 	FARSWAP_STAT_STORE_NO_REQUEST,
 	FARSWAP_STAT_STORE_NO_MEMORY,
 	FARSWAP_STAT_STORE_REFUSED,
@@ -258,6 +260,23 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
 
+/* window.c */
+
+/**
+ * struct farswap_window - what is being written to a donor
+ * @pages:	how many pages
+ * @room:	who waits until there are fewer
+ */
+struct farswap_window {
+	atomic_t pages;
+	wait_queue_head_t room;
+};
+
+void farswap_window_init(struct farswap_window *window);
+bool farswap_window_try(struct farswap_window *window, unsigned int pages);
+bool farswap_window_enter(struct farswap_window *window, unsigned int pages);
+void farswap_window_leave(struct farswap_window *window, unsigned int pages);
+
 /* donor.c */
 
 /* Donors the donors line may name. */
@@ -292,11 +311,12 @@ enum farswap_donor_state {
  * @slabs:	what it holds for us
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
+ * @window:	what is being written to it
  * @early:	regions it wanted back last that no slab held, a ring
  * @nr_early:	how many there were in this session
  * @address:	as in the donors line
  *
- * All but @ref, @transport and @address under farswap_state_lock.
+ * All but @ref, @transport, @window and @address under farswap_state_lock.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -310,6 +330,7 @@ struct farswap_donor {
 	struct list_head slabs;
 	unsigned int nr_slabs;
 	u64 free_bytes;
+	struct farswap_window window;
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;
 	char address[];

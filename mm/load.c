@@ -36,6 +36,7 @@
  * @folio:	what is loaded, locked
  * @slab:	from where; a reference is held until the remote read has ended
  * @start:	when it was submitted, ns
+ * @cpu:	who asked
  * @backed:	the swap device has the contents as well
  */
 struct load_request {
@@ -44,6 +45,7 @@ struct load_request {
 	struct folio *folio;
 	struct farswap_slab *slab;
 	u64 start;
+	int cpu;
 	bool backed;
 };
 
@@ -81,12 +83,14 @@ static void load_fallback(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-static void load_average(u32 ns)
+/* Kept for the CPU that asked, which is where the next fault will look. */
+static void load_average(int cpu, u32 ns)
 {
-	u32 old = this_cpu_read(load_average_ns);
+	u32 *average = per_cpu_ptr(&load_average_ns, cpu);
+	u32 old = READ_ONCE(*average);
 
-	this_cpu_write(load_average_ns, old + (ns >> LOAD_AVERAGE_SHIFT) -
-		       (old >> LOAD_AVERAGE_SHIFT));
+	WRITE_ONCE(*average, old + (ns >> LOAD_AVERAGE_SHIFT) -
+		   (old >> LOAD_AVERAGE_SHIFT));
 }
 
 static void load_done(struct farswap_io *io, int error)
@@ -106,7 +110,7 @@ static void load_done(struct farswap_io *io, int error)
 	farswap_latency_add(FARSWAP_LATENCY_LOAD, ns);
 	if (io->urgent) {
 		farswap_latency_add(FARSWAP_LATENCY_LOAD_URGENT, ns);
-		load_average(min_t(u64, ns, U32_MAX));
+		load_average(request->cpu, min_t(u64, ns, U32_MAX));
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
 	count_vm_events(PSWPIN, nr);
@@ -134,6 +138,7 @@ static void load_submit(struct load_request *request, struct farswap_slab *slab,
 	request->folio = folio;
 	request->slab = slab;
 	request->start = ktime_get_ns();
+	request->cpu = raw_smp_processor_id();
 	request->backed = farswap_slotbits_full(slab->bits.backed, slot,
 						folio_nr_pages(folio));
 
@@ -155,6 +160,14 @@ static struct farswap_slab *load_slab(struct farswap_device *device,
 
 	slab = farswap_slabmap_find(device->map, swp_offset(entry));
 	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
+}
+
+/* Is any of the slots a zero page, which the kernel keeps as a bit only? */
+static bool load_zero(const struct farswap_device *device, pgoff_t offset,
+		      unsigned int nr)
+{
+	return find_next_bit(device->si->zeromap, offset + nr, offset) <
+	       offset + nr;
 }
 
 /**
@@ -190,7 +203,7 @@ bool farswap_load(struct folio *folio, bool urgent)
 	 * the zero map is asked too.
 	 */
 	if (!farswap_slotbits_full(slab->bits.remote, slot, nr) ||
-	    test_bit(offset, device->si->zeromap))
+	    load_zero(device, offset, nr))
 		goto out_promote;
 	request = mempool_alloc(load_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!request)
@@ -199,7 +212,7 @@ bool farswap_load(struct folio *folio, bool urgent)
 	return true;
 
 out_promote:
-	if (!test_bit(offset, device->si->zeromap))
+	if (!load_zero(device, offset, nr))
 		farswap_promote(folio);
 out_put:
 	farswap_slab_put(slab);

@@ -64,6 +64,7 @@ static void promote_done(struct farswap_io *io, int error)
 	struct promotion *promotion = container_of(io, struct promotion, io);
 	struct farswap_slab *slab = promotion->slab;
 
+	farswap_window_leave(&slab->donor->window, 1);
 	if (!error) {
 		farswap_slotbits_set(&slab->bits, promotion->slot, 1);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
@@ -107,6 +108,11 @@ static struct farswap_slab *promote_slab(struct promotion *promotion)
 	promotion->slot = farswap_slabmap_slot(device->map, swp_offset(folio->swap));
 	if (test_bit(promotion->slot, slab->bits.remote) || !farswap_slab_get(slab))
 		return NULL;
+	/* Page-outs go first. */
+	if (!farswap_window_try(&slab->donor->window, 1)) {
+		farswap_slab_put(slab);
+		return NULL;
+	}
 	return slab;
 }
 
@@ -217,7 +223,8 @@ int farswap_promote_init(void)
 	promote_cache = KMEM_CACHE(promotion, 0);
 	if (!promote_cache)
 		return -ENOMEM;
-	promote_wq = alloc_ordered_workqueue("farswap_promote", 0);
+	promote_wq = alloc_ordered_workqueue("farswap_promote",
+					     WQ_MEM_RECLAIM);
 	if (!promote_wq)
 		goto out_destroy_cache;
 	return 0;

@@ -426,7 +426,7 @@ static void slab_unmap(struct farswap_slab *slab)
  * Every page is on the swap device as well, so nothing is lost.
  *
  * Context: may sleep, until the I/O in flight has ended, and attempts to map a
- * slab of @device that are being made: a few seconds.
+ * slab of @device that are being made.
  */
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor)

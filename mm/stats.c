@@ -15,6 +15,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_STORE_DEVICE]		= "store_device",
 	[FARSWAP_STAT_STORE_DISABLED]		= "store_disabled",
 	[FARSWAP_STAT_STORE_NO_SLAB]		= "store_no_slab",
+	[FARSWAP_STAT_STORE_BUSY]		= "store_busy",
 	[FARSWAP_STAT_STORE_NO_REQUEST]		= "store_no_request",
 	[FARSWAP_STAT_STORE_NO_MEMORY]		= "store_no_memory",
 	[FARSWAP_STAT_STORE_REFUSED]		= "store_refused",

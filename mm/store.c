@@ -104,6 +104,8 @@ static void store_remote_done(struct farswap_io *io, int error)
 	struct store_request *request = container_of(io, struct store_request, io);
 	u64 ns = ktime_get_ns() - request->start;
 
+	farswap_window_leave(&request->slab->donor->window,
+			     folio_nr_pages(request->folio));
 	if (!error)
 		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
 	trace_farswap_store_end(request->folio->swap.val,
@@ -190,6 +192,8 @@ static void store_submit(struct store_request *request,
 static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
 				   pgoff_t offset, struct writeback_control *wbc)
 {
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome = FARSWAP_STAT_STORE_BUSY;
 	struct store_request *request;
 	sector_t sector;
 
@@ -198,9 +202,12 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	if (!farswap_slab_has_bits(slab) || !farswap_slab_get(slab))
 		return FARSWAP_STAT_STORE_NO_SLAB;
 
+	if (!farswap_window_enter(&slab->donor->window, nr))
+		goto out_put;
+	outcome = FARSWAP_STAT_STORE_NO_REQUEST;
 	request = mempool_alloc(store_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!request)
-		goto out_put;
+		goto out_leave;
 	sector = farswap_device_sector(slab->device, offset);
 	if (WARN_ON_ONCE(sector == (sector_t)-1))
 		goto out_free;
@@ -210,9 +217,11 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 
 out_free:
 	mempool_free(request, store_pool);
+out_leave:
+	farswap_window_leave(&slab->donor->window, nr);
 out_put:
 	farswap_slab_put(slab);
-	return FARSWAP_STAT_STORE_NO_REQUEST;
+	return outcome;
 }
 
 /**
@@ -221,8 +230,8 @@ out_put:
  *		holds is neither all zero nor in zswap
  * @wbc:	of the writeback
  *
- * Context: process context; may sleep only as submit_bio() does. May be in
- * reclaim, so nothing here waits for memory.
+ * Context: process context; may sleep as submit_bio() does, and a fifth of a
+ * second for room. May be in reclaim, so nothing here waits for memory.
  * Return: true when the folio was taken: it is unlocked and its writeback has
  * begun, or even ended. False when the caller must write it to the device; what
  * was known of its slots has then been forgotten.

@@ -126,7 +126,8 @@ struct farswap_session_ops {
  *		context; does not wait for the donor.
  * @submit:	Start an I/O. Any context up to softirq; never sleeps, never
  *		allocates. 0: &struct farswap_io.done will be called, within
- *		io_timeout_ms; else -errno and it won't: -EHOSTDOWN.
+ *		io_timeout_ms; else -errno and it won't: -EHOSTDOWN when the session
+ *		is dead, others when the page can't be used for I/O.
  * @set_io_timeout: Bound on an I/O from ->submit() to its done(), milliseconds,
  *		for all sessions, from now on. An I/O that exceeds it fails its whole
  *		session. Process context.
