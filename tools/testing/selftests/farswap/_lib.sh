@@ -364,8 +364,14 @@ farswap_up() {
 	# Anew, so that sessions do not sit out the pause after a failure.
 	echo >"$FARSWAP/donors"
 	set_value "$FARSWAP/donors" "$up_list"
-	wait_for 30 donors_live "$1" ||
-		bail "donors: $(cat "$FARSWAP_DEBUG/donors")"
+	if ! wait_for 30 donors_live "$1"; then
+		{
+			cat "$FARSWAP_DEBUG/donors"
+			log_show | grep farswap | tail -n 10
+			on "${up_list%%,*}" 'tail -n 10 /run/farswapd.log'
+		} | sed 's/^/# /'
+		bail "not all donors have become usable"
+	fi
 	stats_save
 }
 
