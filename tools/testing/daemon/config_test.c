@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The configuration: what is taken, and that each complaint says where, what is
+ * wrong and what would be right.
+ */
+#include "config.c"
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+static struct config config;
+static char error[CONFIG_ERROR_MAX];
+static char path[] = "/tmp/farswap-config-test-XXXXXX";
+
+static int read_text(const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	fputs(text, file);
+	fclose(file);
+	config_init(&config);
+	error[0] = '\0';
+	return config_read(&config, path, error);
+}
+
+static void wrong(const char *text, unsigned int line, const char *says)
+{
+	char where[64];
+	int err = read_text(text);
+
+	snprintf(where, sizeof(where), "%s:%u: ", path, line);
+	if (!ok(err == -EINVAL && !strncmp(error, where, strlen(where)) && strstr(error, says) &&
+		!strchr(error, '\n'), "refused, line %u, \"%s\"", line, says))
+		printf("# it said: %s\n", error);
+}
+
+static void test_defaults(void)
+{
+	const struct sockaddr_in *in = (struct sockaddr_in *)&config.listen;
+
+	ok(!read_text("") && !config_check(&config, error), "an empty file");
+	ok(in->sin_family == AF_INET && ntohs(in->sin_port) == 9400 && !in->sin_addr.s_addr,
+	   "listen is 0.0.0.0:9400");
+	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 &&
+	   config.clients == 64 && config.ahead == 2 && config.hugepages &&
+	   !strcmp(config.control, "/run/farswapd.sock"), "and the rest as documented");
+}
+
+static void test_forms(void)
+{
+	ok(!read_text("memory 256M\n\n  # comment\nslab = 8M # more\n\tevict_ms=7\nclients =3\r\n"
+		      "hugepages no\nahead\t0"), "all ways to write a line");
+	ok(config.memory == 256 << 20 && config.slab == 8 << 20 && config.evict_ms == 7 &&
+	   config.clients == 3 && !config.hugepages && !config.ahead, "are understood");
+	ok(!read_text("memory = 16G\n") && config.memory == 16ULL << 30, "G");
+	ok(!read_text("memory = 65536K\n") && config.memory == 64ULL << 20, "K");
+	ok(!read_text("memory = 67108864\n") && config.memory == 64ULL << 20, "bytes");
+	ok(!read_text("memory = 100m\n") && config.memory == 100ULL << 20 &&
+	   !config_check(&config, error) && config.memory == 64ULL << 20, "rounded to slabs");
+	ok(!read_text("control = /tmp/a b\n") && !strcmp(config.control, "/tmp/a b"),
+	   "a blank in a value");
+}
+
+static void test_addresses(void)
+{
+	const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&config.listen;
+	const struct sockaddr_in *in = (struct sockaddr_in *)&config.listen;
+
+	ok(!read_text("listen = 10.0.0.2:1234\n") && ntohs(in->sin_port) == 1234 &&
+	   ntohl(in->sin_addr.s_addr) == 0x0a000002, "address and port");
+	ok(!read_text("listen = 10.0.0.2\n") && ntohs(in->sin_port) == 9400, "address alone");
+	ok(!read_text("listen = [fe80::1]:99\n") && in6->sin6_family == AF_INET6 &&
+	   ntohs(in6->sin6_port) == 99 && in6->sin6_addr.s6_addr[15] == 1, "IPv6 and port");
+	ok(!read_text("listen = [::]\n") && in6->sin6_family == AF_INET6 &&
+	   ntohs(in6->sin6_port) == 9400, "IPv6 alone");
+	wrong("listen = donor:9400\n", 1, "numeric address");
+	wrong("listen = ::1\n", 1, "[::]:9400");
+	wrong("listen = [::1\n", 1, "listen is");
+	wrong("listen = [::1]9400\n", 1, "listen is");
+	wrong("listen = 10.0.0.1:\n", 1, "listen is");
+	wrong("listen = 10.0.0.1:0\n", 1, "listen is");
+	wrong("listen = 10.0.0.1:65536\n", 1, "listen is");
+	wrong("listen = 10.0.0.1:99x\n", 1, "listen is");
+}
+
+static void test_wrong(void)
+{
+	wrong("memroy = 1G\n", 1, "the keys are listen, memory");
+	wrong("\n\nmemory = lots\n", 3, "must be a size");
+	wrong("memory = -1\n", 1, "must be a size");
+	wrong("memory = 1GB\n", 1, "must be a size");
+	wrong("memory = 99999999999999999999\n", 1, "must be a size");
+	wrong("memory = 99999999999999999G\n", 1, "must be a size");
+	wrong("memory\n", 1, "has no value");
+	wrong("memory =\n", 1, "has no value");
+	wrong("= 5\n", 1, "no key");
+	wrong("slab = 3M\n", 1, "power of two from 2M to 1G");
+	wrong("slab = 1M\n", 1, "power of two from 2M to 1G");
+	wrong("slab = 2G\n", 1, "power of two from 2M to 1G");
+	wrong("slab = 0\n", 1, "power of two from 2M to 1G");
+	wrong("evict_ms = 0\n", 1, "from 1 to 600000");
+	wrong("evict_ms = 600001\n", 1, "from 1 to 600000");
+	wrong("clients = many\n", 1, "from 1 to 4096");
+	wrong("clients = 4 4\n", 1, "from 1 to 4096");
+	wrong("ahead = 65\n", 1, "from 0 to 64");
+	wrong("hugepages = maybe\n", 1, "yes or no");
+	wrong("control = run/x\n", 1, "absolute path");
+	wrong("control = /12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890\n",
+	      1, "at most 107 characters");
+	ok(!read_text("memory = 32M\n") && config_check(&config, error) == -EINVAL &&
+	   strstr(error, "less than one slab"), "memory of less than a slab");
+	config_init(&config);
+	ok(config_read(&config, "/nonexistent/x", error) == -ENOENT &&
+	   !strncmp(error, "/nonexistent/x: cannot be read: ", 32), "a file that isn't there");
+}
+
+static void test_option(void)
+{
+	config_init(&config);
+	ok(!config_option(&config, "memory=64M", error) && config.memory == 64 << 20, "-o");
+	ok(config_option(&config, "memory=x", error) == -EINVAL && !strncmp(error, "-o: ", 4),
+	   "-o with a wrong value");
+	ok(config_option(&config, "", error) == -EINVAL, "-o with nothing");
+	ok(config_option(&config, "memory", error) == -EINVAL, "-o without a value");
+}
+
+int main(void)
+{
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	test_defaults();
+	test_forms();
+	test_addresses();
+	test_wrong();
+	test_option();
+	unlink(path);
+	return tap_done();
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pool: no bytes of one client ever reach another, no memory is lent while a
+ * key for it lives, and what is only staged can be taken back. The device is
+ * a list of who has which memory registered.
+ */
+#include "region.c"
+#include "stats.c"
+#include "mem.c"
+
+#include "tap.h"
+
+#define SLAB	(8UL << 20)
+#define TOTAL	6
+#define MRS	64
+
+/* What the device knows. A key's value is its place plus 1. */
+static struct mr {
+	void *pd;
+	void *addr;
+	bool live;
+} mrs[MRS];
+static bool fail_register, fail_unregister;
+static unsigned int registers, unregisters;
+
+int mr_register(void *pd, void *addr, size_t bytes, void **mr, uint32_t *rkey)
+{
+	int i = 0;
+
+	(void)bytes;
+	if (fail_register)
+		return -ENOMEM;
+	while (mrs[i].live)
+		i++;
+	mrs[i] = (struct mr){ pd, addr, true };
+	*mr = &mrs[i];
+	*rkey = i + 1;
+	registers++;
+	return 0;
+}
+
+int mr_unregister(void *mr)
+{
+	if (fail_unregister)
+		return -EBUSY;
+	((struct mr *)mr)->live = false;
+	unregisters++;
+	return 0;
+}
+
+void log_print(enum log_level level, const char *fmt, ...)
+{
+	(void)level;
+	(void)fmt;
+}
+
+static struct region_owner a, b;
+static char pd_a, pd_b;
+
+static void setup(unsigned int ahead)
+{
+	memset(mrs, 0, sizeof(mrs));
+	fail_register = false;
+	fail_unregister = false;
+	registers = 0;
+	unregisters = 0;
+	if (region_init(TOTAL * SLAB, SLAB, ahead, false))
+		ok(false, "pool");
+	region_owner_add(&a, &pd_a);
+	region_owner_add(&b, &pd_b);
+}
+
+static void settle(void)
+{
+	while (region_step())
+		;
+}
+
+static void return_all(struct region_owner *owner)
+{
+	int state;
+
+	for (state = REGION_STAGED; state <= REGION_EVICTING; state++)
+		while (!list_empty(&owner->regions[state]))
+			region_return(list_first(&owner->regions[state], struct region, link));
+}
+
+static void teardown(void)
+{
+	region_owner_leave(&a);
+	region_owner_leave(&b);
+	return_all(&a);
+	return_all(&b);
+	region_owner_del(&a);
+	region_owner_del(&b);
+	region_exit();
+}
+
+static bool is_zero(const struct region *region)
+{
+	return !region->addr[0] && !memcmp(region->addr, region->addr + 1, SLAB - 1);
+}
+
+/* Of what is not a live registration of its owner, and counts that don't add up. */
+static bool consistent(void)
+{
+	unsigned int i, live = 0, owned = 0, sum = 0;
+
+	for (i = 0; i < MRS; i++)
+		live += mrs[i].live;
+	for (i = 0; i < REGION_STATES; i++)
+		sum += region_count(i);
+	for (i = 0; i < region_total(); i++) {
+		struct region *region = region_at(i);
+		struct mr *mr = region->mr;
+
+		if (region_is_owned(region->state)) {
+			owned++;
+			if (!mr->live || mr->pd != region->owner->pd || mr->addr != region->addr)
+				return false;
+		}
+		if (region->state == REGION_FREE && !is_zero(region))
+			return false;
+	}
+	return sum == region_total() && live == owned + region_count(REGION_BROKEN);
+}
+
+static void test_stage(void)
+{
+	struct region *region;
+
+	setup(2);
+	ok(region_free_bytes() == TOTAL * SLAB, "all can be lent");
+	settle();
+	ok(a.nr[REGION_STAGED] == 2 && b.nr[REGION_STAGED] == 2 && consistent(),
+	   "two staged for each");
+	ok(region_free_bytes() == TOTAL * SLAB, "what is staged can still be lent");
+	registers = 0;
+	ok(!region_lend(&a, 7, &region) && !registers, "lent without a registration");
+	ok(region->slab == 7 && region->state == REGION_MAPPED && region->owner == &a &&
+	   is_zero(region) && consistent(), "it is mapped, zero, and registered for its owner");
+	ok(region_free_bytes() == (TOTAL - 1) * SLAB, "and no longer to be lent");
+	settle();
+	ok(a.nr[REGION_STAGED] == 2 && consistent(), "another is staged in its place");
+	ok(region_find(&a, region->id) == region && !region_find(&b, region->id),
+	   "its owner finds it, the other does not");
+	ok(!region_find(&a, 0) && !region_find(&a, region->id + 1) &&
+	   !region_find(&a, region->id + (1 << REGION_INDEX_BITS)) && !region_find(&a, ~0ULL),
+	   "other ids find nothing");
+	teardown();
+}
+
+static void test_zero(void)
+{
+	struct region *region, *again;
+	unsigned int i, steps = 0;
+	uint64_t id;
+	bool all = true;
+
+	setup(0);
+	for (i = 0; i < TOTAL; i++)
+		all &= !region_lend(&a, i, &region);
+	ok(all && consistent(), "all are lent");
+	ok(region_lend(&b, 0, &again) == -ENOSPC, "then there are no more");
+	memset(region->addr, 0x5a, SLAB);
+	region->addr[SLAB - 1] = 1;
+	id = region->id;
+	unregisters = 0;
+	region_return(region);
+	ok(unregisters == 1 && region->state == REGION_DIRTY && !region->owner && consistent(),
+	   "when it comes back its key is dead");
+	ok(region_lend(&b, 0, &again) == -EAGAIN, "dirty, it is not lent");
+	ok(!is_zero(region), "nothing has been zeroed yet");
+	while (region->state == REGION_DIRTY && region_step())
+		steps++;
+	ok(steps == SLAB / REGION_ZERO_STEP, "zeroed in bounded pieces (%u)", steps);
+	ok(is_zero(region), "every byte is zero");
+	ok(!region_lend(&b, 0, &again) && again == region && is_zero(again), "lent to another");
+	ok(again->id != id && !region_find(&b, id) && !region_find(&a, id),
+	   "under a name never used before");
+	ok(consistent(), "and registered for no one else");
+	teardown();
+}
+
+static void test_evict_states(void)
+{
+	struct region *region;
+
+	setup(1);
+	settle();
+	region_lend(&a, 0, &region);
+	region_set_state(region, REGION_EVICT_WAIT);
+	ok(region_find(&a, region->id) == region && consistent(), "evict_wait is still the owner's");
+	region_set_state(region, REGION_EVICTING);
+	ok(a.nr[REGION_EVICTING] == 1 && a.nr[REGION_MAPPED] == 0 && consistent(), "and evicting");
+	region_return(region);
+	ok(region->state == REGION_DIRTY && consistent(), "and then dirty");
+	teardown();
+}
+
+static void test_take_back(void)
+{
+	struct region *region;
+	unsigned int i;
+	bool all = true;
+
+	setup(3);
+	settle();
+	ok(a.nr[REGION_STAGED] == 3 && b.nr[REGION_STAGED] == 3, "everything is staged");
+	for (i = 0; i < TOTAL; i++)
+		all &= !region_lend(&b, i, &region) && is_zero(region) && consistent();
+	ok(all && b.nr[REGION_MAPPED] == TOTAL && !a.nr[REGION_STAGED],
+	   "one client gets what was staged for the other");
+	settle();
+	ok(consistent() && !a.nr[REGION_STAGED], "nothing is taken from those who have it");
+	ok(region_lend(&a, 0, &region) == -ENOSPC, "the other is refused");
+	teardown();
+}
+
+static void test_staged_return(void)
+{
+	unsigned int dirty;
+
+	setup(2);
+	settle();
+	region_owner_leave(&a);
+	return_all(&a);
+	dirty = region_count(REGION_DIRTY);
+	settle();
+	ok(!dirty && !a.nr[REGION_STAGED] && consistent(),
+	   "what was staged for who leaves is free at once, and not staged for it again");
+	teardown();
+}
+
+static void test_register_fails(void)
+{
+	struct region *region;
+
+	setup(2);
+	fail_register = true;
+	settle();
+	ok(!registers && a.stage_failed && b.stage_failed, "staging that fails is not repeated");
+	ok(region_lend(&a, 0, &region) == -ENOSPC && consistent(), "MAP is refused then");
+	fail_register = false;
+	settle();
+	ok(!registers, "not even when it would succeed");
+	region_retry();
+	settle();
+	ok(a.nr[REGION_STAGED] == 2 && b.nr[REGION_STAGED] == 2 && consistent(),
+	   "until it is tried again");
+	teardown();
+}
+
+static void test_unregister_fails(void)
+{
+	struct region *region;
+
+	setup(0);
+	region_lend(&a, 0, &region);
+	fail_unregister = true;
+	region_return(region);
+	fail_unregister = false;
+	settle();
+	ok(region->state == REGION_BROKEN && consistent(), "a key that can't be killed: broken");
+	ok(region_free_bytes() == (TOTAL - 1) * SLAB, "it can't be lent again");
+	teardown();
+}
+
+/* A thousand random moves, checked after each. */
+static void test_random(void)
+{
+	struct region_owner *owner;
+	struct region *region;
+	unsigned int seed = 1, i;
+	uint64_t last = 0;
+	bool good = true;
+
+	setup(1);
+	for (i = 0; i < 1000 && good; i++) {
+		seed = seed * 1103515245 + 12345;
+		owner = seed & 0x10000 ? &a : &b;
+		switch (seed >> 20 & 3) {
+		case 0:
+			if (region_lend(owner, i, &region))
+				break;
+			good &= !region->addr[0] && !region->addr[SLAB - 1] &&
+				(region->id >> REGION_INDEX_BITS) > last;
+			last = region->id >> REGION_INDEX_BITS;
+			region->addr[0] = 0xff;
+			region->addr[SLAB - 1] = 0xff;
+			break;
+		case 1:
+			region = list_first(&owner->regions[REGION_MAPPED], struct region, link);
+			if (region)
+				region_return(region);
+			break;
+		default:
+			region_step();
+		}
+		good &= i % 50 || consistent();
+	}
+	ok(good && consistent(), "a thousand random moves");
+	teardown();
+}
+
+int main(void)
+{
+	test_stage();
+	test_zero();
+	test_evict_states();
+	test_take_back();
+	test_staged_return();
+	test_register_fails();
+	test_unregister_fails();
+	test_random();
+	return tap_done();
+}
