@@ -458,6 +458,24 @@ donor_kill() {
 	on "$1" "$KILL_FARSWAPD"
 }
 
+# fake_start MODE: a fakedonor on the first donor's machine, beside its daemon,
+# as $fake; what it says goes to a file there
+fake_start() {
+	fake_host=${DONORS%% *}
+	fake=$fake_host:9401
+	on "$fake_host" "setsid $HERE/fakedonor $1 9401 120 >/run/fake.log 2>&1 </dev/null &" &&
+		wait_for 10 fake_said ready
+}
+
+fake_said() {
+	on "$fake_host" 'cat /run/fake.log' | grep "$1" | head -n 3
+	on "$fake_host" "grep -q '$1' /run/fake.log"
+}
+
+fake_stop() {
+	on "$fake_host" 'kill -9 $(pidof fakedonor)'
+} 2>/dev/null
+
 # --- swap -----------------------------------------------------------------
 
 # swap_on [DISK [PRIORITY]]: as a solid-state disk, which gets large folios

@@ -12,7 +12,16 @@ slab_size_restart() {
 	donor_kill "$odd" && donor_start "$odd" "slab=${other_mb}M"
 }
 
-test_begin 8
+version_refused() {
+	fake_start badversion || return 1
+	log_mark
+	echo "$fake,$(donor_list 2)" >"$FARSWAP/donors"
+	wait_for 60 log_has farswap "$fake" version '\b1\b' '\b[02-9][0-9]*\b' || return 1
+	cat "$TMP/log"
+	donor_is_not_live "$fake"
+}
+
+test_begin 9
 farswap_up 2
 slab_mb=$(cat "$FARSWAP/slab_mb" 2>/dev/null || echo 64)
 other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
@@ -27,6 +36,12 @@ check "memory is right" in_cgroup mismatch "$LOAD" -m 40 -p 2 -n 1500
 check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
 check "the donor comes back with the right size" eval \
 	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'
+if [ -x "$HERE/fakedonor" ]; then
+	check "a donor of another version is not used, the log names both" version_refused
+	fake_stop
+else
+	skip_one "no fakedonor: it needs librdmacm to be built"
+fi
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_remote_bits
 test_end

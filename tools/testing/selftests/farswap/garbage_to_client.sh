@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A donor that sends garbage, breaks the protocol, lends memory it hasn't got or
+# falls silent harms nobody: what it was to hold goes to the device, the other
+# donor serves on, and it can be taken off the list.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+real=${DONORS##* }
+
+# survives MODE...: each beside a real donor, on a swap of its own
+survives() {
+	for survive_mode in "$@"; do
+		survive_one "$survive_mode" || survive_status=1
+		fake_stop
+	done
+	return "$survive_status"
+}
+
+survive_one() {
+	echo "fakedonor $1"
+	fake_start "$1" || return 1
+	echo "$fake,$real" >"$FARSWAP/donors" || return 1
+	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
+	swap_on
+	in_cgroup fake "$LOAD" -m 32 -p 2 -n 500 -w 60 -i 0 -S 60 || return 1
+	swapoff "$SWAP_DISK" && donor_is_live "$real" || return 1
+	# Bounded, whatever the fake one does.
+	echo "$real" >"$FARSWAP/donors"
+}
+
+good_is_used() {
+	fake_start good && echo "$fake" >"$FARSWAP/donors" && wait_for 20 donors_live 1 || return 1
+	swap_on
+	in_cgroup fake "$LOAD" -m 32 -p 2 -n 300 -w 60 -i 0 || return 1
+	grew store_remote load_remote || return 1
+	swapoff "$SWAP_DISK" && fake_said map
+}
+
+survive_status=0
+test_begin 8
+[ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
+farswap_up 2
+make_cgroup fake 20M
+check "a fake donor that does nothing wrong is used" good_is_used
+fake_stop
+stats_save
+check "random bytes; answers that nobody asked for" survives garbage wrongseq
+check "messages too long, too short" survives longmsg shortmsg
+check "an EVICT of nothing; a region of the wrong size" survives evictunknown badregion
+check "a key that opens nothing" survives badrkey
+check "silence at the beginning, silence later" survives silent mute
+stats_show
+check "the real donor took pages and gave them back" grew store_remote load_remote
+check "no page was lost" stat_is load_lost 0
+test_end
