@@ -462,7 +462,9 @@ donor_kill() {
 # as $fake; what it says goes to a file there
 fake_start() {
 	fake_host=${DONORS%% *}
+	# shellcheck disable=SC2034 # for the tests
 	fake=$fake_host:9401
+	fake_stop
 	on "$fake_host" "setsid $HERE/fakedonor $1 9401 120 >/run/fake.log 2>&1 </dev/null &" &&
 		wait_for 10 fake_said ready
 }
