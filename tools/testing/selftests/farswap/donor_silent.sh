@@ -9,12 +9,16 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
+# Only RDMA's packets (UDP port 4791): "on" goes over the same network.
 silence() {
-	on "$1" 'tc qdisc add dev eth0 root netem loss 100% || ip link set eth0 down'
+	on "$1" 'tc qdisc add dev eth0 root handle 1: prio &&
+		tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100% &&
+		tc filter add dev eth0 parent 1: protocol ip prio 1 u32 \
+			match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3'
 }
 
 speech() {
-	on "$1" 'tc qdisc del dev eth0 root; ip link set eth0 up'
+	on "$1" 'tc qdisc del dev eth0 root'
 }
 
 longest_below() {
