@@ -176,7 +176,7 @@ def one_run(args, remote):
     with harness.Cluster(
             donors=2 if remote else 0, client_mem=args.mem, donor_mem=args.donor_mem,
             disks=[(args.megabytes * 4, args.iops)],
-            daemon=f"memory={args.donor_mem * 3 // 4}M,slab=16M",
+            daemon=f"memory={args.donor_mem - 224}M,slab=16M",
             append="farswap.slab_mb=16" if remote else "",
             extra_programs=programs) as cluster:
         if remote:

@@ -436,7 +436,9 @@ class Cluster:
             daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab=8M"
         if donors and params:
             addresses = ",".join(f"10.0.0.{n + 2}" for n in range(donors))
-            append = f"farswap.donors={addresses} farswap.slab_mb=8 {append}"
+            append = f"farswap.donors={addresses} {append}"
+            if "farswap.slab_mb=" not in append:
+                append = f"farswap.slab_mb=8 {append}"
         self.client = Machine(self, "client", 1, client_mem, client_cpus,
                               f"fs.role=client fs.min_free_kb={min_free_kb} {append}", disks)
         self.donors = [
@@ -471,6 +473,10 @@ class Cluster:
             vm.power_on()
         for vm in booting:
             vm.wait_ready()
+            if vm is not self.client:
+                status, output = vm.run("! cat /run/donor-start.failed 2>/dev/null", 10)
+                if status:
+                    raise ClusterError(f"{vm.name}: {output}")
 
     def request(self, words):
         """What a guest's "host" command asks for; the text to print there."""
