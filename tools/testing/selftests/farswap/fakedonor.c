@@ -87,7 +87,7 @@ static void say(const char *fmt, ...)
 
 static void send_bytes(struct conn *conn, const void *msg, uint32_t len)
 {
-	if (verbs_send(&conn->v, msg, len))
+	if (verbs_post_send(&conn->v, msg, len))
 		conn->v.broken = 1;
 }
 
@@ -158,8 +158,6 @@ static void on_hello(struct conn *conn, const struct farswap_hello *hello)
 		send_garbage(conn);
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION);
-	if (mode == BADSLAB)
-		rdma_disconnect(conn->v.id);
 }
 
 static struct region *region_find(struct conn *conn, uint64_t id)
@@ -306,7 +304,6 @@ static void conn_free(int slot)
 		if (conn->regions[i].id)
 			region_drop(&conn->regions[i]);
 	conns[slot] = NULL;
-	conn->v.channel = NULL;
 	verbs_close(&conn->v);
 	free(conn);
 }
@@ -425,12 +422,14 @@ static void serve(uint64_t seconds)
 			if (!conn->gone)
 				verbs_poll(&conn->v);
 			while (conn->v.nr_got && !conn->gone) {
-				/* Nothing waits: there is one. */
-				conn->v.channel = channel;
+				/* There is one, so it does not wait. */
 				len = verbs_recv(&conn->v, &msg, 0);
 				if (len >= 0)
 					on_message(conn, &msg, len);
 			}
+			/* The one WELCOME, which refused, has been taken. */
+			if (mode == BADSLAB && conn->v.sends_done)
+				conn->gone = 1;
 			if (conn->gone || conn->v.broken)
 				conn_free(i);
 		}

@@ -34,7 +34,8 @@ struct verbs {
 	int owns_pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;		/* of @buf */
-	uint8_t *buf;			/* receives, then one send */
+	uint8_t *buf;			/* receives, then sends */
+	int next_send;			/* buffer of @buf */
 	int got[VERBS_RECVS];		/* receives completed and not taken */
 	uint32_t got_bytes[VERBS_RECVS];
 	int nr_got;
@@ -149,7 +150,7 @@ static inline int verbs_create_qp(struct verbs *v, struct ibv_pd *pd)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
-	size_t bytes = (VERBS_RECVS + 1) * VERBS_BUF_BYTES;
+	size_t bytes = (VERBS_RECVS + VERBS_SENDS) * VERBS_BUF_BYTES;
 	int i;
 
 	v->pd = pd ? pd : ibv_alloc_pd(v->id->verbs);
@@ -226,26 +227,34 @@ static inline int verbs_wait_sends(struct verbs *v, int target)
 
 	while (v->sends_done < target) {
 		verbs_poll(v);
-		if (v->sends_done < target && verbs_now_ms() > end)
+		if (v->sends_done >= target)
+			break;
+		/* A send to one who has gone may never complete. */
+		verbs_event(v, 0);
+		if (v->broken || verbs_now_ms() > end)
 			return -1;
-		if (v->sends_done < target)
-			usleep(100);
+		usleep(100);
 	}
 	return v->status == IBV_WC_SUCCESS ? 0 : -1;
+}
+
+/* Does not wait for it to be sent. */
+static inline int verbs_post_send(struct verbs *v, const void *msg, uint32_t len)
+{
+	uint8_t *buf = v->buf + (VERBS_RECVS + v->next_send) * VERBS_BUF_BYTES;
+	struct ibv_sge sge = { (uintptr_t)buf, len, v->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = len ? 1 : 0, .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad;
+
+	v->next_send = (v->next_send + 1) % VERBS_SENDS;
+	memcpy(buf, msg, len);
+	return ibv_post_send(v->id->qp, &wr, &bad);
 }
 
 /* 0 when the other side has it. */
 static inline int verbs_send(struct verbs *v, const void *msg, uint32_t len)
 {
-	uint8_t *buf = v->buf + VERBS_RECVS * VERBS_BUF_BYTES;
-	struct ibv_sge sge = { (uintptr_t)buf, len, v->mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = len ? 1 : 0, .opcode = IBV_WR_SEND };
-	struct ibv_send_wr *bad;
-
-	memcpy(buf, msg, len);
-	if (ibv_post_send(v->id->qp, &wr, &bad))
-		return -1;
-	return verbs_wait_sends(v, v->sends_done + 1);
+	return verbs_post_send(v, msg, len) ? -1 : verbs_wait_sends(v, v->sends_done + 1);
 }
 
 /* READ or WRITE; 0 if it succeeded, v->status says how it failed. */
