@@ -265,13 +265,13 @@ out_close:
 
 void control_exit(void)
 {
+	struct list *pos, *next;
 	int fd = control.fd.fd;
-	struct control_conn *conn;
 
 	if (fd < 0)
 		return;
-	while ((conn = list_first(&control.conns, struct control_conn, link)))
-		control_close(conn);
+	list_for_each_safe(pos, next, &control.conns)
+		control_close(container_of(pos, struct control_conn, link));
 	loop_fd_del(&control.fd);
 	close(fd);
 	unlink(control.path);

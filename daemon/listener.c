@@ -187,23 +187,30 @@ static struct device *device_find(struct ibv_context *verbs)
 	return NULL;
 }
 
+static struct device *device_create(struct ibv_context *verbs)
+{
+	struct device *device = calloc(1, sizeof(*device));
+
+	if (!device)
+		return NULL;
+	list_add_tail(&device->link, &listener.devices);
+	device->verbs = verbs;
+	device->async.fd = -1;
+	if (listener_set_nonblocking(verbs->async_fd) ||
+	    loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
+		log_warn("no events from device %s", ibv_get_device_name(verbs->device));
+	return device;
+}
+
 /* Without memory its events go unheard; completions tell most of the same. */
 void listener_get_device(struct ibv_context *verbs)
 {
 	struct device *device = device_find(verbs);
 
-	if (!device) {
-		device = calloc(1, sizeof(*device));
-		if (!device)
-			return;
-		device->verbs = verbs;
-		device->async.fd = -1;
-		if (listener_set_nonblocking(verbs->async_fd) ||
-		    loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
-			log_warn("no events from device %s", ibv_get_device_name(verbs->device));
-		list_add_tail(&device->link, &listener.devices);
-	}
-	device->users++;
+	if (!device)
+		device = device_create(verbs);
+	if (device)
+		device->users++;
 }
 
 void listener_put_device(struct ibv_context *verbs)
