@@ -18,7 +18,7 @@
 struct farswap_settings farswap_settings = {
 	.enabled	= 1,
 	.slab_mb	= 64,
-	.hotslab	= 20,
+	.hotslab	= 2,
 	.poll_us	= 20,
 	.io_timeout_ms	= 3000,
 };
@@ -124,7 +124,7 @@ SETTING(slab_mb, 0444, 2, 1024, .power_of_two = true);
 MODULE_PARM_DESC(slab_mb, "size of a slab in MiB, a power of two; the donors' must be the same (default 64)");
 
 SETTING(hotslab, 0644, 0, 1000000);
-MODULE_PARM_DESC(hotslab, "page I/Os a second at which a slab is mapped; 0: at its first (default 20)");
+MODULE_PARM_DESC(hotslab, "page I/Os a second at which a slab is mapped; 0: at its first (default 2)");
 
 SETTING(poll_us, 0644, 0, 1000);
 MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");

@@ -175,9 +175,9 @@ def one_run(args, remote):
     seconds = 0 if remote else args.disk_seconds
     with harness.Cluster(
             donors=2 if remote else 0, client_mem=args.mem, donor_mem=args.donor_mem,
-            disks=[(args.megabytes * 4, args.iops)],
-            daemon=f"memory={args.donor_mem - 224}M,slab=16M",
-            append="farswap.slab_mb=16" if remote else "",
+            disks=[(args.megabytes * 5 // 2, args.iops)],
+            daemon=f"memory={args.donor_mem - 224}M,slab=64M",
+            append="farswap.slab_mb=64" if remote else "",
             extra_programs=programs) as cluster:
         if remote:
             cluster.up()
@@ -252,7 +252,7 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--megabytes", type=int, default=400, help="of values")
-    parser.add_argument("--donor-mem", type=int, default=512, help="each donor's memory, MB")
+    parser.add_argument("--donor-mem", type=int, default=736, help="each donor's memory, MB")
     parser.add_argument("--iops", type=int, default=250, help="of the swap device, 0: no limit")
     parser.add_argument("--disk-seconds", type=int, default=30, help="of reading from disk alone")
     parser.add_argument("--timeout", type=int, default=400, help="of each run, seconds")
