@@ -11,6 +11,8 @@
  */
 #include <linux/slab.h>
 
+#include <trace/events/farswap_rdma.h>
+
 #include "internal.h"
 
 #define CONN_READ_DEPTH		128
@@ -84,6 +86,7 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	if (cmpxchg(&conn->error, 0, error))
 		return;
 	WRITE_ONCE(conn->why, why);
+	trace_farswap_rdma_session_error(conn->session->address, error, why);
 	wake_up_all(&conn->wait);
 	farswap_rdma_session_failed(conn);
 }
@@ -122,8 +125,8 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 
 	len = farswap_wire_hello(&hello, session->node, session->instance,
 				 session->slab_bytes, session->queues);
-	err = farswap_rdma_control_call(conn, &hello, len, FARSWAP_MSG_WELCOME,
-					NULL, answer, 2 * FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_call_make(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
+				     answer, 2 * FARSWAP_RDMA_CALL_MS);
 	if (err == -ETIMEDOUT)
 		strscpy(conn->detail, "doesn't answer HELLO");
 	if (err)
@@ -217,6 +220,10 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 		if (err == -ECONNREFUSED && conn->refusal.version)
 			err = conn_refused(conn, conn->refusal.status,
 					   conn->refusal.version);
+		else if (err == -ECONNREFUSED && !conn->detail[0])
+			snprintf(conn->detail, sizeof(conn->detail),
+				 "no farswapd answers there: %s",
+				 READ_ONCE(conn->why) ?: "rejected");
 		return err;
 	}
 	conn->nr_queues = conn->welcome.queues;

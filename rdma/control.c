@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue pair: buffers, requests and their answers, releases. What an
- * unasked message means is message.c's.
+ * The control queue pair: its buffers, and the releases that wait for one. What
+ * comes in is call.c's, if we asked for it, else message.c's.
  *
  * Everything is posted under conn->lock after a look at conn->error, so that
  * taking the lock once after the error leaves nothing to be posted behind the
@@ -78,8 +78,18 @@ static int control_post_recv(struct farswap_rdma_conn *conn,
 	return ib_post_recv(conn->control.qp, &wr, NULL);
 }
 
-/* Send a copy of @msg; -EAGAIN when there is no buffer. */
-static int control_send(struct farswap_rdma_conn *conn, const void *msg, size_t len)
+/**
+ * farswap_rdma_control_send() - send a copy of a message
+ * @conn:	connection
+ * @msg:	the message
+ * @len:	its length
+ *
+ * Context: process, under conn->lock.
+ * Return: 0; -EAGAIN when there is no buffer, -EHOSTDOWN when the connection is
+ * dead; else it should be.
+ */
+int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
+			      size_t len)
 {
 	struct farswap_rdma_msg *buffer;
 	struct ib_sge sge = {
@@ -135,7 +145,7 @@ static int control_send_releases(struct farswap_rdma_conn *conn)
 					      region->id);
 		farswap_wire_set_seq(&msg, region->evicted ? region->evict_seq :
 							     conn->next_seq++);
-		err = control_send(conn, &msg, len);
+		err = farswap_rdma_control_send(conn, &msg, len);
 		if (err)
 			return err;
 		list_del(&region->entry);
@@ -166,58 +176,6 @@ static void control_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	wake_up_all(&conn->wait);
 }
 
-/*
- * An answer has come. A region that nobody waits for any more is given back at
- * once. Returns what is wrong, or NULL.
- */
-static const char *control_answered(struct farswap_rdma_conn *conn,
-				    const void *buf, size_t len)
-{
-	u32 seq = farswap_wire_seq(buf);
-	u16 type = farswap_wire_type(buf);
-	struct farswap_wire_region info = {};
-	struct farswap_rdma_call *call;
-	const char *wrong = NULL;
-	bool abandoned;
-	unsigned int i;
-
-	lockdep_assert_held(&conn->lock);
-	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
-		call = &conn->call[i];
-		if ((call->state == FARSWAP_RDMA_CALL_WAITING ||
-		     call->state == FARSWAP_RDMA_CALL_ABANDONED) &&
-		    call->seq == seq && call->type == type)
-			break;
-	}
-	if (i == FARSWAP_RDMA_CALLS)
-		return "answer to nothing we asked";
-
-	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
-	if (type == FARSWAP_MSG_MR_INFO)
-		farswap_wire_read_region(buf, &info);
-	if (type == FARSWAP_MSG_MR_INFO && info.status == FARSWAP_STATUS_OK)
-		wrong = farswap_rdma_region_mapped(conn, call->region, &info);
-	if (wrong)
-		return wrong;
-
-	if (!abandoned) {
-		memcpy(call->answer, buf, min(len, sizeof(call->answer)));
-		call->state = FARSWAP_RDMA_CALL_DONE;
-		return NULL;
-	}
-	call->state = FARSWAP_RDMA_CALL_FREE;
-	if (!call->region)
-		return NULL;
-	if (info.status == FARSWAP_STATUS_OK) {
-		hash_del(&call->region->hash);
-		list_add_tail(&call->region->entry, &conn->releases);
-	} else {
-		farswap_rdma_region_free(call->region);
-	}
-	call->region = NULL;
-	return NULL;
-}
-
 static void control_received(struct farswap_rdma_conn *conn, const void *buf,
 			     size_t len)
 {
@@ -234,7 +192,7 @@ static void control_received(struct farswap_rdma_conn *conn, const void *buf,
 	case FARSWAP_MSG_FREE_MEM:
 	case FARSWAP_MSG_MR_INFO:
 		spin_lock(&conn->lock);
-		wrong = control_answered(conn, buf, len);
+		wrong = farswap_rdma_call_answered(conn, buf, len);
 		if (!wrong)
 			err = control_send_releases(conn);
 		spin_unlock(&conn->lock);
@@ -338,126 +296,19 @@ void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 {
 	struct farswap_region *region, *next;
 	LIST_HEAD(dead);
-	unsigned int i;
+
+	/* What saw it alive has been posted by now. */
+	spin_lock(&conn->lock);
+	spin_unlock(&conn->lock);
+	if (conn->control.qp)
+		ib_drain_qp(conn->control.qp);
 
 	spin_lock(&conn->lock);
 	list_splice_init(&conn->releases, &dead);
-	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
-		struct farswap_rdma_call *call = &conn->call[i];
-
-		if (call->state != FARSWAP_RDMA_CALL_ABANDONED)
-			continue;
-		call->state = FARSWAP_RDMA_CALL_FREE;
-		if (call->region)
-			list_add_tail(&call->region->entry, &dead);
-		call->region = NULL;
-	}
+	farswap_rdma_call_quiesce(conn, &dead);
 	spin_unlock(&conn->lock);
-
 	list_for_each_entry_safe(region, next, &dead, entry)
 		farswap_rdma_region_free(region);
-	if (conn->control.qp)
-		ib_drain_qp(conn->control.qp);
-}
-
-/* A free call, filled in and sent; NULL with *@err 0 when none is free yet. */
-static struct farswap_rdma_call *control_begin(struct farswap_rdma_conn *conn,
-					       void *msg, size_t len, u16 type,
-					       struct farswap_region *region,
-					       int *err)
-{
-	struct farswap_rdma_call *call = NULL;
-	unsigned int i;
-
-	spin_lock(&conn->lock);
-	*err = 0;
-	for (i = 0; i < FARSWAP_RDMA_CALLS && !call; i++)
-		if (conn->call[i].state == FARSWAP_RDMA_CALL_FREE)
-			call = &conn->call[i];
-	if (!call)
-		goto out_unlock;
-
-	call->seq = conn->next_seq++;
-	farswap_wire_set_seq(msg, call->seq);
-	*err = control_send(conn, msg, len);
-	if (*err) {
-		call = NULL;
-		if (*err == -EAGAIN)
-			*err = 0;
-		goto out_unlock;
-	}
-	call->type = type;
-	call->region = region;
-	call->state = FARSWAP_RDMA_CALL_WAITING;
-out_unlock:
-	spin_unlock(&conn->lock);
-	return call;
-}
-
-static int control_end(struct farswap_rdma_conn *conn,
-		       struct farswap_rdma_call *call, void *answer)
-{
-	int err = 0;
-
-	spin_lock(&conn->lock);
-	if (call->state == FARSWAP_RDMA_CALL_DONE) {
-		memcpy(answer, call->answer, sizeof(call->answer));
-		call->state = FARSWAP_RDMA_CALL_FREE;
-		call->region = NULL;
-	} else if (farswap_rdma_conn_dead(conn)) {
-		err = -EHOSTDOWN;
-		call->state = FARSWAP_RDMA_CALL_FREE;
-		call->region = NULL;
-	} else {
-		err = -ETIMEDOUT;
-		call->state = FARSWAP_RDMA_CALL_ABANDONED;
-	}
-	spin_unlock(&conn->lock);
-	return err;
-}
-
-/**
- * farswap_rdma_control_call() - ask the donor and wait for the answer
- * @conn:	connection
- * @msg:	the request; numbered here
- * @len:	its length
- * @type:	type of the answer
- * @region:	for MAP: the region to be filled in
- * @answer:	FARSWAP_RDMA_ANSWER_BYTES for the answer
- * @timeout_ms:	how long to wait
- *
- * After -ETIMEDOUT @region is not the caller's any more: the answer may yet come.
- *
- * Context: may sleep.
- * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
- */
-int farswap_rdma_control_call(struct farswap_rdma_conn *conn, void *msg,
-			      size_t len, u16 type, struct farswap_region *region,
-			      void *answer, unsigned int timeout_ms)
-{
-	long left = msecs_to_jiffies(timeout_ms);
-	struct farswap_rdma_call *call;
-	int err;
-
-	left = wait_event_timeout(conn->wait,
-				  (call = control_begin(conn, msg, len, type,
-							region, &err)) || err,
-				  left);
-	if (!call) {
-		if (region)
-			farswap_rdma_region_free(region);
-		if (err && err != -EHOSTDOWN)
-			farswap_rdma_conn_fail(conn, err, "posting failed");
-		return err ? -EHOSTDOWN : -ETIMEDOUT;
-	}
-	wait_event_timeout(conn->wait,
-			   READ_ONCE(call->state) == FARSWAP_RDMA_CALL_DONE ||
-			   READ_ONCE(conn->error), left);
-	err = control_end(conn, call, answer);
-	wake_up_all(&conn->wait);
-	if (err == -EHOSTDOWN && region)
-		farswap_rdma_region_free(region);
-	return err;
 }
 
 /**
@@ -476,7 +327,7 @@ void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
 
 	farswap_wire_set_seq(msg, seq);
 	spin_lock(&conn->lock);
-	err = control_send(conn, msg, len);
+	err = farswap_rdma_control_send(conn, msg, len);
 	spin_unlock(&conn->lock);
 	if (err == -EAGAIN)
 		farswap_rdma_conn_fail(conn, -EPROTO, "more requests than agreed");
@@ -501,7 +352,7 @@ void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
 	conn->ping_sent = jiffies;
 	conn->ping_out = true;
 	farswap_wire_set_seq(&msg, conn->ping_seq);
-	err = control_send(conn, &msg, len);
+	err = farswap_rdma_control_send(conn, &msg, len);
 	if (err == -EAGAIN)
 		conn->ping_out = false;
 	spin_unlock(&conn->lock);

@@ -37,7 +37,7 @@
 /* Longest answer to a request of ours: WELCOME. */
 #define FARSWAP_RDMA_ANSWER_BYTES	64
 /* Samples of a queue's progress in one io_timeout_ms. */
-#define FARSWAP_RDMA_MARKS	8
+#define FARSWAP_RDMA_MARKS	7
 #define FARSWAP_RDMA_CALL_MS	1000
 #define FARSWAP_RDMA_CM_MS	3000
 
@@ -356,13 +356,21 @@ void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
 int farswap_rdma_control_create(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn);
-int farswap_rdma_control_call(struct farswap_rdma_conn *conn, void *msg,
-			      size_t len, u16 type, struct farswap_region *region,
-			      void *answer, unsigned int timeout_ms);
+int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
+			      size_t len);
 void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
 				 size_t len, u32 seq);
 void farswap_rdma_control_ping(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_release(struct farswap_rdma_conn *conn);
+
+/* call.c */
+int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,
+			   u16 type, struct farswap_region *region, void *answer,
+			   unsigned int timeout_ms);
+const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
+				       const void *buf, size_t len);
+void farswap_rdma_call_quiesce(struct farswap_rdma_conn *conn,
+			       struct list_head *dead);
 
 /* message.c */
 void farswap_rdma_message_handle(struct farswap_rdma_conn *conn, const void *buf);

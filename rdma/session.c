@@ -74,7 +74,7 @@ static void session_say(struct farswap_session *session, const char *what,
  * @conn:	the connection
  *
  * A live one is ended by fail_work. One that is being made is left to who makes
- * it.
+ * it. May be called twice.
  *
  * Context: any.
  */
@@ -83,7 +83,6 @@ void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
 	struct farswap_session *session = conn->session;
 	unsigned long flags;
 
-	trace_farswap_rdma_session_error(session->address, conn->error, conn->why);
 	spin_lock_irqsave(&session->lock, flags);
 	if (session->conn == conn && session->state == FARSWAP_RDMA_LIVE) {
 		farswap_rdma_session_set_state(session, FARSWAP_RDMA_FAILING);
@@ -316,6 +315,8 @@ void farswap_rdma_session_close(struct farswap_session *session)
 
 	if (conn) {
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "closed");
+		/* Whoever failed it first may not have got to this yet. */
+		farswap_rdma_session_failed(conn);
 		flush_work(&conn->fail_work);
 		farswap_rdma_conn_put(conn);
 	}

@@ -6,7 +6,7 @@
  * posts each kind in order and completes in the order posted. So it is enough
  * to note now and then how many have been submitted: when FARSWAP_RDMA_MARKS
  * samples later not as many have completed, one is overdue. A sample is taken
- * ten times in io_timeout_ms, so an overdue I/O is noticed in 0.8 to 0.9 of it;
+ * ten times in io_timeout_ms, so an overdue I/O is noticed in 0.7 to 0.8 of it;
  * the rest is for the drain.
  */
 #include "internal.h"

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests of ours and their answers, matched by number. A request that nobody
+ * waits for any more stays until its answer comes, for it takes a credit and may
+ * yet bring a region.
+ *
+ * Locking: conn->lock covers conn->call.
+ */
+#include "internal.h"
+
+/**
+ * farswap_rdma_call_answered() - an answer has come
+ * @conn:	connection
+ * @buf:	the answer, checked
+ * @len:	its length
+ *
+ * A region that nobody waits for any more goes to conn->releases.
+ *
+ * Context: process, under conn->lock.
+ * Return: NULL, or what is wrong.
+ */
+const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
+				       const void *buf, size_t len)
+{
+	u32 seq = farswap_wire_seq(buf);
+	u16 type = farswap_wire_type(buf);
+	struct farswap_wire_region info = {};
+	struct farswap_rdma_call *call;
+	const char *wrong = NULL;
+	bool abandoned;
+	unsigned int i;
+
+	lockdep_assert_held(&conn->lock);
+	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
+		call = &conn->call[i];
+		if ((call->state == FARSWAP_RDMA_CALL_WAITING ||
+		     call->state == FARSWAP_RDMA_CALL_ABANDONED) &&
+		    call->seq == seq && call->type == type)
+			break;
+	}
+	if (i == FARSWAP_RDMA_CALLS)
+		return "answer to nothing we asked";
+
+	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
+	if (type == FARSWAP_MSG_MR_INFO)
+		farswap_wire_read_region(buf, &info);
+	if (type == FARSWAP_MSG_MR_INFO && info.status == FARSWAP_STATUS_OK)
+		wrong = farswap_rdma_region_mapped(conn, call->region, &info);
+	if (wrong)
+		return wrong;
+
+	if (!abandoned) {
+		memcpy(call->answer, buf, min(len, sizeof(call->answer)));
+		call->state = FARSWAP_RDMA_CALL_DONE;
+		return NULL;
+	}
+	call->state = FARSWAP_RDMA_CALL_FREE;
+	if (!call->region)
+		return NULL;
+	if (info.status == FARSWAP_STATUS_OK) {
+		hash_del(&call->region->hash);
+		list_add_tail(&call->region->entry, &conn->releases);
+	} else {
+		farswap_rdma_region_free(call->region);
+	}
+	call->region = NULL;
+	return NULL;
+}
+
+/* A free call, filled in and sent; NULL with *@err 0 when none is free yet. */
+static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
+					    void *msg, size_t len, u16 type,
+					    struct farswap_region *region, int *err)
+{
+	struct farswap_rdma_call *call = NULL;
+	unsigned int i;
+
+	spin_lock(&conn->lock);
+	*err = 0;
+	for (i = 0; i < FARSWAP_RDMA_CALLS && !call; i++)
+		if (conn->call[i].state == FARSWAP_RDMA_CALL_FREE)
+			call = &conn->call[i];
+	if (!call)
+		goto out_unlock;
+
+	call->seq = conn->next_seq++;
+	farswap_wire_set_seq(msg, call->seq);
+	*err = farswap_rdma_control_send(conn, msg, len);
+	if (*err) {
+		call = NULL;
+		if (*err == -EAGAIN)
+			*err = 0;
+		goto out_unlock;
+	}
+	call->type = type;
+	call->region = region;
+	call->state = FARSWAP_RDMA_CALL_WAITING;
+out_unlock:
+	spin_unlock(&conn->lock);
+	return call;
+}
+
+static int call_end(struct farswap_rdma_conn *conn,
+		    struct farswap_rdma_call *call, void *answer)
+{
+	int err = 0;
+
+	spin_lock(&conn->lock);
+	if (call->state == FARSWAP_RDMA_CALL_DONE) {
+		memcpy(answer, call->answer, sizeof(call->answer));
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->region = NULL;
+	} else if (farswap_rdma_conn_dead(conn)) {
+		err = -EHOSTDOWN;
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->region = NULL;
+	} else {
+		err = -ETIMEDOUT;
+		call->state = FARSWAP_RDMA_CALL_ABANDONED;
+	}
+	spin_unlock(&conn->lock);
+	return err;
+}
+
+/**
+ * farswap_rdma_call_make() - ask the donor and wait for the answer
+ * @conn:	connection
+ * @msg:	the request; numbered here
+ * @len:	its length
+ * @type:	type of the answer
+ * @region:	for MAP: the region to be filled in
+ * @answer:	FARSWAP_RDMA_ANSWER_BYTES for the answer
+ * @timeout_ms:	how long to wait
+ *
+ * Unless it returns 0, @region is not the caller's any more: it is freed, now or,
+ * as the answer may yet come, later.
+ *
+ * Context: may sleep.
+ * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
+ */
+int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,
+			   u16 type, struct farswap_region *region, void *answer,
+			   unsigned int timeout_ms)
+{
+	long left = msecs_to_jiffies(timeout_ms);
+	struct farswap_rdma_call *call;
+	int err;
+
+	left = wait_event_timeout(conn->wait,
+				  (call = call_begin(conn, msg, len, type,
+						     region, &err)) || err,
+				  left);
+	if (!call) {
+		if (region)
+			farswap_rdma_region_free(region);
+		if (err && err != -EHOSTDOWN)
+			farswap_rdma_conn_fail(conn, err, "posting failed");
+		return err ? -EHOSTDOWN : -ETIMEDOUT;
+	}
+	wait_event_timeout(conn->wait,
+			   READ_ONCE(call->state) == FARSWAP_RDMA_CALL_DONE ||
+			   READ_ONCE(conn->error), left);
+	err = call_end(conn, call, answer);
+	wake_up_all(&conn->wait);
+	if (err == -EHOSTDOWN && region)
+		farswap_rdma_region_free(region);
+	return err;
+}
+
+/**
+ * farswap_rdma_call_quiesce() - forget the requests that nobody waits for
+ * @conn:	dead connection; no message is being handled
+ * @dead:	their regions are added to it
+ *
+ * Context: process, under conn->lock.
+ */
+void farswap_rdma_call_quiesce(struct farswap_rdma_conn *conn,
+			       struct list_head *dead)
+{
+	struct farswap_rdma_call *call;
+
+	lockdep_assert_held(&conn->lock);
+	for (call = conn->call; call < conn->call + FARSWAP_RDMA_CALLS; call++) {
+		if (call->state != FARSWAP_RDMA_CALL_ABANDONED)
+			continue;
+		call->state = FARSWAP_RDMA_CALL_FREE;
+		if (call->region)
+			list_add_tail(&call->region->entry, dead);
+		call->region = NULL;
+	}
+}
