@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 A cluster of QEMU machines on this one: a client and donors, on Debian's stock
-kernel, with soft RoCE over a socket network. Everything ends with the program,
+kernel, with soft RoCE over an emulated network. Everything ends with the program,
 however it ends.
 
 Examples:
@@ -42,7 +42,6 @@ import glob
 import json
 import os
 import queue
-import random
 import re
 import shutil
 import signal
@@ -238,8 +237,8 @@ class Machine:
             "-chardev", f"socket,id=agent,path={self._path('agent')},server=on,wait=off",
             "-serial", "chardev:agent",
             "-qmp", f"unix:{self._path('qmp')},server=on,wait=off",
-            "-netdev", f"socket,id=net0,mcast=230.0.0.1:{self.cluster.port},"
-                       "localaddr=127.0.0.1",
+            "-netdev", f"stream,id=net0,server=off,addr.type=unix,"
+                       f"addr.path={self.cluster.switch_path}",
             "-device", f"virtio-net-pci,netdev=net0,id=nic0,mac={mac},host_mtu=9000",
         ]
         for number, (path, iops) in enumerate(self.disks):
@@ -430,8 +429,9 @@ class Cluster:
         self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
         self.image = image.build(extra, extra_programs, modules)
         self.directory = make_directory()
+        self.switch = None
         atexit.register(self.close)
-        self._choose_port()
+        self._start_switch()
         if daemon is None:
             daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab=8M"
         if donors and params:
@@ -454,17 +454,15 @@ class Cluster:
                 self.close()
                 raise
 
-    def _choose_port(self):
-        """A port for the network; the abstract socket holds it while we live."""
-        for _ in range(200):
-            self.port = random.randrange(20000, 60000)
-            self.port_lock = socket.socket(socket.AF_UNIX)
-            try:
-                self.port_lock.bind(f"\0farswap-mcast-{self.port}")
-                return
-            except OSError:
-                self.port_lock.close()
-        raise ClusterError("no free multicast port")
+    def _start_switch(self):
+        program = image.build_tool(os.path.join(image.HERE, "switch.c"))
+        self.switch_path = os.path.join(self.directory, "switch")
+        self.switch = spawner().popen([program, self.switch_path], stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while not os.path.exists(self.switch_path):
+            if self.switch.poll() is not None or time.monotonic() > deadline:
+                raise ClusterError("the network did not start")
+            time.sleep(0.01)
 
     def start(self):
         """Boot every machine that is off, all at once."""
@@ -527,7 +525,9 @@ class Cluster:
     def close(self):
         for vm in getattr(self, "machines", {}).values():
             vm.kill()
-        self.port_lock.close()
+        if self.switch:
+            self.switch.kill()
+            self.switch.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
         atexit.unregister(self.close)
 

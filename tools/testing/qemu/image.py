@@ -185,16 +185,17 @@ def check_module(path, version):
                          "make clean, then make KDIR=$(tools/testing/qemu/fetch.sh --kdir)")
 
 
-def build_agent():
-    source = os.path.join(HERE, "guest", "agent.c")
+def build_tool(source):
+    """A C program of the harness, static, kept in the cache by its source."""
     with open(source, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:16]
-    agent = os.path.join(cache_dir(), "agent-" + digest)
-    if not os.path.exists(agent):
-        temporary = f"{agent}.{os.getpid()}"
+    name = os.path.basename(source)[:-len(".c")]
+    program = os.path.join(cache_dir(), f"{name}-{digest}")
+    if not os.path.exists(program):
+        temporary = f"{program}.{os.getpid()}"
         run(["gcc", "-O2", "-Wall", "-static", "-o", temporary, source])
-        os.rename(temporary, agent)
-    return agent
+        os.rename(temporary, program)
+    return program
 
 
 def add_verbs(cpio):
@@ -214,7 +215,7 @@ def add_base(cpio):
         cpio.add(path, 0o40755)
     cpio.file("/init", os.path.join(HERE, "guest", "init"), 0o755)
     cpio.file("/bin/busybox", shutil.which("busybox", path=SEARCH))
-    agent = build_agent()
+    agent = build_tool(os.path.join(HERE, "guest", "agent.c"))
     cpio.file("/usr/local/bin/agent", agent, 0o755)
     for name in ("host", "on"):
         cpio.link("/usr/local/bin/" + name, "agent")
