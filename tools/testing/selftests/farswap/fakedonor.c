@@ -15,6 +15,8 @@
 
 #define CONNS_MAX	256
 #define REGIONS_MAX	64
+/* All that it lends, but for a first region, which may be of any size. */
+#define LENT_MAX	(64ULL << 20)
 #define ARRAY_SIZE_OF(a)	(sizeof(a) / sizeof((a)[0]))
 #define UNKNOWN_REGION	0x123456789aULL
 
@@ -72,6 +74,7 @@ static struct rdma_event_channel *channel;
 static struct conn *conns[CONNS_MAX];
 static unsigned int nr_connects;
 static uint64_t next_id = 1;
+static uint64_t lent;
 
 __attribute__((format(printf, 1, 2)))
 static void say(const char *fmt, ...)
@@ -172,14 +175,18 @@ static struct region *region_find(struct conn *conn, uint64_t id)
 
 static void region_drop(struct region *region)
 {
-	if (region->mr)
+	if (region->mr) {
+		lent -= region->mr->length;
 		ibv_dereg_mr(region->mr);
+	}
 	free(region->addr);
 	memset(region, 0, sizeof(*region));
 }
 
 static int region_make(struct conn *conn, struct region *region)
 {
+	if (lent && lent + conn->slab > LENT_MAX)
+		return -1;
 	region->addr = aligned_alloc(4096, conn->slab);
 	if (!region->addr)
 		return -1;
@@ -190,6 +197,7 @@ static int region_make(struct conn *conn, struct region *region)
 		region_drop(region);
 		return -1;
 	}
+	lent += conn->slab;
 	region->id = next_id++;
 	return 0;
 }
