@@ -25,7 +25,7 @@ DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
 SWAP_DISK2=${SWAP_DISK2:-/dev/vdb}
 START_FARSWAPD=${START_FARSWAPD:-donor-start}
-KILL_FARSWAPD='kill -9 $(pidof farswapd)'
+KILL_FARSWAPD='pid=$(pidof farswapd) && kill -9 $pid'
 
 KSFT_PASS=0
 KSFT_FAIL=1
@@ -475,8 +475,8 @@ fake_said() {
 }
 
 fake_stop() {
-	on "$fake_host" 'kill -9 $(pidof fakedonor)'
-} 2>/dev/null
+	on "$fake_host" 'pid=$(pidof fakedonor) && kill -9 $pid'
+}
 
 # --- swap -----------------------------------------------------------------
 
