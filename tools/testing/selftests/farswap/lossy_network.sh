@@ -28,7 +28,7 @@ rounds() {
 		round=$((round + 1))
 		for round_percent in 5 30 100; do
 			for round_donor in $DONORS; do
-				lose "$round_donor" $round_percent || return 1
+				lose "$round_donor" "$round_percent" || return 1
 				sleep 1
 				lose_none "$round_donor"
 			done
