@@ -15,6 +15,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/stringify.h>
 #include <linux/uuid.h>
 #include <net/net_namespace.h>
 
@@ -279,11 +280,12 @@ void farswap_donors_set_io_timeout(unsigned int ms)
 	farswap_transport_put(transport);
 }
 
-/* Check "10.0.0.2", "10.0.0.2:9400", "fd00::2" or "[fd00::2]:9400". */
-static bool donor_address_valid(const char *token)
+/* Parse "10.0.0.2", "10.0.0.2:9400", "fd00::2" or "[fd00::2]:9400". */
+static bool donor_address_parse(const char *token,
+				struct sockaddr_storage *address)
 {
-	char copy[INET6_ADDRSTRLEN + 10], *host = copy, *port = NULL, *end;
-	struct sockaddr_storage address;
+	char copy[INET6_ADDRSTRLEN + 10], *host = copy, *end;
+	char *port = __stringify(FARSWAP_TRANSPORT_PORT);
 
 	if (strscpy(copy, token) < 0)
 		return false;
@@ -303,9 +305,10 @@ static bool donor_address_valid(const char *token)
 			*end = '\0';
 		}
 	}
-	if (port && (!*port || !strcmp(port, "0")))
+	if (!*port || !strcmp(port, "0"))
 		return false;
-	return !inet_pton_with_scope(&init_net, AF_UNSPEC, host, port, &address);
+	memset(address, 0, sizeof(*address));
+	return !inet_pton_with_scope(&init_net, AF_UNSPEC, host, port, address);
 }
 
 static struct farswap_donor *donor_find(const struct list_head *list,
@@ -317,6 +320,20 @@ static struct farswap_donor *donor_find(const struct list_head *list,
 		if (!strcmp(donor->address, address))
 			return donor;
 	return NULL;
+}
+
+/* Is the same address there already, however it is written? */
+static bool donor_named(const struct list_head *list,
+			const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage other;
+	struct farswap_donor *donor;
+
+	list_for_each_entry(donor, list, entry)
+		if (donor_address_parse(donor->address, &other) &&
+		    !memcmp(&other, address, sizeof(other)))
+			return true;
+	return false;
 }
 
 static struct farswap_donor *donor_alloc(const char *address)
@@ -347,6 +364,7 @@ static void donors_free(struct list_head *list)
 /* The donors line as a list of new donors. */
 static int donors_parse(const char *line, struct list_head *list)
 {
+	struct sockaddr_storage address;
 	char *copy, *rest, *token;
 	unsigned int nr = 0;
 	int err = -EINVAL;
@@ -361,12 +379,12 @@ static int donors_parse(const char *line, struct list_head *list)
 		token = strim(token);
 		if (!*token && !nr && !rest)
 			break;
-		if (!donor_address_valid(token)) {
+		if (!donor_address_parse(token, &address)) {
 			pr_err("donors: \"%s\" is not an address; give numeric ones, 10.0.0.2 or 10.0.0.2:9400 or [fd00::2]:9400, with commas between\n",
 			       token);
 			goto out_free;
 		}
-		if (donor_find(list, token)) {
+		if (donor_named(list, &address)) {
 			pr_err("donors: %s is named twice; name each donor once\n",
 			       token);
 			goto out_free;

@@ -249,6 +249,7 @@ void farswap_slab_exit(void);
 struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
 					 pgoff_t offset);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
+void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot);
 bool farswap_slab_get(struct farswap_slab *slab);
 void farswap_slab_put(struct farswap_slab *slab);
 bool farswap_slab_has_bits(struct farswap_slab *slab);

@@ -20,6 +20,8 @@
 /* Pauses between attempts to map a slab, doubling. */
 #define SLAB_RETRY_MIN		(HZ / 10)
 #define SLAB_RETRY_MAX		(5 * HZ)
+/* Looks ahead while a slab is filled. */
+#define SLAB_AHEAD_STEPS	8
 
 DEFINE_SPINLOCK(farswap_state_lock);
 
@@ -304,6 +306,29 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 	    farswap_activity_is_hot(&slab->activity, second,
 				    READ_ONCE(farswap_settings.hotslab)))
 		slab_want(slab);
+}
+
+/**
+ * farswap_slab_ahead() - a store has come this far: see to the next slab
+ * @slab:	a mapped slab
+ * @slot:	the slot stored
+ *
+ * Swap slots are handed out in order, so the next slab will be wanted, and
+ * until it is mapped its pages would go to the device alone. Looked at once
+ * for each eighth of a slab.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_slab *next;
+
+	if (!slot || slot & (slab->nr_slots / SLAB_AHEAD_STEPS - 1))
+		return;
+	next = farswap_slab_lookup(slab->device,
+				   (pgoff_t)(slab->index + 1) * slab->nr_slots);
+	if (next)
+		slab_want(next);
 }
 
 /**

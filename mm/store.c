@@ -212,6 +212,7 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	if (WARN_ON_ONCE(sector == (sector_t)-1))
 		goto out_free;
 	request->slot = farswap_slabmap_slot(slab->device->map, offset);
+	farswap_slab_ahead(slab, request->slot);
 	store_submit(request, slab, folio, sector, wbc);
 	return FARSWAP_STAT_STORE_REMOTE;
 

@@ -12,6 +12,8 @@
 
 #include "internal.h"
 
+static_assert(FARSWAP_TRANSPORT_PORT == FARSWAP_PORT);
+
 /* A scope is an interface's name, after a percent sign. */
 #define ADDRESS_BYTES	(INET6_ADDRSTRLEN + 1 + IFNAMSIZ + sizeof("[]:65535"))
 

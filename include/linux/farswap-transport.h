@@ -16,6 +16,9 @@ struct page;
 struct farswap_session;
 struct farswap_region;
 
+/* The port of an address that names none. */
+#define FARSWAP_TRANSPORT_PORT	9400
+
 /* Words of struct farswap_io that belong to the transport. */
 #define FARSWAP_IO_PRIVATE_WORDS	12
 
