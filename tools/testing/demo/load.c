@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fills a Redis server with incompressible values and reads them back in a
- * random order, each key once, checking every byte against what the key says
- * it must be. Prints a line each second:
+ * Fills a Redis server with incompressible values, reads each key back once in
+ * a random order, then random keys for a time, and checks every byte against
+ * what the key says it must be. Prints a line each second:
  *
  *   tick PHASE SECONDS OPS WRONG        ops: in that second; wrong: in all
  *
@@ -153,33 +153,38 @@ static void fill(redisContext *redis, uint64_t keys)
 	phase_end(&phase);
 }
 
-static uint64_t read_back(redisContext *redis, uint64_t keys, double limit, uint64_t seed)
+/* Each key once, in an order that @seed gives; or keys at random. */
+static uint64_t read_key(uint64_t i, uint64_t keys, uint64_t seed, bool once)
 {
-	struct phase phase = { .name = "read", .limit = limit };
-	uint64_t sent = 0, end = keys;
+	return once ? shuffle(i, keys, seed) : mix(i ^ seed) % keys;
+}
+
+static void read_back(redisContext *redis, uint64_t keys, bool once, struct phase *phase)
+{
+	uint64_t sent = 0, end = once ? keys : UINT64_MAX, seed = mix(time(NULL) + once);
 	redisReply *reply;
 
-	phase_start(&phase);
+	phase_start(phase);
 	for (uint64_t done = 0; done < end; done++) {
 		for (; sent < end && sent < done + DEPTH; sent++)
 			redisAppendCommand(redis, "GET k%08" PRIu64,
-					   shuffle(sent, keys, seed));
+					   read_key(sent, keys, seed, once));
 		reply = reply_get(redis);
-		if (phase_count(&phase, value_is(reply, shuffle(done, keys, seed))))
+		if (phase_count(phase, value_is(reply, read_key(done, keys, seed, once))))
 			end = sent;
 		freeReplyObject(reply);
 	}
-	phase_end(&phase);
-	return phase.wrong;
+	phase_end(phase);
 }
 
 int main(int argc, char **argv)
 {
+	struct phase warm = { .name = "warm" }, read = { .name = "read" };
 	redisContext *redis;
 	uint64_t keys;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: load SOCKET MEGABYTES READ-SECONDS (0: read all)\n");
+	if (argc != 5) {
+		fprintf(stderr, "usage: load SOCKET MEGABYTES WARM-SECONDS READ-SECONDS\n");
 		return 2;
 	}
 	redis = redisConnectUnix(argv[1]);
@@ -188,6 +193,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	keys = strtoull(argv[2], NULL, 0) * 1024 * 1024 / VALUE_BYTES;
+	warm.limit = strtod(argv[3], NULL);
+	read.limit = strtod(argv[4], NULL);
+
 	fill(redis, keys);
-	return read_back(redis, keys, strtod(argv[3], NULL), mix(time(NULL))) != 0;
+	read_back(redis, keys, true, &warm);
+	read_back(redis, keys, false, &read);
+	return warm.wrong || read.wrong;
 }
