@@ -63,7 +63,14 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 		session_end(session, STAT_END_BAD_FLOOD, "asks more than it takes answers");
 		return;
 	}
-	/* The rest of the buffers are for requests, which have credits. */
+	/*
+	 * The rest of the buffers are for requests, which have credits; but a
+	 * credit comes back with the answer, a buffer with the acknowledgement.
+	 */
+	if (!session->nr_free_sends) {
+		session_end(session, STAT_END_BAD_FLOOD, "acknowledges nothing");
+		return;
+	}
 	i = session->free_sends[--session->nr_free_sends];
 	session->send_is_answer[i] = is_answer;
 	session->nr_answers += is_answer;

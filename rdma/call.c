@@ -76,7 +76,9 @@ static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
 	unsigned int i;
 
 	spin_lock(&conn->lock);
-	*err = 0;
+	*err = farswap_rdma_conn_dead(conn) ? -EHOSTDOWN : 0;
+	if (*err)
+		goto out_unlock;
 	for (i = 0; i < FARSWAP_RDMA_CALLS && !call; i++)
 		if (conn->call[i].state == FARSWAP_RDMA_CALL_FREE)
 			call = &conn->call[i];

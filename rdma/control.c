@@ -94,7 +94,6 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 	struct farswap_rdma_msg *buffer;
 	struct ib_sge sge = {
 		.length = len,
-		.lkey = conn->pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
 		.sg_list = &sge,
@@ -106,8 +105,10 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 	int err;
 
 	lockdep_assert_held(&conn->lock);
+	/* Before anything of it is touched: it may be retired already. */
 	if (farswap_rdma_conn_dead(conn))
 		return -EHOSTDOWN;
+	sge.lkey = conn->pd->local_dma_lkey;
 	buffer = list_first_entry_or_null(&conn->sends, struct farswap_rdma_msg,
 					  entry);
 	if (!buffer)

@@ -162,8 +162,9 @@ struct farswap_rdma_chan {
  * @depth:	I/Os that may be posted
  * @inflight:	I/Os that are
  * @posted:	those, in the order posted
- * @backlog:	accepted but not posted; [1] are the urgent ones and go first.
+ * @backlog:	accepted but not posted; [1] are the urgent ones and go ahead.
  *		Not empty only while @inflight is @depth, or the connection dead
+ * @turn:	counts posts while both wait: each eighth is not urgent
  * @submitted:	I/Os accepted, by urgency
  * @completed:	of those, how many have completed; each kind does so in order
  * @mark:	past values of @submitted, one a sample
@@ -176,6 +177,7 @@ struct farswap_rdma_queue {
 	unsigned int inflight;
 	struct list_head posted;
 	struct list_head backlog[2];
+	unsigned int turn;
 	u32 submitted[2];
 	u32 completed[2];
 	u32 mark[2][FARSWAP_RDMA_MARKS];

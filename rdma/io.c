@@ -105,12 +105,16 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 {
 	struct farswap_rdma_io *rio;
 	struct list_head *list;
+	bool urgent;
 	int err;
 
 	lockdep_assert_held(&queue->lock);
 	while (queue->inflight < queue->depth &&
 	       !farswap_rdma_conn_dead(queue->chan.conn)) {
-		list = &queue->backlog[list_empty(&queue->backlog[1]) ? 0 : 1];
+		/* Urgent ones first, but never so that the others stand still. */
+		urgent = !list_empty(&queue->backlog[1]) &&
+			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8);
+		list = &queue->backlog[urgent];
 		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
 		if (!rio)
 			break;

@@ -109,13 +109,15 @@ static void session_down(struct farswap_session *session, int error)
  * @work:	its fail_work
  *
  * All its I/O is completed, then the core is told, then what needs the CM is
- * left to session->work.
+ * left to session->work. Page-outs wait for this, so it must not wait for one:
+ * drivers allocate when they modify a queue pair.
  */
 void farswap_rdma_session_fail_work(struct work_struct *work)
 {
 	struct farswap_rdma_conn *conn = container_of(work, struct farswap_rdma_conn,
 						      fail_work);
 	struct farswap_session *session = conn->session;
+	unsigned int noio = memalloc_noio_save();
 
 	farswap_rdma_conn_quiesce(conn);
 	if (conn->error != -ESHUTDOWN)
@@ -125,6 +127,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 		session->pause_ms = SESSION_PAUSE_MIN_MS;
 	session_down(session, conn->error);
 	session_queue_connect(session, 0);
+	memalloc_noio_restore(noio);
 }
 
 /* Destroy the dead and quiet connection; false when there is to be no other. */

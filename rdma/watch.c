@@ -79,9 +79,12 @@ static void watch_ping(struct farswap_rdma_conn *conn)
 
 static void watch_queue_tick(struct farswap_rdma_conn *conn)
 {
-	queue_delayed_work(farswap_rdma_wq, &conn->tick,
-			   min(watch_sample_jiffies(),
-			       msecs_to_jiffies(WATCH_PERIOD_MS)));
+	unsigned long now = jiffies, pause = msecs_to_jiffies(WATCH_PERIOD_MS);
+
+	/* No later than the next sample, or the bound would grow by the rest. */
+	if (time_before(conn->next_mark, now + pause))
+		pause = time_after(conn->next_mark, now) ? conn->next_mark - now : 0;
+	queue_delayed_work(farswap_rdma_wq, &conn->tick, pause);
 }
 
 /**

@@ -4,7 +4,8 @@
 # Before the machine sleeps or hibernates every page is on the device and none
 # is taken for remote afterwards; then it all goes on. The kernel's own test
 # mode stops once the tasks are frozen, so no sleeping machine is needed.
-# cluster: donors=2 mem=192 disks=1
+# A hibernation image takes as much again as is in use, hence the memory.
+# cluster: donors=2 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -13,7 +14,7 @@ POWER=/sys/power
 # sleep_test STATE: what happens between the two notifications, seen from after
 sleep_test() {
 	stats_save
-	echo "$1" >"$POWER"/state || return 1
+	echo "$1" >"$POWER"/state || { dmesg | tail -n 15; return 1; }
 	echo "remote_pages $(stat_of remote_pages)"
 	[ "$(stat_of remote_pages)" -eq 0 ] && same store_remote
 }
