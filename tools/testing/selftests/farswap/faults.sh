@@ -80,6 +80,6 @@ check "memory was right all the time" stop_load faults
 stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_remote_bits
-swapoff -a
+swapoff "$SWAP_DISK"
 check "back to the network" leave_ram
 test_end

@@ -23,7 +23,7 @@ farswap_up 2
 swap_on "$SWAP_DISK" 5
 swap_on "$SWAP_DISK2" 5
 make_cgroup two 24M
-start_load two two -m 64 -p 2 -H "$TMP/two.hold" -n 2000 -u 4 -i 0
+start_load two two -m 48 -p 2 -H "$TMP/two.hold" -n 1200 -u 4 -i 0
 check "memory is filled" wait_for 60 load_ready two 2
 check "both devices are used" both_used
 check "slabs of both devices are remote" both_have_slabs
