@@ -324,7 +324,7 @@ grown() {
 # free others, which were never remote. What may be left are pages of the shell,
 # of other programs and of small files in tmpfs: slots still in use, a few of
 # all the pages that were stored.
-STRAY_PAGES=16
+STRAY_PAGES=${STRAY_PAGES:-16}
 
 no_remote_bits() {
 	for bits_group in $cgroup_list; do

@@ -18,6 +18,8 @@ summary() {
 }
 
 test_begin 5
+# Under global pressure more of the system itself is swapped out.
+STRAY_PAGES=256
 farswap_up 2
 swap_on
 start_load soak - -m $((2 * ram)) -p 4 -d "$SOAK_SECONDS" -w 50 -s "${SOAK_SEED:-1}" -i 10
