@@ -91,10 +91,10 @@ struct farswap_peer {
  *		for good; ->submit() refuses them with -EHOSTDOWN since before the
  *		first error was reported through &struct farswap_io.done, and by
  *		now all I/O of the session has been completed. The core releases
- *		each region. Called once after each @up, unless ->close() comes first, and once after each
- *		failed attempt to connect (then without an @up before it); the
- *		transport goes on trying to connect by itself. Process context;
- *		may sleep.
+ *		each region. Called once after each @up, unless ->close() comes
+ *		first, and once after each failed attempt to connect (then without
+ *		an @up before it); the transport goes on trying to connect by
+ *		itself. Process context; may sleep.
  * @evict:	The donor wants the region named @id back within @deadline_ms. The
  *		core answers with ->release(), later. Process context.
  * @activity:	Return the activity, page I/Os a second, of the region named @id,

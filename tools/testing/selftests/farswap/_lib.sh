@@ -342,7 +342,7 @@ few_remote_bits() {
 	few_used=$(awk 'NR > 1 { used += $4 } END { print int(used / 4) }' /proc/swaps)
 	few_remote=$(stat_of remote_pages)
 	echo "$few_remote remote bits, $few_used slots in use"
-	[ "$few_remote" -le $((STRAY_PAGES + $(stat_of store_remote) / 128)) ] && [ "$few_remote" -le "$few_used" ]
+	[ "$few_remote" -le "$STRAY_PAGES" ] && [ "$few_remote" -le "$few_used" ]
 }
 
 flush_slots() {
