@@ -25,7 +25,8 @@ On a donor:
   donor-start [KEY=VALUE..] start farswapd, wait until it answers
 Disks are /dev/vda, /dev/vdb, .... Nothing is swapped on or loaded without --up.
 A command's files: put them in with --file HOST:GUEST. FARSWAP_ACCEL in the
-environment is QEMU's -accel: tcg,thread=multi if unset, kvm where that works.
+environment is QEMU's -accel: tcg,thread=multi if unset, kvm where that works;
+FARSWAP_CPU its -cpu.
 
 As a library:
   with Cluster(donors=2, client_mem=192, disks=[(1024, 0)]) as cluster:
@@ -229,7 +230,7 @@ class Machine:
             append += " clocksource=tsc tsc=reliable no_timer_check"
         command = [
             "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
-            "-accel", self.cluster.accel, "-cpu", "max", "-smp", str(self.cpus),
+            "-accel", self.cluster.accel, "-cpu", self.cluster.cpu, "-smp", str(self.cpus),
             "-m", str(self.memory), "-kernel", kernel, "-initrd", self.cluster.image,
             "-append", append,
             "-chardev", f"file,id=console,path={self._path('console')},append=on",
@@ -427,6 +428,7 @@ class Cluster:
                  disks=((1024, 0),), min_free_kb=16384, params=True,
                  extra=(), extra_programs=(), modules=None, start=True):
         self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
+        self.cpu = os.environ.get("FARSWAP_CPU", "max")
         self.image = image.build(extra, extra_programs, modules)
         self.directory = make_directory()
         self.switch = None

@@ -26,6 +26,7 @@ GUEST = "/selftests/farswap"
 NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0}
 SHOWN_CONSOLE = 80
+FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
 
 def make(*words):
@@ -82,6 +83,16 @@ def guest_files():
     return files, programs
 
 
+def emulator_failed(cluster):
+    """
+    Whether a guest died with flags that no processor can have. QEMU 7.2 without
+    KVM now and then writes another register's bits into them; what the guest
+    does is no matter, and the test says nothing then.
+    """
+    return any(int(flags, 16) >> 22 for vm in cluster.machines.values()
+               for flags in FLAGS.findall(vm.console()))
+
+
 class Runner:
     """Runs tests one after the other, in a cluster that is kept while it can be."""
 
@@ -113,16 +124,19 @@ class Runner:
     def run(self, name):
         if self.attempt(name):
             return
-        # A donor's kernel runs no code of ours. What crashes it is the emulator,
-        # or soft RoCE; that the same thing happens twice in a row is our affair.
-        print(f"note: a donor's kernel crashed under {name}: once more", flush=True)
+        print(f"note: {name} is tried once more", flush=True)
         self.attempt(name, last=True)
 
     @staticmethod
-    def only_donor_crashed(complaints):
-        return bool(complaints) and all(
-            line.startswith("donor") for line in complaints) and any(
-                re.search("Oops|panic|BUG|general protection", line) for line in complaints)
+    def may_be_the_emulator(result, output, complaints):
+        """
+        Emulated processors on a busy host stand still for seconds, and crash now
+        and then; a donor's kernel runs no code of ours. But wrong data, a lost
+        page, or a word of the client's kernel, is ours at the first time.
+        """
+        return result.failed and not re.search(
+            r"(wrong_pages|wrong_bytes|lost_pages)=[1-9]|load_lost (grew by )?[1-9]", output
+        ) and all(line.startswith("donor") for line in complaints)
 
     def attempt(self, name, last=False):
         """Run a test, and count it: False if it should be tried again instead."""
@@ -146,14 +160,21 @@ class Runner:
             elif status == 125:
                 result.reasons.append("the client has died")
             consoles = self.consoles(cluster, marks)
+            if again and emulator_failed(cluster):
+                print(f"note: the emulator broke a guest's flags; {name} starts again\n{consoles}",
+                      flush=True)
+                self.drop_cluster()
+                self.run(name, again=False)
+                return
         except (harness.ClusterError, image.ImageError) as error:
             result = ktap.Tally()
             result.fail(str(error))
             output += str(error)
         if complaints:
             result.fail(f"kernel: {complaints[0]}")
-        if not last and self.only_donor_crashed(complaints):
-            self.show("", consoles)
+        if not last and self.may_be_the_emulator(result, output, complaints):
+            self.report(name, result, time.monotonic() - started)
+            self.show(output, consoles)
             self.drop_cluster()
             return False
         self.report(name, result, time.monotonic() - started)
