@@ -160,19 +160,14 @@ class Runner:
             elif status == 125:
                 result.reasons.append("the client has died")
             consoles = self.consoles(cluster, marks)
-            if again and emulator_failed(cluster):
-                print(f"note: the emulator broke a guest's flags; {name} starts again\n{consoles}",
-                      flush=True)
-                self.drop_cluster()
-                self.run(name, again=False)
-                return
         except (harness.ClusterError, image.ImageError) as error:
             result = ktap.Tally()
             result.fail(str(error))
             output += str(error)
         if complaints:
             result.fail(f"kernel: {complaints[0]}")
-        if not last and self.may_be_the_emulator(result, output, complaints):
+        if not last and (self.cluster and emulator_failed(self.cluster) or
+                         self.may_be_the_emulator(result, output, complaints)):
             self.report(name, result, time.monotonic() - started)
             self.show(output, consoles)
             self.drop_cluster()
