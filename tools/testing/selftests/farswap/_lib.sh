@@ -377,11 +377,7 @@ farswap_up() {
 	echo >"$FARSWAP/donors"
 	set_value "$FARSWAP/donors" "$up_list"
 	if ! wait_for 30 donors_live "$1"; then
-		{
-			cat "$FARSWAP_DEBUG/donors"
-			log_show | grep farswap | tail -n 10
-			on "${up_list%%,*}" 'tail -n 10 /run/farswapd.log'
-		} | sed 's/^/# /'
+		donors_show
 		bail "not all donors have become usable"
 	fi
 	stats_save
@@ -397,6 +393,20 @@ unload_modules() {
 donor_list() {
 	# shellcheck disable=SC2086 # words are wanted
 	echo $DONORS | cut -d' ' -f"1-$1" | tr ' ' ,
+}
+
+# donors_show: why donors are not used, from both sides
+donors_show() {
+	{
+		cat "$FARSWAP_DEBUG/donors"
+		dmesg | grep farswap | tail -n 10
+		rdma res show cm_id
+		for show_donor in $DONORS; do
+			echo "$show_donor:"
+			on "$show_donor" 'tail -n 10 /run/farswapd.log; farswapctl status;
+				rdma res show cm_id; tc qdisc show dev eth0'
+		done
+	} 2>&1 | sed 's/^/# /'
 }
 
 # donor_count: donors that can be used now

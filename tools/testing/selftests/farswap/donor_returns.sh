@@ -24,7 +24,7 @@ say "killing $first, then $second"
 donor_kill "$first"
 check "the loss is noticed" wait_for 60 donor_is_not_live "$first"
 check "the donor starts again" donor_start "$first"
-check "and is in use again" wait_for 60 donor_is_live "$first"
+check "and is in use again" wait_for 60 donor_is_live "$first" || donors_show
 # Now its memory is the only there is.
 donor_kill "$second"
 check "slabs go to it again" wait_for 90 holds_pages "$first"

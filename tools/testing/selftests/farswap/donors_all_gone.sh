@@ -25,7 +25,7 @@ check "and nothing else does" same store_remote load_remote
 for donor in $DONORS; do
 	donor_start "$donor"
 done
-check "donors that are back are used" wait_for 90 grew store_remote load_remote
+check "donors that are back are used" wait_for 90 grew store_remote load_remote || donors_show
 check "memory was right all the time" stop_load gone
 stats_show
 check "no page was lost" stat_is load_lost 0
