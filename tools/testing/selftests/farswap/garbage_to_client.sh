@@ -25,7 +25,7 @@ survive_one() {
 	echo "$fake,$real" >"$FARSWAP/donors" || return 1
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 24 -p 2 -n 200 -w 60 -i 0 -S 60 || return 1
+	in_cgroup fake "$LOAD" -m 16 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	swapoff "$SWAP_DISK" && donor_is_live "$real" || return 1
 	# Bounded, whatever the fake one does.
 	echo "$real" >"$FARSWAP/donors"
@@ -34,7 +34,7 @@ survive_one() {
 good_is_used() {
 	fake_start good && echo "$fake" >"$FARSWAP/donors" && wait_for 20 donors_live 1 || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 24 -p 2 -n 300 -w 60 -i 0 || return 1
+	in_cgroup fake "$LOAD" -m 16 -p 2 -n 300 -w 60 -i 0 || return 1
 	grew store_remote load_remote || return 1
 	swapoff "$SWAP_DISK" && fake_said map
 }
@@ -43,7 +43,7 @@ survive_status=0
 test_begin 8
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
-make_cgroup fake 12M
+make_cgroup fake 8M
 check "a fake donor that does nothing wrong is used" good_is_used
 fake_stop
 stats_save
