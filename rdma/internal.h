@@ -391,6 +391,7 @@ const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
 				       const struct farswap_wire_region *info);
 
 /* io.c */
+void farswap_rdma_io_prepare(void);
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue);
 int farswap_rdma_io_submit(struct farswap_io *io);
 void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue);

@@ -13,8 +13,17 @@
  * 4. A page is handed back only with its own completion, or after the queue pair
  *    is destroyed: a late READ response finds no work request to land in.
  *
+ * A READ's status alone isn't believed. When the donor's network stack refuses to
+ * send a READ response, rxe 6.12 resumes it with the wrong opcode, and the other
+ * rxe, which has no status for that, completes the READ as good with nothing
+ * read. So each READ overwrites a canary, at the end of what it reads, since
+ * packets arrive in order.
+ *
  * Locking: queue->lock.
  */
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
 
@@ -30,6 +39,9 @@ struct farswap_rdma_io {
 
 static_assert(sizeof(struct farswap_rdma_io) <=
 	      FARSWAP_IO_PRIVATE_WORDS * sizeof(unsigned long));
+
+/* What no page holds: random, and nobody is told. */
+static u64 io_canary __ro_after_init;
 
 static struct farswap_rdma_io *to_rio(struct farswap_io *io)
 {
@@ -60,12 +72,31 @@ static void io_unmap(struct farswap_io *io, struct ib_device *device)
 	ib_dma_unmap_page(device, to_rio(io)->dma, io->length, io_direction(io));
 }
 
-static void io_finish(struct farswap_rdma_io *rio, int error)
+/* Where the canary is: the last word of what is read. */
+static u64 *io_canary_place(const struct farswap_io *io)
+{
+	return page_address(io->page) + io->length - sizeof(u64);
+}
+
+static void io_canary_set(const struct farswap_io *io)
+{
+	if (io->op == FARSWAP_IO_READ)
+		*io_canary_place(io) = io_canary;
+}
+
+/* Swapped data that looks like this is one in 2^64, and read from elsewhere. */
+static bool io_canary_alive(const struct farswap_io *io)
+{
+	return io->op == FARSWAP_IO_READ && *io_canary_place(io) == io_canary;
+}
+
+/* It was never posted, or its queue pair is gone. */
+static void io_abandon(struct farswap_rdma_io *rio)
 {
 	struct farswap_io *io = to_io(rio);
 
 	io_unmap(io, rio->queue->chan.conn->device);
-	io->done(io, error);
+	io->done(io, -EHOSTDOWN);
 }
 
 static int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
@@ -160,9 +191,14 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	unsigned long flags;
 	int err;
 
+	io_unmap(io, conn->device);
 	/* Before done(): see the top of this file. */
-	if (unlikely(error))
+	if (unlikely(error)) {
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
+	} else if (unlikely(io_canary_alive(io))) {
+		error = -EIO;
+		farswap_rdma_conn_fail(conn, error, "READ completed without data");
+	}
 
 	spin_lock_irqsave(&queue->lock, flags);
 	list_del(&rio->entry);
@@ -175,7 +211,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 		farswap_rdma_conn_fail(conn, err, "posting failed");
 	if (io->op == FARSWAP_IO_WRITE && farswap_rdma_conn_dead(conn) && !error)
 		error = -EHOSTDOWN;
-	io_finish(rio, error);
+	io->done(io, error);
 }
 
 /* Loads on the first half of the queues, stores on the second. */
@@ -219,6 +255,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	queue = io_pick_queue(conn, io->op);
 	rio->queue = queue;
 	rio->cqe.done = io_done;
+	io_canary_set(io);
 	err = io_map(io, conn->device);
 	if (unlikely(err)) {
 		err = -ENOMEM;
@@ -266,7 +303,7 @@ void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue)
 	spin_unlock_irq(&queue->lock);
 
 	list_for_each_entry_safe(rio, next, &flush, entry)
-		io_finish(rio, -EHOSTDOWN);
+		io_abandon(rio);
 }
 
 /**
@@ -296,7 +333,7 @@ void farswap_rdma_io_drain(struct farswap_rdma_queue *queue)
 	farswap_rdma_chan_destroy_qp(&queue->chan);
 	list_for_each_entry_safe(rio, next, &queue->posted, entry) {
 		list_del(&rio->entry);
-		io_finish(rio, -EHOSTDOWN);
+		io_abandon(rio);
 	}
 }
 
@@ -310,4 +347,12 @@ void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
 	INIT_LIST_HEAD(&queue->posted);
 	INIT_LIST_HEAD(&queue->backlog[0]);
 	INIT_LIST_HEAD(&queue->backlog[1]);
+}
+
+/**
+ * farswap_rdma_io_prepare() - choose what no READ may leave behind
+ */
+void __init farswap_rdma_io_prepare(void)
+{
+	io_canary = get_random_u64();
 }

@@ -52,6 +52,7 @@ static int __init farswap_rdma_init(void)
 {
 	int err;
 
+	farswap_rdma_io_prepare();
 	farswap_rdma_wq = alloc_workqueue("farswap_rdma",
 					  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!farswap_rdma_wq)

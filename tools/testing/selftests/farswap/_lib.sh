@@ -401,10 +401,14 @@ donors_show() {
 		cat "$FARSWAP_DEBUG/donors"
 		dmesg | grep farswap | tail -n 10
 		rdma res show cm_id
+		rdma res show qp
+		rdma statistic show link
 		for show_donor in $DONORS; do
 			echo "$show_donor:"
 			on "$show_donor" 'tail -n 10 /run/farswapd.log; farswapctl status;
-				rdma res show cm_id; tc qdisc show dev eth0'
+				rdma res show cm_id; rdma res show qp; rdma statistic show link
+				tc qdisc show dev eth0; dmesg | tail -n 5
+				echo w >/proc/sysrq-trigger; dmesg | grep -A 12 "task:"'
 		done
 	} 2>&1 | sed 's/^/# /'
 }

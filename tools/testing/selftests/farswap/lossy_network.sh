@@ -3,7 +3,8 @@
 #
 # The network loses some, many and all of a donor's packets, by turns, under
 # load: nothing that did not arrive may pass for data. (rxe, the software RDMA
-# device, then completes a READ now and then as good whose page it never wrote.)
+# device, then completes a READ now and then as good whose page it never wrote:
+# rdma/io.c.)
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
