@@ -21,6 +21,7 @@ ZSWAP=/sys/module/zswap/parameters
 THP=/sys/kernel/mm/transparent_hugepage
 
 # Where the cluster differs, the environment says so.
+CLIENT=${CLIENT:-10.0.0.1}
 DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
 SWAP_DISK2=${SWAP_DISK2:-/dev/vdb}
@@ -476,6 +477,41 @@ donor_start() {
 	fi
 	donor_has_daemon "$start_donor" || on "$start_donor" "$START_FARSWAPD $*" >/dev/null
 	wait_for 20 donor_has_daemon "$start_donor"
+}
+
+# Packets are lost where they arrive, for rxe takes a packet that its own machine
+# drops for an error. That is also why the qdisc comes before there is traffic:
+# while one is added or removed, the device drops what it is to send.
+
+lose_at() {
+	if [ "$1" = "$CLIENT" ]; then
+		eval "$2"
+	else
+		on "$1" "$2"
+	fi
+}
+
+# lose_ready: before there is anything to lose
+lose_ready() {
+	for lose_machine in $CLIENT $DONORS; do
+		lose_at "$lose_machine" 'tc qdisc show dev eth0 | grep -q ingress ||
+			tc qdisc add dev eth0 handle ffff: ingress' || return 1
+	done
+}
+
+# lose FROM TO ONE_IN: of the RDMA packets from one address to the other one in so
+# many is lost; not the others', for "on" goes over the same network
+lose() {
+	lose_action="pass random netrand drop $3"
+	[ "$3" -gt 1 ] || lose_action=drop
+	lose_at "$2" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
+		match ip src $1/32 match ip protocol 17 0xff match ip dport 4791 0xffff \
+		action $lose_action"
+}
+
+# lose_none TO: no more
+lose_none() {
+	lose_at "$1" 'tc filter del dev eth0 parent ffff: prio 1'
 }
 
 # donor_kill ADDRESS: kill -9 of its daemon

@@ -9,18 +9,6 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Only RDMA's packets (UDP port 4791): "on" goes over the same network.
-silence() {
-	on "$1" 'tc qdisc add dev eth0 root handle 1: prio &&
-		tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100% &&
-		tc filter add dev eth0 parent 1: protocol ip prio 1 u32 \
-			match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3'
-}
-
-speech() {
-	on "$1" 'tc qdisc del dev eth0 root'
-}
-
 longest_below() {
 	longest=$(sed -n 's/.*longest_ms=\([0-9]*\).*/\1/p' "$TMP/silent.log" | tail -n 1)
 	echo "longest access: $longest ms"
@@ -28,6 +16,7 @@ longest_below() {
 }
 
 test_begin 10
+lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
@@ -38,12 +27,12 @@ check "pages go to donors and come back" eval \
 victim=$(donor_of_most)
 say "silencing $victim"
 stats_save
-check "silenced" silence "$victim"
+check "silenced" lose "$victim" "$CLIENT" 1
 check "it is noticed" wait_for 60 donor_is_not_live "$victim"
 check "its slabs are given up" wait_for 30 grew slab_lost
 stats_save
 check "the other donor takes pages and gives them back" wait_for 60 grew store_remote load_remote
-speech "$victim"
+lose_none "$CLIENT"
 check "it is used again when it is heard again" wait_for 90 donor_is_live "$victim" || donors_show
 sleep 3
 check "memory was right all the time" stop_load silent
