@@ -39,7 +39,7 @@ static struct {
 static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_DIRTY] = BIT(REGION_FREE),
 	[REGION_FREE] = BIT(REGION_STAGED),
-	[REGION_STAGED] = BIT(REGION_FREE) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
+	[REGION_STAGED] = BIT(REGION_DIRTY) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
 	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 	[REGION_EVICTING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
@@ -112,8 +112,11 @@ static bool region_kill(struct region *region)
 	return false;
 }
 
-/* Something staged for another, from who has most of it. */
-static struct region *region_take_back(void)
+/*
+ * Something staged for another, from who has most of it. The other was not told
+ * its key, but could have guessed it.
+ */
+static void region_take_back(void)
 {
 	struct region_owner *most;
 	struct region *region;
@@ -129,12 +132,12 @@ static struct region *region_take_back(void)
 				most = owner;
 		}
 		if (!most)
-			return NULL;
+			return;
 		region = list_first(&most->regions[REGION_STAGED], struct region, link);
 	} while (!region_kill(region));
 	stats_inc(STAT_TAKEN_BACK);
-	region_set_state(region, REGION_FREE);
-	return region;
+	region->zeroed = 0;
+	region_set_state(region, REGION_DIRTY);
 }
 
 int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
@@ -143,8 +146,8 @@ int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
 
 	if (!region) {
 		region = list_first(&pool.free, struct region, link);
-		if (!region)
-			region = region_take_back();
+		if (!region && list_empty(&pool.dirty))
+			region_take_back();
 		if (!region)
 			return list_empty(&pool.dirty) ? -ENOSPC : -EAGAIN;
 		if (region_stage(region, owner))
@@ -163,14 +166,11 @@ int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
 
 void region_return(struct region *region)
 {
-	bool told = region->state != REGION_STAGED;
-
 	if (!region_kill(region))
 		return;
 	region->id = 0;
 	region->zeroed = 0;
-	/* Nobody could write to what was only staged. */
-	region_set_state(region, told ? REGION_DIRTY : REGION_FREE);
+	region_set_state(region, REGION_DIRTY);
 }
 
 struct region *region_find(const struct region_owner *owner, uint64_t id)

@@ -207,10 +207,20 @@ static void test_take_back(void)
 	setup(3);
 	settle();
 	ok(a.nr[REGION_STAGED] == 3 && b.nr[REGION_STAGED] == 3, "everything is staged");
-	for (i = 0; i < TOTAL; i++)
-		all &= !region_lend(&b, i, &region) && is_zero(region) && consistent();
+	list_first(&a.regions[REGION_STAGED], struct region, link)->addr[5] = 1;
+	for (i = 0; i < 3; i++)
+		all &= !region_lend(&b, i, &region);
+	ok(all && region_lend(&b, i, &region) == -EAGAIN && a.nr[REGION_STAGED] == 2,
+	   "what is staged for another is taken back");
+	ok(region_lend(&b, i, &region) == -EAGAIN && region_count(REGION_DIRTY) == 1,
+	   "one at a time");
+	for (; i < TOTAL; i++) {
+		while (region_lend(&b, i, &region) == -EAGAIN)
+			region_step();
+		all &= region->slab == i && is_zero(region) && consistent();
+	}
 	ok(all && b.nr[REGION_MAPPED] == TOTAL && !a.nr[REGION_STAGED],
-	   "one client gets what was staged for the other");
+	   "and zeroed before it is lent");
 	settle();
 	ok(consistent() && !a.nr[REGION_STAGED], "nothing is taken from those who have it");
 	ok(region_lend(&a, 0, &region) == -ENOSPC, "the other is refused");
@@ -227,8 +237,8 @@ static void test_staged_return(void)
 	return_all(&a);
 	dirty = region_count(REGION_DIRTY);
 	settle();
-	ok(!dirty && !a.nr[REGION_STAGED] && consistent(),
-	   "what was staged for who leaves is free at once, and not staged for it again");
+	ok(dirty == 2 && !region_count(REGION_DIRTY) && !a.nr[REGION_STAGED] && consistent(),
+	   "what was staged for who leaves is zeroed, and not staged for it again");
 	teardown();
 }
 
