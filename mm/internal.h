@@ -337,8 +337,32 @@ struct farswap_donor {
 	char address[];
 };
 
-int farswap_donor_init(void);
-void farswap_donor_exit(void);
+void farswap_donor_init(void);
+struct farswap_donor *farswap_donor_alloc(const char *address);
+void farswap_donor_put(struct farswap_donor *donor);
+int farswap_donor_open(struct farswap_donor *donor);
+void farswap_donor_close(struct farswap_donor *donor);
+bool farswap_donor_use(struct farswap_donor *donor);
+void farswap_donor_unuse(struct farswap_donor *donor);
+const char *farswap_donor_state_name(const struct farswap_donor *donor);
+bool farswap_donors_live(void);
+
+/* donor-list.c */
+
+/**
+ * struct farswap_donor_use - a live donor that is in use
+ * @donor:	the donor
+ * @epoch:	its session
+ * @slabs:	what it held for us
+ */
+struct farswap_donor_use {
+	struct farswap_donor *donor;
+	unsigned int epoch;
+	unsigned int slabs;
+};
+
+void farswap_donors_init(void);
+void farswap_donors_exit(void);
 int farswap_donors_check(const char *line);
 int farswap_donors_set(const char *line);
 int farswap_donors_show(char *buf);
@@ -346,13 +370,14 @@ void farswap_donors_open(void);
 void farswap_donors_close(void);
 void farswap_donors_set_io_timeout(unsigned int ms);
 void farswap_donors_retry(void);
-bool farswap_donors_live(void);
-void farswap_donor_put(struct farswap_donor *donor);
+struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
+int farswap_donors_use(struct farswap_donor_use *use);
+int farswap_donors_seq_show(struct seq_file *m, void *v);
+
+/* choice.c */
 struct farswap_donor *farswap_donor_map(u64 slab, u64 slab_bytes,
 					struct farswap_region **region,
 					unsigned int *epoch);
-void farswap_donor_unuse(struct farswap_donor *donor);
-int farswap_donors_seq_show(struct seq_file *m, void *v);
 
 /* store.c */
 int farswap_store_init(void);

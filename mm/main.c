@@ -173,17 +173,16 @@ static int __init farswap_init(void)
 	err = farswap_slab_init();
 	if (err)
 		goto out_promote;
-	err = farswap_donor_init();
-	if (err)
-		goto out_slab;
+	farswap_donor_init();
+	farswap_donors_init();
 	mutex_lock(&farswap_main_lock);
 	err = farswap_donors_set(farswap_settings_donors);
 	mutex_unlock(&farswap_main_lock);
 	if (err)
-		goto out_donor;
+		goto out_donors;
 	err = farswap_power_init();
 	if (err)
-		goto out_donor;
+		goto out_donors;
 	err = farswap_settings_init();
 	if (err)
 		goto out_power;
@@ -203,9 +202,8 @@ out_debugfs:
 	farswap_hook_exit();
 out_power:
 	farswap_power_exit();
-out_donor:
-	farswap_donor_exit();
-out_slab:
+out_donors:
+	farswap_donors_exit();
 	farswap_slab_exit();
 out_promote:
 	farswap_promote_exit();
@@ -227,7 +225,7 @@ static void __exit farswap_exit(void)
 	farswap_settings_exit();
 	farswap_hook_exit();
 	farswap_power_exit();
-	farswap_donor_exit();
+	farswap_donors_exit();
 	farswap_slab_exit();
 	farswap_promote_exit();
 	farswap_load_exit();

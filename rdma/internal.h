@@ -316,9 +316,6 @@ extern struct workqueue_struct *farswap_rdma_wq;
 extern struct workqueue_struct *farswap_rdma_connect_wq;
 unsigned int farswap_rdma_default_queues(void);
 
-/* address.c */
-int farswap_rdma_address_parse(const char *address, struct sockaddr_storage *sockaddr);
-
 /* session.c */
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,

@@ -13,6 +13,8 @@
 
 #include "internal.h"
 
+static_assert(FARSWAP_TRANSPORT_PORT == FARSWAP_PORT);
+
 static unsigned int queues;
 module_param(queues, uint, 0644);
 MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, at most 4");

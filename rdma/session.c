@@ -273,7 +273,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session = kzalloc(struct_size(session, address, bytes), GFP_KERNEL);
 	if (!session)
 		return ERR_PTR(-ENOMEM);
-	err = farswap_rdma_address_parse(address, &session->sockaddr);
+	err = farswap_address_parse(address, &session->sockaddr);
 	if (err) {
 		kfree(session);
 		return ERR_PTR(err);

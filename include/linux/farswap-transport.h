@@ -11,6 +11,7 @@
 
 struct module;
 struct page;
+struct sockaddr_storage;
 
 /* Opaque: a transport embeds these in its own. */
 struct farswap_session;
@@ -113,8 +114,8 @@ struct farswap_session_ops {
  * struct farswap_transport - a way to reach donors
  * @name:	short name, for the log
  * @owner:	module; pinned from farswap_transport_get() on
- * @open:	Start a session with the donor at @address ("host" or "host:port",
- *		numeric IPv4 or "[IPv6]:port"); connects, and reconnects with
+ * @open:	Start a session with the donor at @address, which
+ *		farswap_address_parse() understands; connects, and reconnects with
  *		growing pauses, in the background until ->close(). May sleep.
  *		Returns ERR_PTR(-EINVAL) for an address it can't parse.
  * @close:	End the session. Every region must have been released. On return no
@@ -153,5 +154,7 @@ struct farswap_transport {
 
 int farswap_transport_register(const struct farswap_transport *transport);
 void farswap_transport_unregister(const struct farswap_transport *transport);
+
+int farswap_address_parse(const char *address, struct sockaddr_storage *sockaddr);
 
 #endif /* _LINUX_FARSWAP_TRANSPORT_H */

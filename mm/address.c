@@ -4,6 +4,7 @@
  * or "[fd00::2]:9400". Numbers only; nothing is looked up.
  */
 #include <linux/ctype.h>
+#include <linux/export.h>
 #include <linux/if.h>
 #include <linux/inet.h>
 #include <linux/string.h>
@@ -12,21 +13,21 @@
 
 #include "internal.h"
 
-static_assert(FARSWAP_TRANSPORT_PORT == FARSWAP_PORT);
-
 /* A scope is an interface's name, after a percent sign. */
 #define ADDRESS_BYTES	(INET6_ADDRSTRLEN + 1 + IFNAMSIZ + sizeof("[]:65535"))
 
 /**
- * farswap_rdma_address_parse() - read an address
+ * farswap_address_parse() - read an address
  * @address:	as written
- * @sockaddr:	as used; with FARSWAP_PORT unless it names a port
+ * @sockaddr:	as used; with FARSWAP_TRANSPORT_PORT unless it names a port; every
+ *		other byte of it is zero
  *
+ * Context: any.
  * Return: 0 or -EINVAL.
  */
-int farswap_rdma_address_parse(const char *address, struct sockaddr_storage *sockaddr)
+int farswap_address_parse(const char *address, struct sockaddr_storage *sockaddr)
 {
-	const char *port = __stringify(FARSWAP_PORT);
+	const char *port = __stringify(FARSWAP_TRANSPORT_PORT);
 	int family = AF_UNSPEC;
 	char copy[ADDRESS_BYTES];
 	char *host = copy;
@@ -60,3 +61,4 @@ int farswap_rdma_address_parse(const char *address, struct sockaddr_storage *soc
 		return -EINVAL;
 	return 0;
 }
+EXPORT_SYMBOL_GPL(farswap_address_parse);
