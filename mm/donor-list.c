@@ -308,13 +308,13 @@ int farswap_donors_seq_show(struct seq_file *m, void *v)
 {
 	struct farswap_donor *donor;
 
-	seq_puts(m, "address state slabs free_mb node instance\n");
+	seq_puts(m, "address state slabs free_mb node instance downs last_error\n");
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry)
-		seq_printf(m, "%s %s %u %llu %pU %016llx\n", donor->address,
+		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d\n", donor->address,
 			   farswap_donor_state_name(donor), donor->nr_slabs,
 			   donor->free_bytes >> 20, donor->peer.node,
-			   donor->peer.instance);
+			   donor->peer.instance, donor->downs, donor->last_error);
 	spin_unlock(&farswap_state_lock);
 	return 0;
 }

@@ -83,6 +83,7 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	donor->peer = *peer;
 	donor->epoch++;
 	donor->nr_early = 0;
+	donor->last_error = 0;
 	twin = farswap_donors_find_live(peer);
 	if (donor->state == FARSWAP_DONOR_CONNECTING && !twin)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
@@ -105,8 +106,11 @@ static void donor_down(void *ctx, int error)
 	was_up = donor->state == FARSWAP_DONOR_LIVE;
 	/* A region that is being mapped now is of this session: see slab_mapped(). */
 	donor->epoch++;
-	if (was_up)
+	donor->last_error = error;
+	if (was_up) {
+		donor->downs++;
 		donor_set_state(donor, FARSWAP_DONOR_CONNECTING);
+	}
 	farswap_slabs_lose(donor);
 	spin_unlock(&farswap_state_lock);
 	if (!was_up)

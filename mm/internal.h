@@ -312,6 +312,8 @@ enum farswap_donor_state {
  * @slabs:	what it holds for us
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
+ * @downs:	sessions with it that failed
+ * @last_error:	how the last attempt or session failed, -errno; 0 while it is live
  * @window:	what is being written to it
  * @early:	regions it wanted back last that no slab held, a ring
  * @nr_early:	how many there were in this session
@@ -331,6 +333,8 @@ struct farswap_donor {
 	struct list_head slabs;
 	unsigned int nr_slabs;
 	u64 free_bytes;
+	unsigned int downs;
+	int last_error;
 	struct farswap_window window;
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;

@@ -337,8 +337,11 @@ void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
 }
 
 /**
- * farswap_rdma_control_ping() - send a PING
- * @conn:	connection; none is out
+ * farswap_rdma_control_ping() - send a PING, or try again to send it
+ * @conn:	connection; no other is out
+ *
+ * It counts as out from the first attempt on, or a donor that takes nothing more
+ * would never be late.
  *
  * Context: process.
  */
@@ -349,13 +352,14 @@ void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
 	int err;
 
 	spin_lock(&conn->lock);
-	conn->ping_seq = conn->next_seq++;
-	conn->ping_sent = jiffies;
-	conn->ping_out = true;
+	if (!conn->ping_out) {
+		conn->ping_seq = conn->next_seq++;
+		conn->ping_begun = jiffies;
+		conn->ping_out = true;
+	}
 	farswap_wire_set_seq(&msg, conn->ping_seq);
 	err = farswap_rdma_control_send(conn, &msg, len);
-	if (err == -EAGAIN)
-		conn->ping_out = false;
+	conn->ping_unsent = err == -EAGAIN;
 	spin_unlock(&conn->lock);
 	if (err && err != -EAGAIN)
 		farswap_rdma_conn_fail(conn, err, "posting failed");

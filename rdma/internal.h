@@ -260,7 +260,7 @@ struct farswap_rdma_call {
  * @next_mark:	jiffies of the next sample; @tick's, as those below
  * @nr_marks:	samples taken
  * @control:	control queue pair
- * @lock:	protects what follows, down to @ping_sent
+ * @lock:	protects what follows, down to @ping_begun
  * @send:	send buffers
  * @recv:	receive buffers
  * @sends:	unused ones of @send
@@ -270,8 +270,9 @@ struct farswap_rdma_call {
  * @releases:	regions whose UNMAP or DONE is to be sent
  * @regions:	regions the core holds, by id
  * @ping_out:	a PING is out
+ * @ping_unsent:	there was no buffer to send it in
  * @ping_seq:	its number
- * @ping_sent:	jiffies
+ * @ping_begun:	when it was first to be sent, jiffies
  * @nr_queues:	data queues that exist; fixed once the connection is live
  * @queue:	data queues, as many as the session wants
  */
@@ -294,7 +295,7 @@ struct farswap_rdma_conn {
 	unsigned int nr_marks;
 
 	struct farswap_rdma_chan control;
-	spinlock_t lock;	/* all that follows, down to @ping_sent */
+	spinlock_t lock;	/* all that follows, down to @ping_begun */
 	struct farswap_rdma_ring send;
 	struct farswap_rdma_ring recv;
 	struct list_head sends;
@@ -304,8 +305,9 @@ struct farswap_rdma_conn {
 	struct list_head releases;
 	DECLARE_HASHTABLE(regions, 7);
 	bool ping_out;
+	bool ping_unsent;
 	u32 ping_seq;
-	unsigned long ping_sent;
+	unsigned long ping_begun;
 
 	unsigned int nr_queues;
 	struct farswap_rdma_queue queue[];

@@ -75,7 +75,8 @@ static void message_pong(struct farswap_rdma_conn *conn, const void *buf)
 	bool ours;
 
 	spin_lock(&conn->lock);
-	ours = conn->ping_out && conn->ping_seq == farswap_wire_seq(buf);
+	ours = conn->ping_out && !conn->ping_unsent &&
+	       conn->ping_seq == farswap_wire_seq(buf);
 	if (ours)
 		conn->ping_out = false;
 	spin_unlock(&conn->lock);

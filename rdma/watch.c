@@ -67,13 +67,14 @@ static void watch_ping(struct farswap_rdma_conn *conn)
 
 	spin_lock(&conn->lock);
 	out = conn->ping_out;
-	late = time_after(jiffies, conn->ping_sent + msecs_to_jiffies(WATCH_PONG_MS));
-	due = time_after_eq(jiffies, conn->ping_sent + msecs_to_jiffies(WATCH_PING_MS));
+	late = time_after(jiffies, conn->ping_begun + msecs_to_jiffies(WATCH_PONG_MS));
+	due = out ? conn->ping_unsent :
+	      time_after_eq(jiffies, conn->ping_begun + msecs_to_jiffies(WATCH_PING_MS));
 	spin_unlock(&conn->lock);
 
 	if (out && late)
 		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer PING");
-	else if (!out && due)
+	else if (due)
 		farswap_rdma_control_ping(conn);
 }
 
@@ -110,7 +111,7 @@ void farswap_rdma_watch_tick(struct work_struct *work)
  */
 void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
 {
-	conn->ping_sent = jiffies;
+	conn->ping_begun = jiffies;
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	watch_queue_tick(conn);
 }

@@ -10,6 +10,12 @@
 
 real=${DONORS##* }
 
+# The session ended, or never began
+was_noticed() {
+	awk -v a="$fake" '$1 == a && ($7 > 0 || $8 < 0) { f = 1 } END { exit !f }' \
+		"$FARSWAP_DEBUG/donors"
+}
+
 # survives MODE...: each beside a real donor, on a swap of its own
 survives() {
 	for survive_mode in "$@"; do
@@ -26,6 +32,10 @@ survive_one() {
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	swap_on
 	in_cgroup fake "$LOAD" -m 16 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
+	case $1 in
+	garbage | wrongseq | longmsg | shortmsg)
+		wait_for 20 was_noticed || return 1 ;;
+	esac
 	swapoff "$SWAP_DISK" && donor_is_live "$real" || return 1
 	# Bounded, whatever the fake one does.
 	echo "$real" >"$FARSWAP/donors"
