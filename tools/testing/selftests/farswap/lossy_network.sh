@@ -22,8 +22,8 @@ rounds() {
 		round=$((round + 1))
 		for round_one_in in 20 3 1; do
 			for round_donor in $DONORS; do
-				lose_for_a_second "$CLIENT" "$round_donor" $round_one_in &&
-					lose_for_a_second "$round_donor" "$CLIENT" $round_one_in ||
+				lose_for_a_second "$CLIENT" "$round_donor" "$round_one_in" &&
+					lose_for_a_second "$round_donor" "$CLIENT" "$round_one_in" ||
 					return 1
 			done
 		done
