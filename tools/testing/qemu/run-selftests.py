@@ -7,7 +7,8 @@ built. With names, only those tests. A test says in a comment what it needs:
   # cluster: donors=2 mem=192 disks=1
 
 (also: donor_mem cpus donor_cpus disk_mb iops). A cluster serves the next test
-too where that needs the same and the last one passed.
+too where that needs the same and the last one passed, so such tests are run
+together.
 """
 
 import argparse
@@ -66,6 +67,15 @@ def time_limit():
             return int(match[1]) if match else 300
     except FileNotFoundError:
         return 300
+
+
+def by_needs(names):
+    """In the same order, but those that can share a cluster together."""
+    groups = []
+    for name in names:
+        if needs_of(name) not in groups:
+            groups.append(needs_of(name))
+    return sorted(names, key=lambda name: groups.index(needs_of(name)))
 
 
 def guest_files():
@@ -232,8 +242,7 @@ def main():
     runner = Runner(args)
     started = time.monotonic()
     try:
-        for name in args.tests or tests:
-            name = os.path.basename(name)
+        for name in by_needs([os.path.basename(name) for name in args.tests or tests]):
             if args.deadline and time.monotonic() - started > args.deadline:
                 result = ktap.Tally()
                 result.fail("not run: out of time")
