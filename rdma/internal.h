@@ -389,6 +389,11 @@ const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
 				       struct farswap_region *region,
 				       const struct farswap_wire_region *info);
 
+/* reason.c */
+void farswap_rdma_reason_init(void);
+void farswap_rdma_reason_exit(void);
+void farswap_rdma_reason_count(const char *why);
+
 /* io.c */
 void farswap_rdma_io_prepare(void);
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue);

@@ -65,13 +65,15 @@ static int __init farswap_rdma_init(void)
 		err = -ENOMEM;
 		goto out_destroy_wq;
 	}
+	farswap_rdma_reason_init();
 	/* Last: sessions may be opened before this returns. */
 	err = farswap_transport_register(&farswap_rdma_transport);
 	if (err)
-		goto out_destroy_connect_wq;
+		goto out_reason;
 	return 0;
 
-out_destroy_connect_wq:
+out_reason:
+	farswap_rdma_reason_exit();
 	destroy_workqueue(farswap_rdma_connect_wq);
 out_destroy_wq:
 	destroy_workqueue(farswap_rdma_wq);
@@ -81,6 +83,7 @@ out_destroy_wq:
 static void __exit farswap_rdma_exit(void)
 {
 	farswap_transport_unregister(&farswap_rdma_transport);
+	farswap_rdma_reason_exit();
 	destroy_workqueue(farswap_rdma_connect_wq);
 	destroy_workqueue(farswap_rdma_wq);
 }

@@ -34,7 +34,8 @@ survive_one() {
 	in_cgroup fake "$LOAD" -m 16 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
 	garbage | wrongseq | longmsg | shortmsg)
-		wait_for 20 was_noticed || return 1 ;;
+		wait_for 20 was_noticed || return 1
+		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
 	swapoff "$SWAP_DISK" && donor_is_live "$real" || return 1
 	# Bounded, whatever the fake one does.
@@ -50,7 +51,7 @@ good_is_used() {
 }
 
 survive_status=0
-test_begin 8
+test_begin 9
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 make_cgroup fake 8M
@@ -58,6 +59,8 @@ check "a fake donor that does nothing wrong is used" good_is_used
 fake_stop
 stats_save
 check "random bytes; answers that nobody asked for" survives garbage wrongseq
+check "the reason is counted" grep "^[1-9][0-9]* answer to nothing we asked$" \
+	"$FARSWAP_DEBUG/session_ends"
 check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of the wrong size" survives evictunknown badregion
 check "a key that opens nothing" survives badrkey
