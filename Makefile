@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 
 ifneq ($(KERNELRELEASE),)
-# Read by kbuild, out of tree only; a kernel tree takes mm/ and rdma/ directly.
+# Read by kbuild.
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
 obj-y += mm/ rdma/
 else

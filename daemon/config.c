@@ -116,7 +116,8 @@ static bool config_address(const char *value, struct sockaddr_storage *out)
 		if (*colon != ':' || !isdigit((unsigned char)colon[1]))
 			return false;
 		port = strtoul(colon + 1, &rest, 10);
-		if (*rest || !port || port > 65535)
+		/* The daemon has no right to the lower ones when it listens. */
+		if (*rest || port < 1024 || port > 65535)
 			return false;
 	}
 	if (*end == ']') {
@@ -134,7 +135,7 @@ static int config_listen(struct config *config, const struct config_at *at, cons
 	struct sockaddr_storage listen;
 
 	if (!config_address(value, &listen))
-		return config_wrong(at, "listen is '%s'; it must be a numeric address and a port, as in 0.0.0.0:%u or [::]:%u",
+		return config_wrong(at, "listen is '%s'; it must be a numeric address and a port from 1024 to 65535, as in 0.0.0.0:%u or [::]:%u",
 				    value, FARSWAP_PORT, FARSWAP_PORT);
 	config->listen = listen;
 	return 0;

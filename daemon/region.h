@@ -17,11 +17,11 @@
 
 /*
  * DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
- * short cuts back: MAPPED and EVICT_WAIT to DIRTY, STAGED to FREE. From DIRTY
- * until it is staged again no key for a region exists.
+ * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY. From DIRTY until it is
+ * staged again no key for a region exists; one whose key can't be killed is BROKEN.
  */
 enum region_state {
-	REGION_DIRTY,		/* has someone's bytes: to be zeroed */
+	REGION_DIRTY,		/* may have someone's bytes: to be zeroed */
 	REGION_FREE,		/* zero */
 	REGION_STAGED,		/* registered for its owner, who does not know */
 	REGION_MAPPED,		/* lent */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Force-included by the out-of-tree build only. The range of kernels farswap is
- * made for, and what differs between them. A grafted tree leaves this behind.
+ * Force-included by the build. The range of kernels farswap is made for, and
+ * what differs between them.
  */
 #ifndef _FARSWAP_COMPAT_H
 #define _FARSWAP_COMPAT_H

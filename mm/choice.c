@@ -8,7 +8,7 @@
 #include "internal.h"
 #include "placement.h"
 
-/* Donors tried for one slab before the attempt has failed. */
+/* Rounds, of two donors each, before the attempt to map a slab has failed. */
 #define CHOICE_ATTEMPTS	3
 
 struct choice {

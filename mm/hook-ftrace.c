@@ -353,7 +353,10 @@ static int hook_register_freed(void)
 	err = ftrace_set_filter_ip(&hook_slots_freed_ops, ip, 0, 1);
 	if (!err)
 		err = register_ftrace_function(&hook_slots_freed_ops);
-	if (err)
+	if (err == -EBUSY)
+		pr_err("can't trace %s: not attached; is kernel.ftrace_enabled 0?\n",
+		       HOOK_SLOTS_FREED);
+	else if (err)
 		pr_err("can't trace %s (%d): not attached\n", HOOK_SLOTS_FREED, err);
 	return err;
 }
@@ -371,8 +374,7 @@ static int hook_register_redirect(void)
 	if (err == -EBUSY)
 		pr_err("a live patch, or another module, has redirected a function of the swap code: not attached\n");
 	else if (err)
-		pr_err("can't redirect the swap code (%d): not attached; is kernel.ftrace_enabled 0?\n",
-		       err);
+		pr_err("can't redirect the swap code (%d): not attached\n", err);
 	return err;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How main.c puts the hook in place and takes it away. There is one hook in a
- * build: hook-ftrace.c out of tree, hook-direct.c in a patched tree.
+ * How main.c puts the hook in place and takes it away.
  */
 #ifndef _FARSWAP_HOOK_H
 #define _FARSWAP_HOOK_H

@@ -69,7 +69,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
  * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back by ourselves; mapped slabs end
  *				in one of these three ways
- * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that found no donor
+ * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that failed
  * @FARSWAP_STAT_DONOR_UP:		sessions begun
  * @FARSWAP_STAT_DONOR_DOWN:		sessions that failed
  * @FARSWAP_STATS:		how many there are
@@ -306,14 +306,16 @@ enum farswap_donor_state {
  * @transport:	how it is reached
  * @session:	the transport's; NULL until opened
  * @state:	written by donor_set_state()
- * @epoch:	sessions so far; a region of an earlier one is dead
+ * @epoch:	changes with each session that begins, ends or can't be made; a region
+ *		of an earlier one is dead
  * @users:	workers that use @session now
  * @peer:	who answered last
  * @slabs:	what it holds for us
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
  * @downs:	sessions with it that failed
- * @last_error:	how the last attempt or session failed, -errno; 0 while it is live
+ * @last_error:	how the last attempt or session failed, -errno; 0 since the donor
+ *		answered
  * @window:	what is being written to it
  * @early:	regions it wanted back last that no slab held, a ring
  * @nr_early:	how many there were in this session

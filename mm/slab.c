@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The life of a slab: mapped when it is hot, drained when its donor wants the
- * region back, has died, or we leave. Which donor is asked is donor.c's and
+ * region back, has died, or we leave. Which donor is asked is choice.c's and
  * placement.c's affair; the I/O itself is in store.c and load.c.
  *
  * Locking: farswap_state_lock covers states and lists. I/O holds slab->ref,

@@ -33,7 +33,7 @@ int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr)
 		return -ENOMEM;
 	bits->backed = both + words;
 	/*
-	 * Pairs with the acquire in farswap_slab_get(): who sees the bits sees
+	 * Pairs with the acquire in farswap_slab_has_bits(): who sees the bits sees
 	 * all that was initialised before them.
 	 */
 	smp_store_release(&bits->remote, both);

@@ -86,7 +86,6 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	if (cmpxchg(&conn->error, 0, error))
 		return;
 	WRITE_ONCE(conn->why, why);
-	farswap_rdma_reason_count(why);
 	trace_farswap_rdma_session_error(conn->session->address, error, why);
 	wake_up_all(&conn->wait);
 	farswap_rdma_session_failed(conn);

@@ -36,7 +36,7 @@
 #define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
 /* Longest answer to a request of ours: WELCOME. */
 #define FARSWAP_RDMA_ANSWER_BYTES	64
-/* Samples of a queue's progress in one io_timeout_ms. */
+/* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
 #define FARSWAP_RDMA_MARKS	7
 #define FARSWAP_RDMA_CALL_MS	1000
 #define FARSWAP_RDMA_CM_MS	3000

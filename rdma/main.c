@@ -16,8 +16,27 @@
 static_assert(FARSWAP_TRANSPORT_PORT == FARSWAP_PORT);
 
 static unsigned int queues;
-module_param(queues, uint, 0644);
-MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, at most 4");
+
+static int queues_set(const char *text, const struct kernel_param *param)
+{
+	unsigned int wanted;
+
+	if (kstrtouint(text, 0, &wanted) || wanted == 1 || wanted > FARSWAP_QUEUES_MAX) {
+		pr_err("queues: \"%.32s\" must be 2 to %u, or 0 for as many as CPUs\n",
+		       text, FARSWAP_QUEUES_MAX);
+		return -EINVAL;
+	}
+	WRITE_ONCE(queues, wanted);
+	return 0;
+}
+
+static const struct kernel_param_ops queues_ops = {
+	.set = queues_set,
+	.get = param_get_uint,
+};
+
+module_param_cb(queues, &queues_ops, &queues, 0644);
+MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, 2 to 4");
 
 /* Ends sessions and watches them: I/O waits for that, and it waits for no CM. */
 struct workqueue_struct *farswap_rdma_wq;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Why connections ended, counted, in debugfs.
+ * Why connections ended or could not be made, counted, in debugfs.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -12,8 +12,8 @@
 #define REASONS	64
 
 static struct {
-	const char *why;
 	unsigned long count;
+	char why[96];
 } reasons[REASONS];
 
 static DEFINE_SPINLOCK(reason_lock);
@@ -21,32 +21,32 @@ static struct dentry *reason_file;
 
 /**
  * farswap_rdma_reason_count() - a connection has ended
- * @why:	in words; static
+ * @why:	in words
  *
- * Context: any.
+ * Context: process.
  */
 void farswap_rdma_reason_count(const char *why)
 {
-	unsigned long flags;
 	unsigned int i;
 
-	spin_lock_irqsave(&reason_lock, flags);
+	spin_lock(&reason_lock);
 	for (i = 0; i < REASONS - 1; i++)
-		if (!reasons[i].why || !strcmp(reasons[i].why, why))
+		if (!reasons[i].count || !strcmp(reasons[i].why, why))
 			break;
-	reasons[i].why = i < REASONS - 1 ? why : "others";
+	strscpy(reasons[i].why, i < REASONS - 1 ? why : "others");
 	reasons[i].count++;
-	spin_unlock_irqrestore(&reason_lock, flags);
+	spin_unlock(&reason_lock);
 }
 
 static int reasons_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	spin_lock_irq(&reason_lock);
-	for (i = 0; i < REASONS && reasons[i].why; i++)
-		seq_printf(m, "%lu %s\n", reasons[i].count, reasons[i].why);
-	spin_unlock_irq(&reason_lock);
+	spin_lock(&reason_lock);
+	for (i = 0; i < REASONS; i++)
+		if (reasons[i].count)
+			seq_printf(m, "%lu %s\n", reasons[i].count, reasons[i].why);
+	spin_unlock(&reason_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(reasons);
@@ -62,7 +62,7 @@ void __init farswap_rdma_reason_init(void)
 
 	if (IS_ERR_OR_NULL(directory))
 		return;
-	reason_file = debugfs_create_file("session_ends", 0444, directory, NULL,
+	reason_file = debugfs_create_file("session_ends", 0400, directory, NULL,
 					  &reasons_fops);
 	dput(directory);
 }

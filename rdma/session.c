@@ -55,14 +55,16 @@ static unsigned int session_next_pause(struct farswap_session *session)
 	return ms - ms / 8 + get_random_u32_below(ms / 4);
 }
 
-/* One line for each change of reason. */
+/* Count it; one line for each change of reason. */
 static void session_say(struct farswap_session *session, const char *what,
 			struct farswap_rdma_conn *conn)
 {
 	const char *why = conn->detail[0] ? conn->detail : READ_ONCE(conn->why);
 	char line[sizeof(session->said)];
 
-	snprintf(line, sizeof(line), "%s: %s (%d)", what, why ?: "?", conn->error);
+	why = why ?: "?";
+	farswap_rdma_reason_count(why);
+	snprintf(line, sizeof(line), "%s: %s (%d)", what, why, conn->error);
 	if (!strcmp(line, session->said))
 		return;
 	strscpy(session->said, line, sizeof(session->said));

@@ -123,7 +123,8 @@ struct farswap_session_ops {
  * @query:	Ask how much memory the donor could still lend, in bytes. Sleeps, at
  *		most about a second. 0, -EHOSTDOWN, -ETIMEDOUT.
  * @map:	Ask for a region for the slab that the core calls @slab. Sleeps, at most
- *		about a second. ERR_PTR: -ENOSPC refused, -EHOSTDOWN, -ETIMEDOUT.
+ *		about a second. ERR_PTR: -ENOSPC refused, -ENOMEM, -EHOSTDOWN,
+ *		-ETIMEDOUT.
  * @region_id:	The donor's name for a region, as ->evict() gives it.
  * @release:	Give a region back, after an EVICT or not, dead or not. No I/O on
  *		it may be in flight, and the core must not use it again. Process

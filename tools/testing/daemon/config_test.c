@@ -71,10 +71,11 @@ static void test_addresses(void)
 	ok(!read_text("listen = 10.0.0.2:1234\n") && ntohs(in->sin_port) == 1234 &&
 	   ntohl(in->sin_addr.s_addr) == 0x0a000002, "address and port");
 	ok(!read_text("listen = 10.0.0.2\n") && ntohs(in->sin_port) == 9400, "address alone");
-	ok(!read_text("listen = [fe80::1]:99\n") && in6->sin6_family == AF_INET6 &&
-	   ntohs(in6->sin6_port) == 99 && in6->sin6_addr.s6_addr[15] == 1, "IPv6 and port");
+	ok(!read_text("listen = [fe80::1]:9999\n") && in6->sin6_family == AF_INET6 &&
+	   ntohs(in6->sin6_port) == 9999 && in6->sin6_addr.s6_addr[15] == 1, "IPv6 and port");
 	ok(!read_text("listen = [::]\n") && in6->sin6_family == AF_INET6 &&
 	   ntohs(in6->sin6_port) == 9400, "IPv6 alone");
+	wrong("listen = 10.0.0.2:80\n", 1, "1024 to 65535");
 	wrong("listen = donor:9400\n", 1, "numeric address");
 	wrong("listen = ::1\n", 1, "[::]:9400");
 	wrong("listen = [::1\n", 1, "listen is");
