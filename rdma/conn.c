@@ -180,7 +180,7 @@ static int conn_connect_control(struct farswap_rdma_conn *conn)
 	device = chan->id->device;
 	if (rdma_protocol_iwarp(device, chan->id->port_num)) {
 		snprintf(conn->detail, sizeof(conn->detail),
-			 "is behind %s, an iWARP device, which isn't supported yet",
+			 "is behind %s, an iWARP device, which isn't supported",
 			 device->name);
 		return -EOPNOTSUPP;
 	}
