@@ -25,9 +25,31 @@ static struct choice *choice_alloc(void)
 	if (!choice)
 		return NULL;
 	choice->nr = farswap_donors_use(choice->use);
-	for (i = 0; i < choice->nr; i++)
+	for (i = 0; i < choice->nr; i++) {
 		choice->candidate[i].slabs = choice->use[i].slabs;
+		choice->candidate[i].tried = choice->use[i].shaky;
+	}
 	return choice;
+}
+
+/*
+ * Better than none: the donors that failed lately. Until now they were left out,
+ * or one that fails whenever it is used would, with all its memory free, be chosen
+ * again and again.
+ */
+static bool choice_add_shaky(struct choice *choice)
+{
+	bool added = false;
+	int i;
+
+	for (i = 0; i < choice->nr; i++) {
+		if (!choice->use[i].shaky)
+			continue;
+		choice->use[i].shaky = false;
+		choice->candidate[i].tried = false;
+		added = true;
+	}
+	return added;
 }
 
 static void choice_free(struct choice *choice, int except)
@@ -67,7 +89,7 @@ static void choice_query(struct choice *choice, const int pick[2], int nr)
  * @epoch:	where the session's number goes
  *
  * Power of two choices, Infiniswap section 4.2: new donors first, then old;
- * when both refuse, others are asked.
+ * when both refuse, others are asked, in the end those that failed lately.
  *
  * Context: may sleep: a few round trips, or ten seconds at the very worst, when
  * donors are connected but don't answer.
@@ -87,6 +109,9 @@ struct farswap_donor *farswap_donor_map(u64 slab, u64 slab_bytes,
 	for (attempt = 0; attempt < CHOICE_ATTEMPTS; attempt++) {
 		nr = farswap_placement_pick(choice->candidate, choice->nr,
 					    get_random_u32_below, pick);
+		if (!nr && choice_add_shaky(choice))
+			nr = farswap_placement_pick(choice->candidate, choice->nr,
+						    get_random_u32_below, pick);
 		if (!nr)
 			break;
 		choice_query(choice, pick, nr);

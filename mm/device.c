@@ -168,7 +168,8 @@ static void device_remove(struct farswap_device *device)
  * No slot of it is in use. Does nothing for a device that is not served.
  *
  * Context: may sleep, at most as long as an attempt to map a slab of it (ten
- * seconds if donors don't answer) plus io_timeout_ms.
+ * seconds if donors don't answer) plus io_timeout_ms plus what the device takes
+ * for what is being written to it.
  */
 void farswap_swapoff(unsigned int type)
 {

@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -15,6 +16,9 @@
 #include <linux/sysfs.h>
 
 #include "internal.h"
+
+/* So long after a failure other donors are preferred. */
+#define DONORS_SHAKY	(60 * HZ)
 
 static LIST_HEAD(donors);
 static struct work_struct donors_open_work;
@@ -33,6 +37,25 @@ struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 	lockdep_assert_held(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry)
 		if (donor->state == FARSWAP_DONOR_LIVE &&
+		    !memcmp(&donor->peer, peer, sizeof(*peer)))
+			return donor;
+	return NULL;
+}
+
+/**
+ * farswap_donors_find_spare() - a session with the same daemon that isn't used
+ * @peer:	who answers there
+ *
+ * Context: under farswap_state_lock.
+ * Return: a donor that could be live, or NULL.
+ */
+struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
+{
+	struct farswap_donor *donor;
+
+	lockdep_assert_held(&farswap_state_lock);
+	list_for_each_entry(donor, &donors, entry)
+		if (donor->state == FARSWAP_DONOR_CONNECTING && donor->up &&
 		    !memcmp(&donor->peer, peer, sizeof(*peer)))
 			return donor;
 	return NULL;
@@ -290,6 +313,8 @@ int farswap_donors_use(struct farswap_donor_use *use)
 			continue;
 		use[nr].donor = donor;
 		use[nr].epoch = donor->epoch;
+		use[nr].shaky = donor->downs &&
+				time_before(jiffies, donor->down_at + DONORS_SHAKY);
 		use[nr++].slabs = donor->nr_slabs;
 	}
 	spin_unlock(&farswap_state_lock);

@@ -81,6 +81,7 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 
 	spin_lock(&farswap_state_lock);
 	donor->peer = *peer;
+	donor->up = true;
 	donor->epoch++;
 	donor->nr_early = 0;
 	donor->last_error = 0;
@@ -88,13 +89,33 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	if (donor->state == FARSWAP_DONOR_CONNECTING && !twin)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
 	if (twin)
-		pr_err("donor %s: is the same farswapd as %s, so it stays unused; name each donor once\n",
+		pr_err("donor %s: is the same farswapd as %s, and is used only when that fails; name each donor once\n",
 		       donor->address, twin->address);
 	spin_unlock(&farswap_state_lock);
 	if (twin)
 		return;
 	farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
 	pr_info("donor %s: up\n", donor->address);
+}
+
+/* The session is not usable any more, but the same daemon's other one may be. */
+static void donor_retire(struct farswap_donor *donor, enum farswap_donor_state state)
+{
+	struct farswap_donor *spare;
+
+	lockdep_assert_held(&farswap_state_lock);
+	donor->up = false;
+	if (donor->state != FARSWAP_DONOR_LIVE) {
+		donor_set_state(donor, state);
+		return;
+	}
+	donor_set_state(donor, state);
+	spare = farswap_donors_find_spare(&donor->peer);
+	if (!spare)
+		return;
+	donor_set_state(spare, FARSWAP_DONOR_LIVE);
+	farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
+	pr_info("donor %s: up, instead of %s\n", spare->address, donor->address);
 }
 
 static void donor_down(void *ctx, int error)
@@ -109,8 +130,10 @@ static void donor_down(void *ctx, int error)
 	donor->last_error = error;
 	if (was_up) {
 		donor->downs++;
-		donor_set_state(donor, FARSWAP_DONOR_CONNECTING);
+		donor->down_at = jiffies;
+		donor_retire(donor, FARSWAP_DONOR_CONNECTING);
 	}
+	donor->up = false;
 	farswap_slabs_lose(donor);
 	spin_unlock(&farswap_state_lock);
 	if (!was_up)
@@ -191,7 +214,7 @@ void farswap_donor_close(struct farswap_donor *donor)
 		return;
 
 	spin_lock(&farswap_state_lock);
-	donor_set_state(donor, FARSWAP_DONOR_LEAVING);
+	donor_retire(donor, FARSWAP_DONOR_LEAVING);
 	spin_unlock(&farswap_state_lock);
 	wait_event(donor_unused, !READ_ONCE(donor->users));
 	farswap_slabs_unmap(NULL, donor);

@@ -184,6 +184,20 @@ struct farswap_device {
 
 extern struct mutex farswap_devices_lock;
 
+/**
+ * farswap_device_writable() - does it take pages
+ * @device:	the device
+ *
+ * Only a hint: swapoff may begin at any time.
+ *
+ * Return: false once swapoff has begun, or before swapon ended.
+ */
+static inline bool farswap_device_writable(const struct farswap_device *device)
+{
+	/* Nothing depends on it: the device is closed by farswap_swapoff(). */
+	return data_race(device->si->flags) & SWP_WRITEOK;
+}
+
 struct farswap_device *farswap_device_find(unsigned int type);
 struct farswap_device *farswap_device_next(unsigned int *type);
 sector_t farswap_device_sector(const struct farswap_device *device,
@@ -266,10 +280,12 @@ const char *farswap_slab_state_name(const struct farswap_slab *slab);
 /**
  * struct farswap_window - what is being written to a donor
  * @pages:	how many pages
+ * @stalled:	somebody waited in vain since a write ended last
  * @room:	who waits until there are fewer
  */
 struct farswap_window {
 	atomic_t pages;
+	bool stalled;
 	wait_queue_head_t room;
 };
 
@@ -313,7 +329,10 @@ enum farswap_donor_state {
  * @slabs:	what it holds for us
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
+ * @up:	there is a session, though perhaps another address of the same
+ *		daemon is used
  * @downs:	sessions with it that failed
+ * @down_at:	when the last one did, jiffies
  * @last_error:	how the last attempt or session failed, -errno; 0 since the donor
  *		answered
  * @window:	what is being written to it
@@ -335,7 +354,9 @@ struct farswap_donor {
 	struct list_head slabs;
 	unsigned int nr_slabs;
 	u64 free_bytes;
+	bool up;
 	unsigned int downs;
+	unsigned long down_at;
 	int last_error;
 	struct farswap_window window;
 	u64 early[FARSWAP_EARLY_EVICTS];
@@ -360,11 +381,13 @@ bool farswap_donors_live(void);
  * @donor:	the donor
  * @epoch:	its session
  * @slabs:	what it held for us
+ * @shaky:	a session with it failed lately
  */
 struct farswap_donor_use {
 	struct farswap_donor *donor;
 	unsigned int epoch;
 	unsigned int slabs;
+	bool shaky;
 };
 
 void farswap_donors_init(void);
@@ -377,6 +400,7 @@ void farswap_donors_close(void);
 void farswap_donors_set_io_timeout(unsigned int ms);
 void farswap_donors_retry(void);
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
+struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
 int farswap_donors_use(struct farswap_donor_use *use);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
 

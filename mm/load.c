@@ -212,7 +212,7 @@ bool farswap_load(struct folio *folio, bool urgent)
 	return true;
 
 out_promote:
-	if (!load_zero(device, offset, nr))
+	if (!load_zero(device, offset, nr) && farswap_device_writable(device))
 		farswap_promote(folio);
 out_put:
 	farswap_slab_put(slab);

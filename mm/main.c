@@ -52,7 +52,7 @@ bool farswap_attached(void)
  * Every remote page is on the swap device as well, so giving all regions back
  * is enough. Undone by farswap_resume().
  *
- * Context: may sleep, until what is in flight has ended; bounded.
+ * Context: may sleep, until what is in flight has ended, on the swap devices too.
  */
 void farswap_pause(void)
 {
@@ -117,7 +117,8 @@ out_unlock:
 /**
  * farswap_detach() - drain, and leave the kernel's swap code as it was
  *
- * Context: may sleep; works under load, in bounded time.
+ * Context: may sleep, until what is in flight has ended, on the swap devices too,
+ * and no task waits for a page any more; works under load.
  * Return: 0, also when detached already; -EBUSY for good if the kernel would
  * not take the hook off, in which case all goes to the swap device.
  */
@@ -142,6 +143,8 @@ int farswap_detach(void)
 		err = -EBUSY;
 		goto out_unlock;
 	}
+	/* Of those that saw us attached a moment ago. */
+	farswap_promote_flush();
 	farswap_devices_remove();
 	WRITE_ONCE(main_attached, false);
 	pr_info("detached\n");

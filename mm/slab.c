@@ -90,20 +90,17 @@ static u32 slab_second(void)
 /* Have the slab mapped, unless there is a reason not to. */
 static void slab_want(struct farswap_slab *slab)
 {
-	bool mapping = false;
-
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_UNMAPPED ||
 	    time_before(jiffies, READ_ONCE(slab->retry_at)) ||
-	    !farswap_donors_live())
+	    !farswap_donors_live() || !farswap_device_writable(slab->device))
 		return;
 
 	spin_lock(&farswap_state_lock);
+	/* Queued under the lock: a cancel_work() in between would swallow it. */
 	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
-	    farswap_may_store())
-		mapping = slab_set_state(slab, FARSWAP_SLAB_MAPPING);
-	spin_unlock(&farswap_state_lock);
-	if (mapping)
+	    farswap_may_store() && slab_set_state(slab, FARSWAP_SLAB_MAPPING))
 		queue_work(slab_map_wq, &slab->map_work);
+	spin_unlock(&farswap_state_lock);
 }
 
 /* No I/O begins after this; slab_drain_work() follows the last that runs. */
@@ -196,6 +193,13 @@ static bool slab_evicted_early(struct farswap_donor *donor, u64 id)
 	return false;
 }
 
+/* It went as soon as it came: not again at once. */
+static void slab_drain_early(struct farswap_slab *slab)
+{
+	WRITE_ONCE(slab->retry_at, jiffies + SLAB_RETRY_MIN);
+	slab_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
+}
+
 /* The region is ours: let I/O begin, or end it at once if it came too late. */
 static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
 			struct farswap_region *region, unsigned int epoch)
@@ -220,8 +224,7 @@ static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
 		slab_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 	else if (slab_evicted_early(donor, id))
-		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
-				 FARSWAP_STAT_SLAB_EVICTED);
+		slab_drain_early(slab);
 	else if (donor->state == FARSWAP_DONOR_LEAVING || slab->device->closing ||
 		 !farswap_may_store())
 		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
@@ -450,13 +453,14 @@ static void slab_unmap(struct farswap_slab *slab)
  *
  * Every page is on the swap device as well, so nothing is lost.
  *
- * Context: may sleep, until the I/O in flight has ended, and attempts to map a
- * slab of @device that are being made.
+ * Context: may sleep, until the I/O in flight has ended, on the swap device too,
+ * and attempts to map a slab of @device that are being made.
  */
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor)
 {
 	struct farswap_slab *slab;
+	bool cancelled;
 	unsigned long i;
 
 	if (donor) {
@@ -471,12 +475,14 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			slab = READ_ONCE(device->map->slab[i]);
 			if (!slab)
 				continue;
-			/* What only waits for its turn need not have it. */
-			if (cancel_work(&slab->map_work))
-				slab_map_failed(slab);
 			spin_lock(&farswap_state_lock);
+			/* What only waits for its turn need not have it. */
+			cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
+				    cancel_work(&slab->map_work);
 			slab_unmap(slab);
 			spin_unlock(&farswap_state_lock);
+			if (cancelled)
+				slab_map_failed(slab);
 		}
 		wait_event(slab_unmapped, !READ_ONCE(device->busy));
 	}

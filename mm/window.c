@@ -15,7 +15,10 @@
  * A folio is let in as long as there is any room, however large it is.
  */
 #define WINDOW_PAGES	64
-/* After this a store goes to the swap device alone. */
+/*
+ * After this a store goes to the swap device alone, and those behind it don't
+ * wait until a write has ended.
+ */
 #define WINDOW_WAIT	(HZ / 5)
 
 /**
@@ -25,7 +28,16 @@
 void farswap_window_init(struct farswap_window *window)
 {
 	atomic_set(&window->pages, 0);
+	window->stalled = false;
 	init_waitqueue_head(&window->room);
+}
+
+static void window_give(struct farswap_window *window, unsigned int pages)
+{
+	/* The subtraction is fully ordered before the look at the waiters. */
+	if (atomic_sub_return(pages, &window->pages) < WINDOW_PAGES &&
+	    wq_has_sleeper(&window->room))
+		wake_up(&window->room);
 }
 
 /**
@@ -40,7 +52,7 @@ bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
 	if (atomic_add_return(pages, &window->pages) - (int)pages < WINDOW_PAGES)
 		return true;
-	farswap_window_leave(window, pages);
+	window_give(window, pages);
 	return false;
 }
 
@@ -59,8 +71,13 @@ bool farswap_window_enter(struct farswap_window *window, unsigned int pages)
 {
 	if (likely(farswap_window_try(window, pages)))
 		return true;
-	return wait_event_timeout(window->room, farswap_window_try(window, pages),
-				  WINDOW_WAIT);
+	if (READ_ONCE(window->stalled))
+		return false;
+	if (wait_event_timeout(window->room, farswap_window_try(window, pages),
+			       WINDOW_WAIT))
+		return true;
+	WRITE_ONCE(window->stalled, true);
+	return false;
 }
 
 /**
@@ -72,8 +89,7 @@ bool farswap_window_enter(struct farswap_window *window, unsigned int pages)
  */
 void farswap_window_leave(struct farswap_window *window, unsigned int pages)
 {
-	/* The subtraction is fully ordered before the look at the waiters. */
-	if (atomic_sub_return(pages, &window->pages) < WINDOW_PAGES &&
-	    wq_has_sleeper(&window->room))
-		wake_up(&window->room);
+	if (READ_ONCE(window->stalled))
+		WRITE_ONCE(window->stalled, false);
+	window_give(window, pages);
 }

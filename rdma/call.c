@@ -6,7 +6,12 @@
  *
  * Locking: conn->lock covers conn->call.
  */
+#include <linux/jiffies.h>
+
 #include "internal.h"
+
+/* After the caller gave up. */
+#define CALL_OVERDUE_MS	10000
 
 /**
  * farswap_rdma_call_answered() - an answer has come
@@ -119,6 +124,7 @@ static int call_end(struct farswap_rdma_conn *conn,
 	} else {
 		err = -ETIMEDOUT;
 		call->state = FARSWAP_RDMA_CALL_ABANDONED;
+		call->abandoned_at = jiffies;
 	}
 	spin_unlock(&conn->lock);
 	return err;
@@ -167,6 +173,30 @@ int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len
 	if (err == -EHOSTDOWN && region)
 		farswap_rdma_region_free(region);
 	return err;
+}
+
+/**
+ * farswap_rdma_call_overdue() - has a request long been without an answer
+ * @conn:	connection
+ *
+ * Each takes a credit as long as that.
+ *
+ * Context: process.
+ * Return: whether the donor is to be given up.
+ */
+bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn)
+{
+	unsigned long bound = msecs_to_jiffies(CALL_OVERDUE_MS);
+	const struct farswap_rdma_call *call;
+	bool overdue = false;
+
+	spin_lock(&conn->lock);
+	for (call = conn->call; call < conn->call + FARSWAP_RDMA_CALLS; call++)
+		if (call->state == FARSWAP_RDMA_CALL_ABANDONED &&
+		    time_after(jiffies, call->abandoned_at + bound))
+			overdue = true;
+	spin_unlock(&conn->lock);
+	return overdue;
 }
 
 /**

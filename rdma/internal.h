@@ -231,6 +231,7 @@ enum farswap_rdma_call_state {
  * @seq:	its number
  * @type:	type of its answer
  * @region:	for MAP: what the answer is about; the call's when abandoned
+ * @abandoned_at: jiffies
  * @answer:	the answer, when done
  */
 struct farswap_rdma_call {
@@ -238,6 +239,7 @@ struct farswap_rdma_call {
 	u32 seq;
 	u16 type;
 	struct farswap_region *region;
+	unsigned long abandoned_at;
 	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
 };
 
@@ -368,6 +370,7 @@ void farswap_rdma_control_release(struct farswap_rdma_conn *conn);
 int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,
 			   u16 type, struct farswap_region *region, void *answer,
 			   unsigned int timeout_ms);
+bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn);
 const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 				       const void *buf, size_t len);
 void farswap_rdma_call_quiesce(struct farswap_rdma_conn *conn,

@@ -99,6 +99,8 @@ void farswap_rdma_watch_tick(struct work_struct *work)
 
 	watch_io(conn);
 	watch_ping(conn);
+	if (farswap_rdma_call_overdue(conn))
+		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer a request");
 	if (!farswap_rdma_conn_dead(conn))
 		watch_queue_tick(conn);
 }
