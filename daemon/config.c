@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "meminfo.h"
 #include "wire.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -148,6 +149,14 @@ static int config_memory(struct config *config, const struct config_at *at, cons
 	return 0;
 }
 
+static int config_headroom(struct config *config, const struct config_at *at, const char *value)
+{
+	if (!config_bytes(value, &config->headroom))
+		return config_wrong(at, "headroom is '%s'; it must be a size, as in 512M or 4G, or 0",
+				    value);
+	return 0;
+}
+
 static int config_slab(struct config *config, const struct config_at *at, const char *value)
 {
 	uint64_t slab;
@@ -198,6 +207,7 @@ static const struct {
 } config_keys[] = {
 	{ "listen", config_listen },
 	{ "memory", config_memory },
+	{ "headroom", config_headroom },
 	{ "slab", config_slab },
 	{ "control", config_control },
 	{ "evict_ms", config_evict_ms },
@@ -214,7 +224,7 @@ static int config_set(struct config *config, const struct config_at *at, const c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, slab, control, evict_ms, clients, ahead and hugepages",
+	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, headroom, slab, control, evict_ms, clients, ahead and hugepages",
 			    key);
 }
 
@@ -250,6 +260,7 @@ void config_init(struct config *config)
 	memset(config, 0, sizeof(*config));
 	config_address("0.0.0.0", &config->listen);
 	config->memory = 1ULL << 30;
+	config->headroom = meminfo_total() / 8;
 	config->slab = 64ULL << 20;
 	strcpy(config->control, CONTROL_PATH);
 	config->evict_ms = 5000;

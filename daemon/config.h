@@ -20,6 +20,7 @@ struct config {
 	uint64_t memory;		/* bytes to lend, a multiple of slab */
 	uint64_t slab;
 	char control[CONTROL_PATH_MAX];
+	uint64_t headroom;		/* bytes to leave available; 0: don't look */
 	unsigned int evict_ms;
 	unsigned int clients;
 	unsigned int ahead;

@@ -19,6 +19,8 @@
 #include "evict.h"
 #include "listener.h"
 #include "log.h"
+#include "meminfo.h"
+#include "reclaim.h"
 #include "sandbox.h"
 #include "session.h"
 
@@ -141,13 +143,18 @@ static int init_signals(void)
 
 static int init_pool(void)
 {
-	int err = sandbox_check_memory(config.memory, config.hugepages);
+	/* With headroom the pool grows when there is more. */
+	uint64_t most = config.headroom ? meminfo_total() : meminfo_available();
+	int err;
 
+	if (most && config.hugepages)
+		most += meminfo_huge_free();
+	err = sandbox_check_memory(config.memory, most);
 	if (err)
 		return err;
 	err = region_init(config.memory, config.slab, config.ahead, config.hugepages);
 	if (err)
-		log_err("cannot get %" PRIu64 "M of memory: %s; lend less", config.memory >> 20,
+		log_err("cannot make a pool of %" PRIu64 "M: %s; lend less", config.memory >> 20,
 			strerror(-err));
 	return err;
 }
@@ -182,6 +189,10 @@ static int run(void)
 	err = control_init(config.control);
 	if (err)
 		goto out_exit_pool;
+	/* As long as it has the rights to watch. */
+	err = reclaim_init(config.headroom, config.hugepages);
+	if (err)
+		goto out_exit_control;
 	/*
 	 * Before the RDMA devices are opened: the kernel takes no request on them
 	 * from a process whose credentials are not those of the open any more.
@@ -190,8 +201,10 @@ static int run(void)
 	sandbox_drop();
 	err = listener_init((struct sockaddr *)&config.listen);
 	if (err)
-		goto out_exit_control;
-	log_info("lending %" PRIu64 "M in %u regions", config.memory >> 20, region_total());
+		goto out_exit_reclaim;
+	log_info("lending %" PRIu64 "M in %u regions at most, %" PRIu64 "M now; %" PRIu64 "M are to stay available",
+		 config.memory >> 20, region_total(), region_free_bytes() >> 20,
+		 config.headroom >> 20);
 	notify("READY=1");
 
 	err = loop_run();
@@ -203,6 +216,8 @@ static int run(void)
 		exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 	}
 	listener_exit();
+out_exit_reclaim:
+	reclaim_exit();
 out_exit_control:
 	control_exit();
 out_exit_pool:

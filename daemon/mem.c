@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory from the kernel: huge pages if there are any, else ordinary ones, all
- * present before it is used.
+ * Memory from the kernel: huge pages if there are any, else ordinary ones.
  */
-#include <string.h>
 #include <sys/mman.h>
 
 #include "mem.h"
 
 #define MEM_ALIGN	(2UL << 20)
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23
-#endif
-
 static void *mem_map_huge(size_t bytes)
 {
 	void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
 	return addr == MAP_FAILED ? NULL : addr;
 }
@@ -55,9 +49,6 @@ void *mem_map(size_t bytes, bool *huge)
 	if (*huge)
 		madvise(addr, bytes, MADV_HUGEPAGE);
 	*huge = false;
-	/* Writing zeroes does the same on kernels before 5.14. */
-	if (madvise(addr, bytes, MADV_POPULATE_WRITE))
-		memset(addr, 0, bytes);
 	return addr;
 }
 

@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* mem.c: @bytes of zeroed, present memory; *@huge says, and is told, if on huge pages. */
+/*
+ * mem.c: room for @bytes; the kernel gives the memory, zero, when it is touched.
+ * *@huge says, and is told, if on reserved huge pages.
+ */
 void *mem_map(size_t bytes, bool *huge);
 void mem_unmap(void *addr, size_t bytes);
 

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +24,16 @@
 static struct {
 	struct region *regions;
 	unsigned int total;
+	unsigned int limit;
+	uint64_t present;
+	uint64_t present_huge;
+	bool hugepages;
+	bool told_ordinary;
 	uint64_t slab;
 	unsigned int ahead;
 	uint64_t loans;
 	struct list owners;
+	struct list empty;
 	struct list dirty;
 	struct list free;
 	struct list broken;
@@ -37,8 +44,9 @@ static struct {
 
 /* The legal moves. */
 static const unsigned int region_moves[REGION_STATES] = {
-	[REGION_DIRTY] = BIT(REGION_FREE),
-	[REGION_FREE] = BIT(REGION_STAGED),
+	[REGION_EMPTY] = BIT(REGION_DIRTY),
+	[REGION_DIRTY] = BIT(REGION_FREE) | BIT(REGION_EMPTY),
+	[REGION_FREE] = BIT(REGION_STAGED) | BIT(REGION_EMPTY),
 	[REGION_STAGED] = BIT(REGION_DIRTY) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
 	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
@@ -48,6 +56,8 @@ static const unsigned int region_moves[REGION_STATES] = {
 static struct list *region_home(struct region *region)
 {
 	switch (region->state) {
+	case REGION_EMPTY:
+		return &pool.empty;
 	case REGION_DIRTY:
 		return &pool.dirty;
 	case REGION_FREE:
@@ -140,16 +150,31 @@ static void region_take_back(void)
 	region_set_state(region, REGION_DIRTY);
 }
 
+/* Regions that have memory, or are about to lose it. */
+static unsigned int region_filled(void)
+{
+	return pool.total - pool.nr[REGION_EMPTY];
+}
+
+static unsigned int region_lent(void)
+{
+	return pool.nr[REGION_MAPPED] + pool.nr[REGION_EVICT_WAIT] + pool.nr[REGION_EVICTING] +
+	       pool.nr[REGION_BROKEN];
+}
+
 int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
 {
 	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
 
+	if (region_filled() > pool.limit)
+		return -ENOSPC;
 	if (!region) {
 		region = list_first(&pool.free, struct region, link);
-		if (!region && list_empty(&pool.dirty))
+		if (!region && list_empty(&pool.dirty) && region_filled() == pool.limit)
 			region_take_back();
 		if (!region)
-			return list_empty(&pool.dirty) ? -ENOSPC : -EAGAIN;
+			return list_empty(&pool.dirty) && region_filled() == pool.limit ?
+			       -ENOSPC : -EAGAIN;
 		if (region_stage(region, owner))
 			return -ENOSPC;
 		stats_inc(STAT_MAPS_UNSTAGED);
@@ -186,6 +211,14 @@ struct region *region_find(const struct region_owner *owner, uint64_t id)
 	return region;
 }
 
+static void region_set_present(struct region *region, size_t bytes)
+{
+	pool.present += bytes - region->present;
+	if (region->huge)
+		pool.present_huge += bytes - region->present;
+	region->present = bytes;
+}
+
 static bool region_zero_step(void)
 {
 	struct region *region = list_first(&pool.dirty, struct region, link);
@@ -198,6 +231,8 @@ static bool region_zero_step(void)
 		bytes = REGION_ZERO_STEP;
 	memset(region->addr + region->zeroed, 0, bytes);
 	region->zeroed += bytes;
+	if (region->zeroed > region->present)
+		region_set_present(region, region->zeroed);
 	if (region->zeroed == pool.slab) {
 		stats_inc(STAT_ZEROED);
 		region_set_state(region, REGION_FREE);
@@ -227,9 +262,78 @@ static bool region_stage_step(void)
 	return true;
 }
 
+/* One that is better than @other to give back: its pages are of use to others. */
+static struct region *region_ordinary(struct list *list, struct region *other)
+{
+	struct list *pos;
+
+	list_for_each(pos, list) {
+		struct region *region = container_of(pos, struct region, link);
+
+		if (!other || (other->huge && !region->huge))
+			other = region;
+	}
+	return other;
+}
+
+/* One region gives its memory back to the kernel. */
+static bool region_shrink_step(void)
+{
+	struct region *region;
+
+	if (region_filled() <= pool.limit)
+		return false;
+	if (list_empty(&pool.dirty) && list_empty(&pool.free))
+		region_take_back();
+	region = region_ordinary(&pool.free, region_ordinary(&pool.dirty, NULL));
+	if (!region)
+		return false;
+	mem_unmap(region->addr, pool.slab);
+	region->addr = NULL;
+	region_set_present(region, 0);
+	region_set_state(region, REGION_EMPTY);
+	return true;
+}
+
+/* One region gets an address. Zeroing it brings the memory. */
+static bool region_grow_step(void)
+{
+	struct region *region = list_first(&pool.empty, struct region, link);
+	bool huge = pool.hugepages;
+
+	if (!region || region_filled() >= pool.limit)
+		return false;
+	region->addr = mem_map(pool.slab, &huge);
+	if (!region->addr) {
+		log_warn("cannot get %" PRIu64 "M more of memory to lend: %s", pool.slab >> 20,
+			 strerror(errno));
+		pool.limit = region_filled();
+		return false;
+	}
+	if (pool.hugepages && !huge && !pool.told_ordinary) {
+		pool.told_ordinary = true;
+		log_info("not all regions are on reserved huge pages: there are too few");
+	}
+	region->zeroed = 0;
+	region->huge = huge;
+	region_set_state(region, REGION_DIRTY);
+	return true;
+}
+
 bool region_step(void)
 {
-	return region_stage_step() || region_zero_step();
+	return region_shrink_step() || region_stage_step() || region_zero_step() ||
+	       region_grow_step();
+}
+
+void region_set_limit(unsigned int limit)
+{
+	pool.limit = limit < pool.total ? limit : pool.total;
+}
+
+unsigned int region_excess(void)
+{
+	return region_lent() > pool.limit ? region_lent() - pool.limit : 0;
 }
 
 void region_retry(void)
@@ -267,8 +371,17 @@ void region_owner_del(struct region_owner *owner)
 
 uint64_t region_free_bytes(void)
 {
-	return (uint64_t)(pool.nr[REGION_DIRTY] + pool.nr[REGION_FREE] +
-			  pool.nr[REGION_STAGED]) * pool.slab;
+	return region_lent() < pool.limit ? (pool.limit - region_lent()) * pool.slab : 0;
+}
+
+uint64_t region_present_bytes(void)
+{
+	return pool.present;
+}
+
+uint64_t region_huge_bytes(void)
+{
+	return pool.present_huge;
 }
 
 uint64_t region_bytes(void)
@@ -294,6 +407,7 @@ struct region *region_at(unsigned int index)
 const char *region_state_name(enum region_state state)
 {
 	static const char *const names[] = {
+		[REGION_EMPTY] = "empty",
 		[REGION_DIRTY] = "dirty",
 		[REGION_FREE] = "free",
 		[REGION_STAGED] = "staged",
@@ -310,45 +424,32 @@ const char *region_state_name(enum region_state state)
 int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages)
 {
 	uint64_t total = memory / slab;
-	unsigned int on_huge = 0;
 
 	memset(&pool, 0, sizeof(pool));
 	list_init(&pool.owners);
+	list_init(&pool.empty);
 	list_init(&pool.dirty);
 	list_init(&pool.free);
 	list_init(&pool.broken);
 	pool.slab = slab;
 	pool.ahead = ahead;
+	pool.hugepages = hugepages;
 	if (total > 1U << REGION_INDEX_BITS)
 		return -E2BIG;
 	pool.regions = calloc(total, sizeof(*pool.regions));
 	if (!pool.regions)
 		return -ENOMEM;
-	while (pool.total < total) {
-		struct region *region = &pool.regions[pool.total];
-		bool huge = hugepages;
-
-		region->addr = mem_map(slab, &huge);
-		if (!region->addr) {
-			region_exit();
-			return -ENOMEM;
-		}
-		on_huge += huge;
-		/* Fresh from the kernel, so zero. */
-		region->state = REGION_FREE;
-		list_add_tail(&region->link, &pool.free);
-		pool.nr[REGION_FREE]++;
-		pool.total++;
-	}
-	if (hugepages && on_huge < total)
-		log_info("%u of %u regions are on reserved huge pages", on_huge, pool.total);
+	for (pool.total = 0; pool.total < total; pool.total++)
+		list_add_tail(&pool.regions[pool.total].link, &pool.empty);
+	pool.nr[REGION_EMPTY] = total;
 	return 0;
 }
 
 void region_exit(void)
 {
 	while (pool.total)
-		mem_unmap(pool.regions[--pool.total].addr, pool.slab);
+		if (pool.regions[--pool.total].addr)
+			mem_unmap(pool.regions[pool.total].addr, pool.slab);
 	free(pool.regions);
 	pool.regions = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The pool: all memory that the daemon lends, in regions of one slab.
+ * The pool: all memory that the daemon may lend, in regions of one slab. How many
+ * of them have memory follows a limit, which is set from outside.
  *
  * A region is registered in the protection domain of the client that has it.
  * So that MAP costs one round trip and no registration, a few free regions are
@@ -16,11 +17,12 @@
 #include "list.h"
 
 /*
- * DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
- * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY. From DIRTY until it is
- * staged again no key for a region exists; one whose key can't be killed is BROKEN.
+ * EMPTY -> DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
+ * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY; from DIRTY and FREE
+ * to EMPTY when there is to be less memory. From DIRTY until it is staged again no key for a region exists; one whose key can't be killed is BROKEN.
  */
 enum region_state {
+	REGION_EMPTY,		/* has no memory */
 	REGION_DIRTY,		/* may have someone's bytes: to be zeroed */
 	REGION_FREE,		/* zero */
 	REGION_STAGED,		/* registered for its owner, who does not know */
@@ -37,6 +39,8 @@ struct region {
 	struct region_owner *owner;
 	uint8_t *addr;
 	size_t zeroed;		/* bytes from the start, if dirty */
+	size_t present;		/* bytes from the start that the kernel has given */
+	bool huge;		/* of reserved huge pages */
 	void *mr;
 	uint32_t rkey;
 	/* Of this loan. */
@@ -57,6 +61,7 @@ struct region_owner {
 	bool leaving;		/* gets nothing more */
 };
 
+/* Every region is empty, and the limit 0. */
 int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages);
 void region_exit(void);
 
@@ -82,8 +87,20 @@ bool region_step(void);
 /* Tries again to stage for owners for which that failed. */
 void region_retry(void);
 
+/*
+ * How many regions may have memory. region_step() then makes it so, as far as that
+ * can be without those that are lent.
+ */
+void region_set_limit(unsigned int limit);
+/* Regions that must come back from clients before the limit is kept. */
+unsigned int region_excess(void);
+
 /* What can still be lent. */
 uint64_t region_free_bytes(void);
+/* Memory taken from the kernel. */
+uint64_t region_present_bytes(void);
+/* Reserved huge pages among that. */
+uint64_t region_huge_bytes(void);
 uint64_t region_bytes(void);
 unsigned int region_count(enum region_state state);
 unsigned int region_total(void);

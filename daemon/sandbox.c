@@ -16,31 +16,11 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "meminfo.h"
 #include "sandbox.h"
 
 /* Message buffers, queues and the program itself. */
 #define SANDBOX_SLACK	((uint64_t)64 << 20)
-
-/* A number from a file of "Name: number" lines; 0 if it isn't there. */
-static uint64_t sandbox_read(const char *path, const char *name, int base)
-{
-	FILE *file = fopen(path, "re");
-	size_t len = strlen(name);
-	uint64_t value = 0;
-	char line[256];
-
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, name, len) || line[len] != ':')
-			continue;
-		if (sscanf(line + len + 1, base == 16 ? "%" SCNx64 : "%" SCNu64, &value) != 1)
-			value = 0;
-		break;
-	}
-	fclose(file);
-	return value;
-}
 
 static int sandbox_check_memlock(uint64_t bytes)
 {
@@ -48,7 +28,7 @@ static int sandbox_check_memlock(uint64_t bytes)
 
 	if (!setrlimit(RLIMIT_MEMLOCK, &limit))
 		return 0;
-	if (sandbox_read("/proc/self/status", "CapEff", 16) & 1ULL << CAP_IPC_LOCK)
+	if (meminfo_read("/proc/self/status", "CapEff", 16) & 1ULL << CAP_IPC_LOCK)
 		return 0;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return -errno;
@@ -63,17 +43,11 @@ static int sandbox_check_memlock(uint64_t bytes)
 	return -EPERM;
 }
 
-int sandbox_check_memory(uint64_t bytes, bool hugepages)
+int sandbox_check_memory(uint64_t bytes, uint64_t most)
 {
-	uint64_t available = sandbox_read("/proc/meminfo", "MemAvailable", 10) << 10;
-
-	/* Reserved huge pages are no longer counted as available. */
-	if (hugepages)
-		available += sandbox_read("/proc/meminfo", "HugePages_Free", 10) *
-			(sandbox_read("/proc/meminfo", "Hugepagesize", 10) << 10);
-	if (available && bytes > available) {
-		log_err("memory is %" PRIu64 "M, but this machine has only %" PRIu64 "M available: lend less than that",
-			bytes >> 20, available >> 20);
+	if (most && bytes > most) {
+		log_err("memory is %" PRIu64 "M, but this machine has only %" PRIu64 "M to lend: lend less than that",
+			bytes >> 20, most >> 20);
 		return -ENOMEM;
 	}
 	return sandbox_check_memlock(bytes);
@@ -90,7 +64,8 @@ void sandbox_lock_memory(void)
 	if (fd >= 0)
 		close(fd);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(FARSWAPD_ASAN)
-	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+	/* What comes later when it is touched: regions are filled a piece at a time. */
+	if (mlockall(MCL_CURRENT) || mlockall(MCL_FUTURE | MCL_ONFAULT))
 		log_warn("cannot lock its memory: %s", strerror(errno));
 #endif
 }

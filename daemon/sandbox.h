@@ -5,11 +5,10 @@
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* Whether @bytes can be lent on this machine; says in the log why not. */
-int sandbox_check_memory(uint64_t bytes, bool hugepages);
+/* Whether @bytes, at most @most, can be locked; says in the log why not. */
+int sandbox_check_memory(uint64_t bytes, uint64_t most);
 /* Best effort: the daemon is neither swapped out nor killed for others' memory. */
 void sandbox_lock_memory(void);
 /* Gives up all privileges but the one to pin memory. */

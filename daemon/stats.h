@@ -51,6 +51,8 @@
 	X(EVICTS, "evicts_total", "", "EVICT sent")					\
 	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITY sent")			\
 	X(ZEROED, "regions_zeroed_total", "", "Regions zeroed")			\
+	X(RECLAIMS, "reclaims_total", "", "Batches of regions taken back as memory was short") \
+	X(PRESSURE, "pressure_events_total", "", "Times the kernel told of memory pressure") \
 	X(REGISTER_FAILED, "register_failed_total", "", "Memory registrations that failed") \
 	X(BROKEN, "regions_broken_total", "", "Regions lost because their key could not be killed")
 

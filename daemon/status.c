@@ -54,13 +54,14 @@ static void status_show_session(FILE *out, const struct session *session)
 
 void status_show(FILE *out)
 {
-	char memory[32], slab[32], left[32];
+	char memory[32], slab[32], left[32], held[32];
 	struct list *pos;
 	int i;
 
-	fprintf(out, "memory   %s in %u regions of %s, %s can be lent%s\n",
+	fprintf(out, "memory   %s in %u regions of %s, %s held, %s can be lent%s\n",
 		status_bytes(region_bytes() * region_total(), memory), region_total(),
-		status_bytes(region_bytes(), slab), status_bytes(region_free_bytes(), left),
+		status_bytes(region_bytes(), slab), status_bytes(region_present_bytes(), held),
+		status_bytes(region_free_bytes(), left),
 		session_leaving() ? "; shutting down" : "");
 	fprintf(out, "regions ");
 	for (i = 0; i < REGION_STATES; i++)
@@ -82,8 +83,10 @@ void status_metrics(FILE *out)
 	struct list *pos;
 	int i;
 
-	status_gauge(out, "memory_bytes", "Memory to lend");
+	status_gauge(out, "memory_bytes", "Memory to lend at most");
 	fprintf(out, "farswapd_memory_bytes %" PRIu64 "\n", region_bytes() * region_total());
+	status_gauge(out, "held_bytes", "Memory taken from the machine");
+	fprintf(out, "farswapd_held_bytes %" PRIu64 "\n", region_present_bytes());
 	status_gauge(out, "free_bytes", "Memory that can still be lent");
 	fprintf(out, "farswapd_free_bytes %" PRIu64 "\n", region_free_bytes());
 	status_gauge(out, "region_bytes", "Size of a region");

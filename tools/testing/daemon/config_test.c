@@ -4,6 +4,7 @@
  * wrong and what would be right.
  */
 #include "config.c"
+#include "meminfo.c"
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ static void test_defaults(void)
 	ok(in->sin_family == AF_INET && ntohs(in->sin_port) == 9400 && !in->sin_addr.s_addr,
 	   "listen is 0.0.0.0:9400");
 	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 &&
-	   config.clients == 64 && config.ahead == 2 && config.hugepages &&
+	   config.headroom == meminfo_total() / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
 	   !strcmp(config.control, "/run/farswapd.sock"), "and the rest as documented");
 }
 
@@ -59,6 +60,8 @@ static void test_forms(void)
 	ok(!read_text("memory = 67108864\n") && config.memory == 64ULL << 20, "bytes");
 	ok(!read_text("memory = 100m\n") && config.memory == 100ULL << 20 &&
 	   !config_check(&config, error) && config.memory == 64ULL << 20, "rounded to slabs");
+	ok(!read_text("headroom = 3M\n") && config.headroom == 3 << 20, "headroom");
+	ok(!read_text("headroom = 0\n") && !config.headroom, "no headroom");
 	ok(!read_text("control = /tmp/a b\n") && !strcmp(config.control, "/tmp/a b"),
 	   "a blank in a value");
 }
@@ -92,6 +95,7 @@ static void test_wrong(void)
 	wrong("\n\nmemory = lots\n", 3, "must be a size");
 	wrong("memory = -1\n", 1, "must be a size");
 	wrong("memory = 1GB\n", 1, "must be a size");
+	wrong("headroom = 10%\n", 1, "must be a size");
 	wrong("memory = 99999999999999999999\n", 1, "must be a size");
 	wrong("memory = 99999999999999999G\n", 1, "must be a size");
 	wrong("memory\n", 1, "has no value");

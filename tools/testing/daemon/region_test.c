@@ -57,6 +57,12 @@ void log_print(enum log_level level, const char *fmt, ...)
 static struct region_owner a, b;
 static char pd_a, pd_b;
 
+static void settle(void)
+{
+	while (region_step())
+		;
+}
+
 static void setup(unsigned int ahead)
 {
 	memset(mrs, 0, sizeof(mrs));
@@ -66,14 +72,10 @@ static void setup(unsigned int ahead)
 	unregisters = 0;
 	if (region_init(TOTAL * SLAB, SLAB, ahead, false))
 		ok(false, "pool");
+	region_set_limit(TOTAL);
+	settle();
 	region_owner_add(&a, &pd_a);
 	region_owner_add(&b, &pd_b);
-}
-
-static void settle(void)
-{
-	while (region_step())
-		;
 }
 
 static void return_all(struct region_owner *owner)
@@ -276,6 +278,58 @@ static void test_unregister_fails(void)
 	teardown();
 }
 
+static void test_limit(void)
+{
+	struct region *region[TOTAL], *none;
+	unsigned int i;
+	bool all = true;
+
+	setup(1);
+	settle();
+	region_set_limit(4);
+	settle();
+	ok(region_count(REGION_EMPTY) == 2 && region_count(REGION_STAGED) == 2 &&
+	   region_present_bytes() == 4 * SLAB && region_free_bytes() == 4 * SLAB && consistent(),
+	   "with a limit of 4, two of 6 give their memory back");
+	region_set_limit(1);
+	settle();
+	ok(region_count(REGION_EMPTY) == 5 && region_present_bytes() == SLAB && consistent(),
+	   "with a limit of 1, what is staged does too");
+	region_set_limit(0);
+	settle();
+	ok(!region_present_bytes() && !region_free_bytes() &&
+	   region_lend(&a, 0, &none) == -ENOSPC, "with 0, there is none");
+	region_set_limit(TOTAL + 5);
+	ok(region_free_bytes() == TOTAL * SLAB && region_lend(&a, 0, &none) == -EAGAIN,
+	   "when it rises, it will come");
+	settle();
+	ok(!region_count(REGION_EMPTY) && region_present_bytes() == TOTAL * SLAB && consistent(),
+	   "and comes, zero");
+	for (i = 0; i < TOTAL; i++) {
+		while (region_lend(&a, i, &region[i]) == -EAGAIN)
+			region_step();
+		memset(region[i]->addr, 0xa5, SLAB);
+	}
+	region_set_limit(4);
+	settle();
+	ok(region_excess() == 2 && !region_count(REGION_EMPTY) && !region_free_bytes(),
+	   "what is lent stays, and is known to be too much");
+	region_return(region[0]);
+	region_return(region[1]);
+	ok(region_lend(&b, 0, &none) == -ENOSPC && !region_excess(), "what comes back is not lent");
+	settle();
+	ok(region_count(REGION_EMPTY) == 2 && region_present_bytes() == 4 * SLAB && consistent(),
+	   "but given back to the machine");
+	region_set_limit(TOTAL);
+	for (i = 0; i < 2; i++) {
+		while (region_lend(&b, i, &region[i]) == -EAGAIN)
+			region_step();
+		all &= is_zero(region[i]);
+	}
+	ok(all && consistent(), "and zero when it is lent to another");
+	teardown();
+}
+
 /* A thousand random moves, checked after each. */
 static void test_random(void)
 {
@@ -305,6 +359,8 @@ static void test_random(void)
 				region_return(region);
 			break;
 		default:
+			if (!(seed >> 24 & 15))
+				region_set_limit(seed >> 28 & 7);
 			region_step();
 		}
 		good &= i % 50 || consistent();
@@ -322,6 +378,7 @@ int main(void)
 	test_staged_return();
 	test_register_fails();
 	test_unregister_fails();
+	test_limit();
 	test_random();
 	return tap_done();
 }

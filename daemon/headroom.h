@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much of a machine's memory may be held for lending: numbers in, a number
+ * out.
+ */
+#ifndef HEADROOM_H
+#define HEADROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct headroom {
+	uint64_t total;		/* bytes the machine has */
+	uint64_t keep;		/* bytes to be left available */
+	uint64_t extra;		/* more of them, since there was pressure */
+	uint64_t used;		/* by others: the moving average */
+	bool begun;
+};
+
+void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep);
+/*
+ * Once a second: what may be held now, if @available bytes are, and @held are held.
+ */
+uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held);
+/* Someone had to wait for memory. */
+void headroom_pressure(struct headroom *headroom);
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Looks once a second at how much memory is available, and when the kernel says
+ * that somebody waited for memory, and sets the pool's limit. What isn't lent is
+ * given back first, then lent regions are evicted in a batch (Infiniswap, sections
+ * 5.1 and 5.2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "evict.h"
+#include "headroom.h"
+#include "log.h"
+#include "loop.h"
+#include "meminfo.h"
+#include "reclaim.h"
+#include "region.h"
+#include "session.h"
+#include "stats.h"
+
+#define RECLAIM_PERIOD_MS	1000
+/* A tenth of a second of waiting in two seconds, µs. */
+#define RECLAIM_TRIGGER		"some 100000 2000000"
+
+static struct {
+	struct headroom headroom;
+	struct loop_timer timer;
+	struct loop_fd pressure;
+	struct evict_job *job;
+	bool hugepages;
+} reclaim = { .pressure = { .fd = -1 } };
+
+static void reclaim_evicted(void *arg, const struct evict_result *result)
+{
+	(void)arg;
+	reclaim.job = NULL;
+	log_info("memory is short: %u regions taken back, %u of them by killing their key",
+		 result->returned + result->killed, result->killed);
+}
+
+/* One batch at a time: the next look sees what it brought. */
+static void reclaim_evict(void)
+{
+	unsigned int excess = region_excess();
+	unsigned int leaving = region_count(REGION_EVICT_WAIT) + region_count(REGION_EVICTING);
+
+	if (reclaim.job || session_leaving() || excess <= leaving ||
+	    !region_count(REGION_MAPPED))
+		return;
+	reclaim.job = evict_start(excess - leaving, reclaim_evicted, NULL);
+	stats_inc(STAT_RECLAIMS);
+}
+
+static void reclaim_look(void)
+{
+	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
+	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
+
+	allowed = headroom_sample(&reclaim.headroom, meminfo_available(),
+				  region_present_bytes() - huge);
+	/* Of reserved huge pages no other program has any use. */
+	if (reclaim.hugepages)
+		allowed += huge + meminfo_huge_free();
+	if (allowed < held)
+		region_set_limit(allowed / slab);
+	else if (allowed - held >= 2 * slab)	/* so that it doesn't come and go */
+		region_set_limit(allowed / slab - 1);
+	message_kick_pool();
+	reclaim_evict();
+}
+
+static void reclaim_tick(void *arg)
+{
+	(void)arg;
+	reclaim_look();
+	loop_timer_set(&reclaim.timer, RECLAIM_PERIOD_MS);
+}
+
+static void reclaim_pressure(void *arg, uint32_t events)
+{
+	(void)arg;
+	if (events & EPOLLERR) {
+		log_warn("the kernel tells of no memory pressure any more");
+		loop_fd_del(&reclaim.pressure);
+		return;
+	}
+	stats_inc(STAT_PRESSURE);
+	headroom_pressure(&reclaim.headroom);
+	reclaim_look();
+}
+
+/* Kernels without it are watched by the second alone. */
+static void reclaim_watch_pressure(void)
+{
+	int fd = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, RECLAIM_TRIGGER, sizeof(RECLAIM_TRIGGER)) > 0 &&
+	    !loop_fd_add(&reclaim.pressure, fd, EPOLLPRI, reclaim_pressure, NULL))
+		return;
+	log_info("no memory pressure events (%s): memory is looked at once a second",
+		 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+int reclaim_init(uint64_t headroom, bool hugepages)
+{
+	uint64_t total = meminfo_total();
+
+	loop_timer_init(&reclaim.timer, reclaim_tick, NULL);
+	region_set_limit(region_total());
+	if (!headroom)
+		return 0;
+	if (!total || headroom >= total) {
+		log_err("headroom is %" PRIu64 "M, but this machine has %" PRIu64 "M of memory: keep less free",
+			headroom >> 20, total >> 20);
+		return -EINVAL;
+	}
+	reclaim.hugepages = hugepages;
+	headroom_init(&reclaim.headroom, total, headroom);
+	reclaim_watch_pressure();
+	region_set_limit(0);
+	reclaim_tick(NULL);
+	if (!region_free_bytes())
+		log_warn("nothing can be lent now: %" PRIu64 "M are available, %" PRIu64 "M of them are kept; there may be more later",
+			 meminfo_available() >> 20, headroom >> 20);
+	return 0;
+}
+
+void reclaim_exit(void)
+{
+	int fd = reclaim.pressure.fd;
+
+	loop_timer_stop(&reclaim.timer);
+	if (fd < 0)
+		return;
+	loop_fd_del(&reclaim.pressure);
+	close(fd);
+}

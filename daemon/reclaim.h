@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Keeps the pool within what the machine can spare.
+ */
+#ifndef RECLAIM_H
+#define RECLAIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Begins to watch, and sets the pool's first limit. @headroom: bytes to be left
+ * available; 0: the pool always has all its memory.
+ */
+int reclaim_init(uint64_t headroom, bool hugepages);
+void reclaim_exit(void);
+
+#endif

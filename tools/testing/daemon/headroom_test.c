@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Headroom: what others use and what is kept for them is never counted as ours,
+ * an average smooths, a shortage doesn't wait for it, and pressure asks for more.
+ */
+#include "headroom.c"
+
+#include "tap.h"
+
+#define MB	(1ULL << 20)
+#define TOTAL	(1000 * MB)
+#define KEEP	(100 * MB)
+
+static struct headroom h;
+
+/* Others use @used; we hold what was allowed last. */
+static uint64_t second(uint64_t used, uint64_t held)
+{
+	uint64_t available = TOTAL > used + held ? TOTAL - used - held : 0;
+
+	return headroom_sample(&h, available, held);
+}
+
+static void test_steady(void)
+{
+	uint64_t held = 0;
+	int i;
+
+	headroom_init(&h, TOTAL, KEEP);
+	held = second(300 * MB, 0);
+	ok(held == 600 * MB, "what others don't use, less the headroom");
+	for (i = 0; i < 20; i++)
+		held = second(300 * MB, held);
+	ok(held == 600 * MB, "and what we hold ourselves changes nothing");
+}
+
+static void test_average(void)
+{
+	headroom_init(&h, TOTAL, KEEP);
+	second(300 * MB, 0);
+	ok(second(310 * MB, 500 * MB) == 598 * MB, "a fifth of a rise counts at once");
+	ok(second(310 * MB, 500 * MB) / MB == 596, "and of the rest in the next second");
+	ok(second(200 * MB, 500 * MB) > 596 * MB, "a fall likewise");
+}
+
+static void test_short(void)
+{
+	uint64_t held;
+	int i;
+
+	headroom_init(&h, TOTAL, KEEP);
+	second(300 * MB, 0);
+	ok(second(330 * MB, 594 * MB) == 594 * MB, "three quarters left: the average");
+	ok(second(360 * MB, 594 * MB) == 540 * MB, "less: what is measured");
+	for (held = 594 * MB, i = 0; i < 20 && held; i++)
+		held = second(TOTAL, held);
+	ok(!held, "nothing in the end, when others want it all");
+}
+
+static void test_pressure(void)
+{
+	uint64_t calm, held;
+	int i;
+
+	headroom_init(&h, TOTAL, KEEP);
+	calm = second(300 * MB, 0);
+	headroom_pressure(&h);
+	ok(second(300 * MB, 0) == calm - 25 * MB, "pressure asks for a quarter more");
+	for (i = 0; i < 100; i++)
+		headroom_pressure(&h);
+	held = second(300 * MB, 0);
+	ok(held == calm - 100 * MB, "for twice as much at most");
+	for (i = 0; i < 10; i++)
+		held = second(300 * MB, 0);
+	ok(held > calm - 80 * MB && held < calm - 60 * MB, "a third less ten seconds later");
+	for (i = 0; i < 1000; i++)
+		held = second(300 * MB, 0);
+	ok(held == calm, "and forgotten in the end");
+}
+
+/* Never more than the machine has, whatever is said. */
+static void test_random(void)
+{
+	uint64_t seed = 1, available, held;
+	bool good = true;
+	int i;
+
+	headroom_init(&h, TOTAL, KEEP);
+	for (i = 0; i < 100000; i++) {
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		available = (seed >> 33) % (2 * TOTAL);
+		held = (seed >> 13) % (2 * TOTAL);
+		if (!(seed >> 60))
+			headroom_pressure(&h);
+		good &= headroom_sample(&h, available, held) <= TOTAL - KEEP &&
+			h.extra <= KEEP && h.used <= TOTAL;
+	}
+	ok(good, "random samples stay in bounds");
+}
+
+int main(void)
+{
+	test_steady();
+	test_average();
+	test_short();
+	test_pressure();
+	test_random();
+	return tap_done();
+}
