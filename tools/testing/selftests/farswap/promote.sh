@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A page that was stored before its slab was mapped is read from the device
+# once, written to a donor then, and comes from there the next time, though
+# nobody has written to it since.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# Nothing is promoted any more once zswap took a page in the module's life.
+reload() {
+	if [ -d "$FARSWAP" ]; then
+		echo 0 >"$FARSWAP/attached" && unload_modules || return 1
+	fi
+	modprobe farswap
+}
+
+# start_stored NAME OPTIONS...: a load all of whose pages went to the device alone
+start_stored() {
+	stored_name=$1
+	shift
+	echo 0 >"$FARSWAP/enabled"
+	stats_save
+	start_load "$stored_name" promote -m 40 -p 2 -H "$TMP/$stored_name.hold" -O -d 200 -i 20 "$@"
+	wait_for 60 load_ready "$stored_name" 2 && grew store_disabled && same store_remote promoted
+	stored_status=$?
+	echo 1 >"$FARSWAP/enabled"
+	stats_save
+	go_on "$stored_name"
+	return "$stored_status"
+}
+
+# A while in which pages come from donors and none from the device.
+only_donors_read() {
+	stats_save
+	sleep 1
+	grown load_remote 500 && same load_device
+}
+
+test_begin 9
+check "a fresh module" reload || skip_rest "no farswap module"
+farswap_up 2
+swap_on
+make_cgroup promote 24M
+check "pages are stored on the device alone" start_stored readers -w 0 -q
+check "read, they are promoted" wait_for 60 grown promoted 2000
+check "they were not stored a second time" same store_device store_disabled
+check "after that all reads are of donors" wait_for 60 only_donors_read
+check "memory was right all the time" stop_load readers
+check "right when others write to what is being promoted" eval 'start_stored writers -w 10 &&
+	wait_for 60 grown promoted 1000 && stop_load writers'
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_remote_bits
+test_end
