@@ -8,32 +8,58 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-SWPOUT=$THP/hugepages-64kB/stats/swpout
-large_went_out() {
-	large_now=$(cat "$SWPOUT")
-	echo "64 KiB folios swapped out whole: $((large_now - large_before))"
-	[ "$large_now" -gt "$large_before" ]
+TRACE=/sys/kernel/tracing/instances/farswap-test
+
+# trace_io EVENT PAGES: from now on, those of that size that were good
+trace_io() {
+	echo 0 >"$TRACE/events/enable"
+	echo "nr == $2 && error == 0" >"$TRACE/events/farswap/$1/filter" &&
+		echo >"$TRACE/trace" && echo 1 >"$TRACE/events/farswap/$1/enable"
+}
+
+# traced EVENT PAGES
+traced() {
+	traced_times=$(grep -c "$1: .*pages=$2 error=0" "$TRACE/trace")
+	echo "$1 of $2 pages: $traced_times in the buffer"
+	[ "$traced_times" -gt 0 ]
+}
+
+# stored_whole PAGES COMMAND...
+stored_whole() {
+	stored_pages=$1
+	shift
+	trace_io farswap_store_end "$stored_pages" && "$@" && traced farswap_store_end "$stored_pages"
+}
+
+thp_swpout() {
+	awk '$1 == "thp_swpout" { print $2 }' /proc/vmstat
+}
+
+counted_huge() {
+	echo "thp_swpout was $huge_before, is $(thp_swpout)"
+	[ "$(thp_swpout)" -gt "$huge_before" ]
 }
 
 test_begin 7
 [ -e "$THP/hugepages-64kB/enabled" ] || skip_rest "no 64 KiB folios in this kernel"
 farswap_up 2
+mkdir -p "$TRACE" || skip_rest "no trace instances in this kernel"
 swap_on
 make_cgroup large 40M
 set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
-large_before=$(cat "$SWPOUT" 2>/dev/null || echo 0)
-check "64 KiB folios, partly unmapped, are right" \
+check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_whole 16 \
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 1500 -u 25 -o 25
-[ -e "$SWPOUT" ] || SWPOUT=/dev/null
-check "64 KiB folios were swapped out whole" large_went_out
 check "pages went to donors and came back" grew store_remote load_remote
 check "no remote bit outlives its slot" no_remote_bits
 set_value "$THP/hugepages-64kB/enabled" never
 set_value "$THP/hugepages-2048kB/enabled" always
-check "2 MiB folios, partly unmapped, are right" \
+huge_before=$(thp_swpout)
+check "2 MiB folios, partly unmapped, are right, and were stored whole" stored_whole 512 \
 	in_cgroup large "$LOAD" -m 64 -t huge -n 1000 -u 25 -o 25 -s 5
+check "the kernel counts those" counted_huge
+rmdir "$TRACE"
 stats_show
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot after that" no_remote_bits
