@@ -24,7 +24,6 @@ enum mode {
 	GOOD,
 	GARBAGE,
 	BADVERSION,
-	BADSLAB,
 	WRONGSEQ,
 	LONGMSG,
 	SHORTMSG,
@@ -42,7 +41,6 @@ static const struct {
 	[GOOD] = { "good", "nothing wrong" },
 	[GARBAGE] = { "garbage", "random bytes instead of WELCOME, or after it" },
 	[BADVERSION] = { "badversion", "rejects as another version, or WELCOME is of one" },
-	[BADSLAB] = { "badslab", "refuses the slab size" },
 	[WRONGSEQ] = { "wrongseq", "answers of a wrong number" },
 	[LONGMSG] = { "longmsg", "messages too long" },
 	[SHORTMSG] = { "shortmsg", "messages too short" },
@@ -150,12 +148,6 @@ static void on_hello(struct conn *conn, const struct farswap_hello *hello)
 	welcome.instance = htole64(getpid());
 	welcome.slab_bytes = hello->slab_bytes;
 	welcome.session = htole64(conn->session);
-	if (mode == BADSLAB) {
-		welcome.status = htole32(FARSWAP_STATUS_BAD_SLAB_SIZE);
-		welcome.slab_bytes = htole64(conn->slab * 2);
-		welcome.queues = 0;
-		welcome.session = 0;
-	}
 	send_msg(conn, &welcome.hdr);
 	if (mode == GARBAGE)
 		send_garbage(conn);
@@ -435,9 +427,6 @@ static void serve(uint64_t seconds)
 				if (len >= 0)
 					on_message(conn, &msg, len);
 			}
-			/* The one WELCOME, which refused, has been taken. */
-			if (mode == BADSLAB && conn->v.sends_done)
-				conn->gone = 1;
 			if (conn->gone || conn->v.broken)
 				conn_free(i);
 		}

@@ -3,7 +3,8 @@
 #
 # A client that sends garbage, breaks the protocol, floods, falls silent or
 # reaches for another's memory is shown the door; the daemon lives, and its
-# well-behaved clients don't notice.
+# well-behaved clients don't notice. Clients that play by the rules get what they
+# are promised.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -32,10 +33,60 @@ rude() {
 	return "$rude_status"
 }
 
-test_begin 11
+# start_peer NAME: beside the others; its output to a file
+start_peer() {
+	peer_name=$1
+	shift
+	"$PEER" "$target" "$@" >"$TMP/peer.$peer_name" 2>&1 &
+	echo $! >"$TMP/peer.$peer_name.pid"
+}
+
+wait_peer() {
+	wait "$(cat "$TMP/peer.$1.pid")"
+	peer_status=$?
+	cat "$TMP/peer.$1"
+	return "$peer_status"
+}
+
+# Of eight regions, the later mapped the busier, three: the first three.
+idle_go_first() {
+	start_peer polite polite 8
+	wait_for 20 grep -q "now evict" "$TMP/peer.polite" &&
+		on "$target" "farswapctl evict 3" || return 1
+	wait_for 10 grep -q "gave region 2 back" "$TMP/peer.polite" &&
+		[ "$(sed -n 's/^# gave region \(.*\) back/\1/p' "$TMP/peer.polite" | sort | tr -d '\n')" = 012 ]
+}
+
+# One gives back, one crosses the daemon's message with its own, one never answers.
+all_go() {
+	for go_name in cross hold; do
+		start_peer "$go_name" "$go_name"
+		wait_for 20 grep -q "now evict" "$TMP/peer.$go_name" || return 1
+	done
+	on "$target" "farswapctl evict all" || return 1
+	go_status=0
+	for go_name in polite cross hold; do
+		wait_peer "$go_name" || go_status=1
+	done
+	return "$go_status"
+}
+
+silent_ones_are_dropped() {
+	wait_peer silent
+	silent_status=$?
+	wait_peer nopong && return "$silent_status"
+}
+
+test_begin 15
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 farswap_up 2
 daemon_before=$(daemon_pid)
+check "all memory lent, written, read, lent again: it is zero then" rude ok
+check "asked for some regions, a client gives those back that are idle" idle_go_first
+check "asked for all, clients that answer, that cross, that don't" all_go
+# They take their time, beside the others.
+start_peer silent silent
+start_peer nopong nopong
 swap_on
 make_cgroup rude 24M
 start_load rude rude -m 40 -p 2 -d 280 -w 30 -i 20
@@ -46,6 +97,7 @@ check "messages too short, too long, out of order" rude short long outoforder
 check "another client's key, another client's session" rude stolenkey data-noauth
 check "more requests than were agreed" rude flood
 check "a client that dies" rude "die 2"
+check "no HELLO, no data connection, no PONG" silent_ones_are_dropped
 check "the daemon is the same" same_daemon
 check "its other client stayed connected" eval 'donors_live 2 && same donor_down slab_lost'
 check "memory was right all the time" stop_load rude
