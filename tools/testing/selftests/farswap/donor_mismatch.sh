@@ -3,7 +3,7 @@
 #
 # A donor with another slab size, or that speaks another version of the
 # protocol, is not used; the log says which two values don't agree; the other
-# donor serves on.
+# donor serves on. One daemon by two addresses is one donor.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -21,7 +21,22 @@ version_refused() {
 	donor_is_not_live "$fake"
 }
 
-test_begin 9
+other_address() {
+	on "$odd" "ip addr $1 10.0.0.102/24 dev eth0"
+}
+
+twin_is_unused() {
+	other_address add && log_mark && echo "$odd,10.0.0.102" >"$FARSWAP/donors" || return 1
+	wait_for 60 log_has farswap 'is the same farswapd as'
+	twin_status=$?
+	cat "$TMP/log" "$FARSWAP_DEBUG/donors"
+	donors_live 1 || twin_status=1
+	donor_list 2 >"$FARSWAP/donors"
+	other_address del
+	return "$twin_status"
+}
+
+test_begin 10
 farswap_up 2
 slab_mb=$(cat "$FARSWAP/slab_mb" 2>/dev/null || echo 64)
 other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
@@ -42,6 +57,7 @@ if [ -x "$HERE/fakedonor" ]; then
 else
 	skip_one "no fakedonor: it needs librdmacm to be built"
 fi
+check "a daemon by two addresses is used once" twin_is_unused
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_remote_bits
 test_end
