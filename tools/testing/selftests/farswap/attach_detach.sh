@@ -22,8 +22,10 @@ rounds() {
 		round=$((round + 1))
 		round_stores=$(stat_of store_remote)
 		echo 1 >"$FARSWAP/attached" && attached_is 1 || return 1
-		wait_for 10 stat_above store_remote $((round_stores + 300)) ||
-			echo "round $round: few pages went to donors"
+		wait_for 30 stat_above store_remote $((round_stores + 300)) || {
+			echo "round $round: $(($(stat_of store_remote) - round_stores)) pages went to donors"
+			return 1
+		}
 		round_pages=$(stat_of remote_pages)
 		echo 0 >"$FARSWAP/attached" && attached_is 0 || return 1
 		echo "round $round: $round_pages pages were remote, now $(stat_of remote_pages)"

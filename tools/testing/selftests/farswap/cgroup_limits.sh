@@ -27,7 +27,21 @@ shrink() {
 	[ "$shrink_now" -le $((20 << 20)) ]
 }
 
-test_begin 7
+# Nearly nothing is swapped yet, so that reclaim runs into the limit.
+obeys_swap_max() {
+	max_bytes=$((8 << 20))
+	echo "$max_bytes" >"$CGROUP/limits/memory.swap.max" || return 1
+	for max_round in 1 2 3; do
+		echo 16M >"$CGROUP/limits/memory.reclaim"
+		max_now=$(cat "$CGROUP/limits/memory.swap.current")
+		echo "round $max_round: swap $max_now of $max_bytes"
+		[ "$max_now" -le "$max_bytes" ] || return 1
+	done 2>/dev/null
+	echo max >"$CGROUP/limits/memory.swap.max"
+	[ "$max_now" -gt $((max_bytes / 2)) ]
+}
+
+test_begin 8
 farswap_up 2
 # Readahead by slot, not by address.
 ROTATIONAL=1
@@ -35,6 +49,7 @@ swap_on
 make_cgroup limits max
 start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 3
 check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
+check "no more than memory.swap.max is swapped" obeys_swap_max
 check "memory.reclaim pushes pages out" reclaim
 check "memory.max can shrink below what is used" shrink
 check "memory was right all the time" stop_load limits

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Nobody can switch ftrace off under farswap: its hooks would vanish and pages
-# that are only remote with them.
+# that are only remote with them. Nor does farswap attach while it is off.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,14 +12,32 @@ refused() {
 	! echo 0 >"$KNOB" && [ "$(cat "$KNOB")" = 1 ]
 }
 
-test_begin 4
+# While it is off: the log says what to look at, and nothing is left behind.
+attach_refused() {
+	echo 0 >"$FARSWAP/attached" && set_value "$KNOB" 0 || return 1
+	log_mark
+	! echo 1 >"$FARSWAP/attached" && [ "$(cat "$FARSWAP/attached")" = 0 ] || return 1
+	! grep farswap /sys/kernel/tracing/enabled_functions || return 1
+	log_has farswap 'kernel\.ftrace_enabled'
+	refuse_status=$?
+	log_show
+	return "$refuse_status"
+}
+
+attach_again() {
+	echo 1 >"$KNOB" && echo 1 >"$FARSWAP/attached" && [ "$(cat "$FARSWAP/attached")" = 1 ] &&
+		stats_save && wait_for 30 donors_live 2 &&
+		in_cgroup ftrace "$LOAD" -m 32 -n 100 && grew store_remote load_remote
+}
+
+test_begin 5
 [ -e "$KNOB" ] || skip_rest "no $KNOB"
 farswap_up 2
 swap_on
 make_cgroup ftrace 24M
 check "kernel.ftrace_enabled=0 is refused while attached" refused
-check "pages still go to donors and are right" in_cgroup ftrace "$LOAD" -m 40 -n 1000
+check "pages still go to donors and are right" in_cgroup ftrace "$LOAD" -m 40 -n 300
 check "there were such pages" grew store_remote load_remote
-check "it is allowed when detached" eval \
-	'echo 0 >"$FARSWAP/attached" && set_value "$KNOB" 0 && echo 1 >"$KNOB" && echo 1 >"$FARSWAP/attached"'
+check "it is allowed when detached, and then attaching is refused" attach_refused
+check "after it is on again farswap attaches" attach_again
 test_end
