@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The function tracer, the graph tracer and return probes on the very
-# functions farswap hooks, switched on and off while pages move.
+# functions farswap hooks, all of them, switched on and off while pages move and
+# a device comes and goes.
 # One processor: software emulation of several can't patch code that they run.
-# cluster: donors=2 mem=192 disks=1 cpus=1
+# cluster: donors=2 mem=192 disks=2 cpus=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 TRACE=/sys/kernel/tracing
-HOOKED="__swap_writepage swap_writepage swap_read_folio zswap_store zswap_load clear_shadow_from_swap_cache"
+HOOKED="__swap_writepage swap_read_folio zswap_store zswap_swapon zswap_swapoff
+	__folio_lock_or_retry swapin_readahead clear_shadow_from_swap_cache"
 
 trace_off() {
 	echo nop >"$TRACE"/current_tracer
@@ -18,18 +20,14 @@ trace_off() {
 	echo >"$TRACE"/kprobe_events
 } 2>/dev/null
 
-# seen_in_trace FUNCTION; while nothing is added
-seen_in_trace() {
-	echo 0 >"$TRACE/tracing_on"
-	seen_times=$(grep -c "$1" "$TRACE/trace")
-	echo 1 >"$TRACE/tracing_on"
-	echo "$1: $seen_times times in the buffer"
-	[ "$seen_times" -gt 0 ]
+# Those of swapon and swapoff run when there is one.
+swap_more() {
+	swap_on "$SWAP_DISK2" && swapoff "$SWAP_DISK2"
 }
 
 # shellcheck disable=SC2086 # words are wanted
 trace_functions() {
-	echo $HOOKED | tr ' ' '\n' >"$TRACE"/set_ftrace_filter
+	echo $HOOKED | tr ' ' '\n' >"$TRACE"/set_ftrace_filter || return 1
 	for trace_round in 1 2; do
 		for trace_tracer in function function_graph nop; do
 			echo "$trace_tracer" >"$TRACE"/current_tracer || return 1
@@ -38,26 +36,43 @@ trace_functions() {
 		done
 		echo "round $trace_round"
 	done
-	echo function >"$TRACE"/current_tracer
-	sleep 1
-	grep -c swap_read_folio "$TRACE"/trace
+	# Each at its own time, for the frequent ones push the others out.
+	for trace_function in $HOOKED; do
+		echo "$trace_function" >"$TRACE"/set_ftrace_filter &&
+			echo function >"$TRACE"/current_tracer && seen "$trace_function" " $trace_function <-" || return 1
+		echo nop >"$TRACE"/current_tracer
+	done
+}
+
+# seen FUNCTION WORDS: in the trace, while pages move
+seen() {
+	case $1 in
+	zswap_swap*) swap_more || return 1 ;;
+	esac
+	wait_for 30 grep -m 1 "$2" "$TRACE"/trace || {
+		echo "not seen: $2"
+		return 1
+	}
 }
 
 probe_functions() {
-	echo nop >"$TRACE/current_tracer" # it would push the probes out of the buffer
 	for probe_function in $HOOKED; do
-		echo "r:ret_$probe_function $probe_function" >>"$TRACE"/kprobe_events &&
-			echo "p:in_$probe_function $probe_function" >>"$TRACE"/kprobe_events ||
+		if ! echo "r:ret_$probe_function $probe_function" >>"$TRACE"/kprobe_events ||
+			! echo "p:in_$probe_function $probe_function" >>"$TRACE"/kprobe_events; then
 			echo "no probe on $probe_function"
+			return 1
+		fi
 	done
 	for probe_round in 1 2; do
 		echo 1 >"$TRACE"/events/kprobes/enable || return 1
-		sleep 1
-		echo "round $probe_round: $(grep -c ret_swap_read_folio "$TRACE"/trace) in the buffer"
+		swap_more && sleep 1 || return 1
+		echo "round $probe_round: $(grep -c ret_swap_read_folio: "$TRACE"/trace) in the buffer"
 		echo 0 >"$TRACE"/events/kprobes/enable
 		sleep 0.3
 	done
-	grep -q ret_swap_read_folio "$TRACE"/trace
+	cat "$TRACE"/kprobe_profile
+	[ "$(awk '$2 > 0' "$TRACE"/kprobe_profile | wc -l)" -eq "$(wc -l <"$TRACE"/kprobe_events)" ] &&
+		grep -q ret_swap_read_folio: "$TRACE"/trace
 }
 
 detach_traced() {
@@ -69,12 +84,13 @@ detach_traced() {
 test_begin 7
 [ -e "$TRACE"/kprobe_events ] || skip_rest "no kprobe events in this kernel"
 grep -q function_graph "$TRACE"/available_tracers || skip_rest "no function graph tracer"
+[ -b "$SWAP_DISK2" ] || skip_rest "no second disk $SWAP_DISK2"
 farswap_up 2
 swap_on
 set_value "$TRACE/buffer_size_kb" 256
 set_value "$TRACE/tracing_on" 1
 make_cgroup trace 24M
-start_load trace trace -m 40 -p 2 -d 250 -i 20
+start_load trace trace -m 40 -p 2 -d 250 -u 10 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
 check "function and graph tracer see the hooked functions" trace_functions
 check "return probes see the hooked functions" probe_functions
