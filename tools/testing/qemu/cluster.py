@@ -67,7 +67,7 @@ COMPLAINTS = re.compile(
     r"|oom-kill:|kmemleak:|swapper:|INFO: task|scheduling while atomic"
     r"|sleeping function called")
 
-# rxe warns of its own bug that lossy_network.sh is about.
+# rxe warns of its own bug that read_without_data.sh is about.
 WARNINGS = re.compile(r"^[^\n]*\[ cut here \].*?end trace", re.DOTALL | re.MULTILINE)
 
 

@@ -6,7 +6,8 @@ built. With names, only those tests. A test says in a comment what it needs:
 
   # cluster: donors=2 mem=192 disks=1
 
-(also: donor_mem cpus donor_cpus disk_mb iops). A cluster serves the next test
+(also: donor_mem cpus donor_cpus disk_mb iops; a word with a dot in its name is an
+argument of the client's kernel). A cluster serves the next test
 too where that needs the same and the last one passed, so such tests are run
 together.
 """
@@ -25,7 +26,7 @@ import ktap
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
 NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
-         "donor_cpus": 1, "disk_mb": 1024, "iops": 0}
+         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "append": ""}
 SHOWN_CONSOLE = 80
 FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
@@ -54,6 +55,9 @@ def needs_of(name):
     match = re.search(r"^[#/ *]*cluster:(.*)$", head, re.MULTILINE)
     for word in match[1].split() if match else ():
         key, _, value = word.partition("=")
+        if "." in key:
+            needs["append"] += f"{word} "
+            continue
         if key not in needs:
             raise SystemExit(f"{name}: unknown need {key!r}; known: {' '.join(NEEDS)}")
         needs[key] = int(value)
@@ -121,7 +125,7 @@ class Runner:
             donors=needs["donors"], client_mem=needs["mem"], client_cpus=needs["cpus"],
             donor_mem=needs["donor_mem"], donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
-            append=self.args.append,
+            append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs)
         self.needs = needs
         return self.cluster

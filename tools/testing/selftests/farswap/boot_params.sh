@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Boot parameters and parameters of modprobe come out in sysfs.
-# cluster: donors=2 mem=192 disks=1
+# Each parameter, at boot and of modprobe, comes out in sysfs. With enabled=0
+# the module does not attach.
+# cluster: donors=2 mem=192 disks=1 farswap.enabled=0 farswap.hotslab=9 farswap.io_timeout_ms=2345 farswap.poll_us=44
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -15,6 +16,7 @@ reload() {
 
 # On the kernel's command line: farswap.<name>=<value>.
 boot_values_are_there() {
+	boot_number=0
 	# shellcheck disable=SC2013 # words are wanted
 	for boot_word in $(cat /proc/cmdline); do
 		case $boot_word in
@@ -24,9 +26,12 @@ boot_values_are_there() {
 		boot_name=${boot_word#farswap.}
 		boot_value=${boot_name#*=}
 		boot_name=${boot_name%%=*}
+		boot_number=$((boot_number + 1))
 		echo "$boot_word: $(cat "$FARSWAP/$boot_name")"
 		[ "$(cat "$FARSWAP/$boot_name")" = "$boot_value" ] || return 1
 	done
+	# enabled, donors, slab_mb, hotslab, io_timeout_ms, poll_us
+	[ "$boot_number" -eq 6 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
 }
 
 given_values_are_there() {
