@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A bad value is refused, changes nothing and is explained by one line in the
-# log, in sysfs and as a module parameter; a good one at either limit is taken.
+# log, in sysfs and as a parameter of either module; a good one at either limit is
+# taken.
 # cluster: donors=0 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -45,10 +46,10 @@ taken() {
 }
 
 many_donors() {
-	seq 1 200 | sed "s/.*/10.1.1.&:9400/" | tr '\n' ,
+	seq -s , 1 "$1" | sed 's/[0-9][0-9]*/10.1.1.&/g'
 }
 
-# parameter_refused NAME=VALUE...: each alone
+# parameter_refused NAME=VALUE...: each alone; the kernel may add a line of its own
 parameter_refused() {
 	for parameter in "$@"; do
 		log_mark
@@ -59,8 +60,9 @@ parameter_refused() {
 			return 1
 		fi
 		[ ! -d "$FARSWAP" ] || return 1
-		if ! log_has farswap "${parameter%%=*}|donor"; then
-			echo "no line in the log for $parameter:"
+		log_show | grep 'farswap: ' | grep -v "' invalid for parameter" >"$TMP/log"
+		if [ "$(wc -l <"$TMP/log")" -ne 1 ] || ! grep -Eq "${parameter%%=*}|donor" "$TMP/log"; then
+			echo "no line, or more than one, in the log for $parameter:"
 			log_show
 			return 1
 		fi
@@ -68,27 +70,60 @@ parameter_refused() {
 	done
 }
 
-test_begin 18
+# loads NAME=VALUE...: and is unloaded
+loads() {
+	modprobe farswap "$@" || return 1
+	load_status=0
+	for load_word in "$@"; do
+		[ "$(cat "$FARSWAP/${load_word%%=*}")" = "${load_word#*=}" ] || load_status=1
+	done
+	echo 0 >"$FARSWAP/attached" && unload_modules && return "$load_status"
+}
+
+QUEUES=/sys/module/farswap_rdma/parameters/queues
+
+queues_are_checked() {
+	for queues_value in 0 2 16; do
+		echo "$queues_value" >"$QUEUES" && [ "$(cat "$QUEUES")" = "$queues_value" ] || return 1
+	done
+	for queues_value in 1 17 -1 x ""; do
+		log_mark
+		! printf '%s\n' "$queues_value" >"$QUEUES" && [ "$(cat "$QUEUES")" = 16 ] || return 1
+		log_has farswap_rdma 'queues: ".*" must be' || {
+			log_show
+			return 1
+		}
+		cat "$TMP/log"
+	done
+	echo 0 >"$QUEUES"
+}
+
+test_begin 21
 farswap_up 0
 check "attached" refused attached 2 -1 yes "" 0x
 check "enabled" refused enabled 2 -1 on "" "1 1"
-check "hotslab" refused hotslab -1 x "" 99999999999999999999 "5 5"
+check "hotslab" refused hotslab -1 x "" 1000001 99999999999999999999 "5 5"
 check "poll_us" refused poll_us -1 1001 x ""
 check "io_timeout_ms" refused io_timeout_ms 99 60001 0 -1 x ""
 check "donors: not an address" refused donors donor1 10.0.0 10.0.0.256 10.0.0.2:0 10.0.0.2:65536 \
 	10.0.0.2: :9400 10.0.0.2:x "[fe80" 0x0a000002
 check "donors: not a list" refused donors , 10.0.0.2, ,10.0.0.2 10.0.0.2,,10.0.0.3
 check "donors: one twice" refused donors 10.0.0.2,10.0.0.2 10.0.0.2,10.0.0.2:9400
-check "donors: too many" refused donors "$(many_donors)"
+check "donors: too many" refused donors "$(many_donors 65)"
 check "slab_mb cannot be written" eval '! echo 64 >"$FARSWAP/slab_mb"'
+check "donors: as many as can be" taken donors "$(many_donors 64)"
 check "limits of poll_us" taken poll_us 0 1000
 check "limits of io_timeout_ms" taken io_timeout_ms 100 60000
-check "limits of hotslab" taken hotslab 0 1
+check "limits of hotslab" taken hotslab 0 1000000
 check "values of enabled" taken enabled 0 1
 check "detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
 check "parameter slab_mb" parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
-check "other parameters" parameter_refused enabled=2 hotslab=x poll_us=1001 \
-	io_timeout_ms=99 donors=donor1
-check "it loads with good ones" modprobe farswap slab_mb=2 poll_us=0
-echo 0 >"$FARSWAP/attached" && unload_modules && modprobe farswap
+check "other parameters" parameter_refused enabled=2 enabled=x hotslab=x hotslab=1000001 \
+	poll_us=1001 poll_us=-1 io_timeout_ms=99 io_timeout_ms=60001 donors=donor1 \
+	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
+check "it loads with the least" loads slab_mb=2 hotslab=0 poll_us=0 io_timeout_ms=100
+check "it loads with the most" loads slab_mb=1024 hotslab=1000000 poll_us=1000 \
+	io_timeout_ms=60000 "donors=$(many_donors 64)"
+modprobe farswap && modprobe farswap-rdma
+check "queues of farswap_rdma" queues_are_checked
 test_end
