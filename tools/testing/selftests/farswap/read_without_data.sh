@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor's own network stack refuses to send packets. rxe then makes the client
+# A donor's own network stack refuses to send packets; its plug is pulled. rxe then makes the client
 # complete READs as good of which nothing arrived (rdma/io.c): none of them may
 # pass for data.
 # cluster: donors=2 mem=192 disks=1
@@ -45,7 +45,7 @@ provoke() {
 	say "$round rounds"
 }
 
-test_begin 5
+test_begin 8
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
@@ -60,11 +60,19 @@ if saw_one; then
 else
 	skip_one "rxe completed no READ without data"
 fi
+unplugged=${DONORS%% *}
+renew "$unplugged"
+check "a donor is there" wait_for 60 donor_is_live "$unplugged" || donors_show
+host link "$(donor_name "$unplugged")" down
+check "that its plug is pulled is noticed" wait_for 60 donor_is_not_live "$unplugged"
+host link "$(donor_name "$unplugged")" up
 for donor in $DONORS; do
+	wait_for 10 donor_answers "$donor"
 	renew "$donor"
 done
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show
 check "memory was right all the time" stop_load refuse
 stats_show
 check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_remote_bits
 test_end
