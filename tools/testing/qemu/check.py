@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import ktap
@@ -22,6 +23,12 @@ FETCH = os.path.join(HERE, "fetch.sh")
 # Seconds. Together with the build they stay under 40 minutes.
 SELFTESTS_DEADLINE = 1680
 SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
+
+# Below DESTDIR, with PREFIX=/usr.
+INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
+    usr/sbin/farswapd usr/sbin/farswapctl usr/share/man/man8/farswapd.8
+    usr/share/man/man8/farswapctl.8 usr/share/man/man5/farswapd.conf.5
+    usr/lib/systemd/system/farswapd.service etc/farswapd.conf""".split()
 
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
@@ -112,6 +119,13 @@ def count_totals(output, status):
     return total
 
 
+def install_step(checks, make):
+    with tempfile.TemporaryDirectory(prefix="farswap-install-") as directory:
+        checks.step("install", [
+            "sh", "-c", '"$@" >/dev/null && cd "$0" && ls -d ' + " ".join(INSTALLED),
+            directory, *make, "install", f"DESTDIR={directory}", "PREFIX=/usr"], 120)
+
+
 def unit_directories():
     for name in ("tools/testing/unit", "tools/testing/daemon"):
         if os.path.exists(os.path.join(TOP, name, "Makefile")):
@@ -132,6 +146,8 @@ def check():
         checks.step("daemon, warnings are errors",
                     [*make, "daemon", "WERROR=1"], 300)[0],
         checks.step("selftests' programs", [*make, "tests"], 300)[0]]
+    if all(built):
+        install_step(checks, make)
     checks.step("lint", [os.path.join(TOP, "tools/testing/lint/lint.sh")], 600, count_totals,
                 env=dict(os.environ, KDIR=kdir))
     for name in unit_directories():
