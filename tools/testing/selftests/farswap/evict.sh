@@ -93,7 +93,7 @@ make_cgroup evict 24M
 # Its pages stay out, in slabs that get idle.
 start_load idle evict -m 48 -p 1 -H "$TMP/idle.hold" -O -n 1 -i 0
 check "pages are remote that nobody uses" eval \
-	'wait_for 60 load_ready idle 1 && stat_above remote_pages 8000'
+	'wait_for 60 load_ready idle 1 && stat_above remote_pages 4000'
 start_load evict evict -m 48 -p 2 -d 250 -w 50 -i 10
 check "pages are remote that are in use" wait_for 60 grown load_remote 500
 check "some slabs evicted: the donor asks, and those go that are idle" evict_some
