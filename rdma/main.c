@@ -22,8 +22,8 @@ static int queues_set(const char *text, const struct kernel_param *param)
 	unsigned int wanted;
 
 	if (kstrtouint(text, 0, &wanted) || wanted == 1 || wanted > FARSWAP_QUEUES_MAX) {
-		pr_err("queues: \"%.32s\" must be 2 to %u, or 0 for as many as CPUs\n",
-		       text, FARSWAP_QUEUES_MAX);
+		pr_err("queues: \"%.*s\" must be 2 to %u, or 0 for as many as CPUs\n",
+		       (int)min(strcspn(text, "\n"), 32), text, FARSWAP_QUEUES_MAX);
 		return -EINVAL;
 	}
 	WRITE_ONCE(queues, wanted);
