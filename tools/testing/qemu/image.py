@@ -20,7 +20,7 @@ FETCH = os.path.join(HERE, "fetch.sh")
 BOOT_MODULES = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm"]
 # There for tests that want them.
 MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-flakey
-    dm-snapshot sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
+    dm-snapshot nfsd nfsv4 sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
 
