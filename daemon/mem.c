@@ -2,9 +2,14 @@
 /*
  * Memory from the kernel: huge pages if there are any, else ordinary ones.
  */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "mem.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
 
 #define MEM_ALIGN	(2UL << 20)
 
@@ -50,6 +55,13 @@ void *mem_map(size_t bytes, bool *huge)
 		madvise(addr, bytes, MADV_HUGEPAGE);
 	*huge = false;
 	return addr;
+}
+
+void mem_populate(void *addr, size_t bytes)
+{
+	/* Writing zeroes does the same on kernels before 5.14. */
+	if (madvise(addr, bytes, MADV_POPULATE_WRITE))
+		memset(addr, 0, bytes);
 }
 
 void mem_unmap(void *addr, size_t bytes)

@@ -229,7 +229,10 @@ static bool region_zero_step(void)
 	bytes = pool.slab - region->zeroed;
 	if (bytes > REGION_ZERO_STEP)
 		bytes = REGION_ZERO_STEP;
-	memset(region->addr + region->zeroed, 0, bytes);
+	if (region->zeroed < region->present)
+		memset(region->addr + region->zeroed, 0, bytes);
+	else
+		mem_populate(region->addr + region->zeroed, bytes);
 	region->zeroed += bytes;
 	if (region->zeroed > region->present)
 		region_set_present(region, region->zeroed);
