@@ -20,9 +20,9 @@ nfs_serve() {
 	echo "-3 +4" >/proc/fs/nfsd/versions
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
-	echo "nfsd 127.0.0.1 2147483647 here" >$RPC/auth.unix.ip/channel &&
-		echo "here $EXPORT 2147483647 9234 0 0 0" >$RPC/nfsd.export/channel &&
-		printf 'here 1 \\x00000000 2147483647 %s\n' "$EXPORT" >$RPC/nfsd.fh/channel &&
+	echo "nfsd 127.0.0.1 2147483647 here" >"$RPC/auth.unix.ip/channel" &&
+		echo "here $EXPORT 2147483647 9234 0 0 0" >"$RPC/nfsd.export/channel" &&
+		printf 'here 1 \\x00000000 2147483647 %s\n' "$EXPORT" >"$RPC/nfsd.fh/channel" &&
 		echo "tcp 2049" >/proc/fs/nfsd/portlist && echo 2 >/proc/fs/nfsd/threads
 }
 
