@@ -430,10 +430,10 @@ class Cluster:
     def __init__(self, donors=2, client_mem=192, donor_mem=768, client_cpus=1,
                  donor_cpus=1, append="", donor_append="", daemon=None,
                  disks=((1024, 0),), min_free_kb=16384, params=True,
-                 extra=(), extra_programs=(), modules=None, start=True):
+                 extra=(), extra_programs=(), modules=None, extra_modules=(), start=True):
         self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
         self.cpu = os.environ.get("FARSWAP_CPU", "max")
-        self.image = image.build(extra, extra_programs, modules)
+        self.image = image.build(extra, extra_programs, modules, extra_modules)
         self.directory = make_directory()
         self.switch = None
         atexit.register(self.close)

@@ -20,7 +20,7 @@ FETCH = os.path.join(HERE, "fetch.sh")
 BOOT_MODULES = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm"]
 # There for tests that want them.
 MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-flakey
-    dm-snapshot nfsd nfsv4 sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
+    dm-snapshot sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
 
@@ -141,12 +141,12 @@ def module_index(root, version):
     return index
 
 
-def add_modules(cpio, version, root, built):
+def add_modules(cpio, version, root, built, more):
     """The wanted modules, what they depend on, and this tree's."""
     base = f"{root}/lib/modules/{version}"
     index = module_index(root, version)
     wanted = set()
-    for name in BOOT_MODULES + MORE_MODULES:
+    for name in [*BOOT_MODULES, *MORE_MODULES, *more]:
         entry = index.get(name.replace("-", "_"))
         if entry:
             wanted.update([entry[0], *entry[1]])
@@ -253,17 +253,18 @@ def add_built(cpio):
             add_program(cpio, "/usr/sbin/" + name, path)
 
 
-def build(extra=(), extra_programs=(), modules=None):
+def build(extra=(), extra_programs=(), modules=None, extra_modules=()):
     """
     The path of an image. extra: (guest path, host path) of plain files;
     extra_programs: (guest path, host path, library path or None); modules: the
-    .ko files to include, this tree's if None.
+    .ko files to include, this tree's if None; extra_modules: names of the kernel's.
     """
     version, _, root = kernel()
     cpio = Cpio()
     add_base(cpio)
     add_verbs(cpio)
-    add_modules(cpio, version, root, built_modules() if modules is None else modules)
+    add_modules(cpio, version, root, built_modules() if modules is None else modules,
+                extra_modules)
     add_built(cpio)
     for target, source in extra:
         cpio.file(target, source)

@@ -6,7 +6,7 @@ built. With names, only those tests. A test says in a comment what it needs:
 
   # cluster: donors=2 mem=192 disks=1
 
-(also: donor_mem cpus donor_cpus disk_mb iops; a word with a dot in its name is an
+(also: donor_mem cpus donor_cpus disk_mb iops nfs; a word with a dot in its name is an
 argument of the client's kernel). A cluster serves the next test
 too where that needs the same and the last one passed, so such tests are run
 together.
@@ -26,7 +26,9 @@ import ktap
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
 NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
-         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "append": ""}
+         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "append": ""}
+# Megabytes that the other tests should not miss.
+NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
 FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
@@ -126,7 +128,8 @@ class Runner:
             donor_mem=needs["donor_mem"], donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
             append=needs["append"] + self.args.append,
-            extra=self.extra, extra_programs=self.programs)
+            extra=self.extra, extra_programs=self.programs,
+            extra_modules=NFS_MODULES if needs["nfs"] else [])
         self.needs = needs
         return self.cluster
 

@@ -3,7 +3,7 @@
 #
 # A swap file that its file system writes (NFS, from this machine's own server) is
 # left alone, and the log says so; it works as without farswap.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 nfs=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
