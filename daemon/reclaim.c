@@ -51,8 +51,10 @@ static void reclaim_evict(void)
 	if (reclaim.job || session_leaving() || excess <= leaving ||
 	    !region_count(REGION_MAPPED))
 		return;
+	/* Without memory for the job: at the next look. */
 	reclaim.job = evict_start(excess - leaving, reclaim_evicted, NULL);
-	stats_inc(STAT_RECLAIMS);
+	if (reclaim.job)
+		stats_inc(STAT_RECLAIMS);
 }
 
 static void reclaim_look(void)
@@ -82,10 +84,13 @@ static void reclaim_tick(void *arg)
 
 static void reclaim_pressure(void *arg, uint32_t events)
 {
+	int fd = reclaim.pressure.fd;
+
 	(void)arg;
 	if (events & EPOLLERR) {
 		log_warn("the kernel tells of no memory pressure any more");
 		loop_fd_del(&reclaim.pressure);
+		close(fd);
 		return;
 	}
 	stats_inc(STAT_PRESSURE);
