@@ -30,7 +30,6 @@ NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
 # Megabytes that the other tests should not miss.
 NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
-FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
 
 def make(*words):
@@ -99,16 +98,6 @@ def guest_files():
     return files, programs
 
 
-def emulator_failed(cluster):
-    """
-    Whether a guest died with flags that no processor can have. QEMU 7.2 without
-    KVM now and then writes another register's bits into them; what the guest
-    does is no matter, and the test says nothing then.
-    """
-    return any(int(flags, 16) >> 22 for vm in cluster.machines.values()
-               for flags in FLAGS.findall(vm.console()))
-
-
 class Runner:
     """Runs tests one after the other, in a cluster that is kept while it can be."""
 
@@ -172,7 +161,7 @@ class Runner:
             output += str(error)
         if complaints:
             result.fail(f"kernel: {complaints[0]}")
-        if not last and self.cluster and emulator_failed(self.cluster):
+        if not last and self.cluster and self.cluster.emulator_failed():
             self.report(name, result, time.monotonic() - started)
             self.show(output, consoles)
             self.drop_cluster()

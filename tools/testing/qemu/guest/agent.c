@@ -3,11 +3,11 @@
  * The guest's side of the harness, static and locked in memory so that it
  * answers however little memory is left. Three programs by name:
  *
- *   agent        runs the host's commands (ttyS1) and other guests' (TCP 2323)
+ *   agent        runs the host's commands (a virtio port) and other guests' (TCP 2323)
  *   host WORD... asks the host for something: poweroff donor1, boot donor1, ...
  *   on [-t SECONDS] ADDRESS COMMAND   runs a command on another guest
  *
- * Frames on ttyS1 are lines. From the host: "R id base64(command)",
+ * Frames on the port are lines. From the host: "R id base64(command)",
  * "K id" (kill what id runs), "A id rc base64(answer)". From the guest:
  * "B" (ready), "O id base64(output)", "X id rc", "Q id base64(request)".
  */
@@ -27,7 +27,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #define PORT		2323
@@ -35,7 +34,8 @@
 #define MAX_JOBS	64
 #define MAX_REQUESTS	16
 #define MAX_LINE	(256 * 1024)
-#define CHUNK		3000
+/* A frame of it is a page at most: the driver copies what is written. */
+#define CHUNK		2700
 /* Ends a remote command's output; the status follows. */
 #define TRAILER		"\nfarswap-rc\001="
 
@@ -46,7 +46,7 @@ struct job {
 	int status;	/* of waitpid, -1 while it runs */
 };
 
-static int tty = -1;
+static int port = -1;
 static struct job jobs[MAX_JOBS];
 static int requests[MAX_REQUESTS];
 static sigset_t old_mask;
@@ -122,7 +122,7 @@ static void send_frame(char kind, const char *id, const void *data, size_t len)
 
 	n += b64_encode(line + n, data, len);
 	line[n++] = '\n';
-	write_all(tty, line, n);
+	write_all(port, line, n);
 }
 
 static void send_exit(const char *id, int rc)
@@ -130,7 +130,7 @@ static void send_exit(const char *id, int rc)
 	char line[64];
 	int n = snprintf(line, sizeof(line), "X %s %d\n", id, rc);
 
-	write_all(tty, line, n);
+	write_all(port, line, n);
 }
 
 static int exit_code(int status)
@@ -280,11 +280,11 @@ static void host_frame(char *line)
 	}
 }
 
-static void tty_read(void)
+static void port_read(void)
 {
 	static char line[MAX_LINE];
 	static size_t len;
-	ssize_t n = read(tty, line + len, sizeof(line) - 1 - len);
+	ssize_t n = read(port, line + len, sizeof(line) - 1 - len);
 	char *end;
 
 	if (n <= 0)
@@ -390,20 +390,6 @@ static int listen_unix(void)
 	return fd;
 }
 
-static int open_tty(const char *path)
-{
-	int fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	struct termios t;
-
-	if (fd < 0 || tcgetattr(fd, &t))
-		die(path);
-	cfmakeraw(&t);
-	cfsetspeed(&t, B115200);
-	t.c_cflag |= CLOCAL;
-	tcsetattr(fd, TCSANOW, &t);
-	return fd;
-}
-
 static __attribute__((noreturn)) void agent(const char *path)
 {
 	struct pollfd fds[4 + MAX_JOBS];
@@ -413,17 +399,19 @@ static __attribute__((noreturn)) void agent(const char *path)
 	signal(SIGPIPE, SIG_IGN);
 	set_oom_score("-1000");
 	mlockall(MCL_CURRENT | MCL_FUTURE);
-	tty = open_tty(path);
+	port = open(path, O_RDWR | O_CLOEXEC);
+	if (port < 0)
+		die(path);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, &old_mask);
 	sfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 
-	fds[0] = (struct pollfd){ .fd = tty, .events = POLLIN };
+	fds[0] = (struct pollfd){ .fd = port, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = sfd, .events = POLLIN };
 	fds[2] = (struct pollfd){ .fd = listen_unix(), .events = POLLIN };
 	fds[3] = (struct pollfd){ .fd = listen_tcp(), .events = POLLIN };
-	write_all(tty, "\nB\n", 3);
+	write_all(port, "\nB\n", 3);
 
 	for (;;) {
 		struct signalfd_siginfo info;
@@ -447,7 +435,7 @@ static __attribute__((noreturn)) void agent(const char *path)
 		if (fds[3].revents)
 			remote_accept(fds[3].fd);
 		if (fds[0].revents)
-			tty_read();
+			port_read();
 	}
 }
 
@@ -537,5 +525,5 @@ int main(int argc, char **argv)
 		return ask_host(argc, argv);
 	if (!strcmp(name, "on"))
 		return run_on(argc, argv);
-	agent(argc > 1 ? argv[1] : "/dev/ttyS1");
+	agent(argc > 1 ? argv[1] : "/dev/vport0p1");
 }
