@@ -44,7 +44,7 @@ class Sample:
         self.vm = {"pswpin": 0, "pswpout": 0}
         for line in text.splitlines():
             words = line.split()
-            if len(words) > 6 and words[0] != "address":
+            if len(words) > 6 and words[0] != "address" and words[1] != "count":
                 self.donors[words[0]] = (words[1], words[2])
             elif words[:1] == ["load_urgent_ns"] and len(words) == 3:
                 self.histogram[int(words[1])] = int(words[2])
