@@ -17,6 +17,7 @@
 #define _FARSWAP_INTERNAL_H
 
 #include <linux/farswap-transport.h>
+#include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
@@ -67,8 +68,9 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_MAPPED:	slabs mapped (events, as all below)
  * @FARSWAP_STAT_SLAB_EVICTED:	slabs given back as their donor asked
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
- * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back by ourselves; mapped slabs end
- *				in one of these three ways
+ * @FARSWAP_STAT_SLAB_COLD:		slabs given back as they held no page or were cold
+ * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end in
+ *				one of these four ways
  * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that failed
  * @FARSWAP_STAT_DONOR_UP:		sessions begun
  * @FARSWAP_STAT_DONOR_DOWN:		sessions that failed
@@ -97,6 +99,7 @@ enum farswap_stat {
 	FARSWAP_STAT_SLAB_MAPPED,
 	FARSWAP_STAT_SLAB_EVICTED,
 	FARSWAP_STAT_SLAB_LOST,
+	FARSWAP_STAT_SLAB_COLD,
 	FARSWAP_STAT_SLAB_UNMAPPED,
 	FARSWAP_STAT_MAP_FAILED,
 	FARSWAP_STAT_DONOR_UP,
@@ -234,8 +237,10 @@ enum farswap_slab_state {
  * @device:	what it is a part of
  * @index:	its place there
  * @nr_slots:	its size
- * @state:	written by slab_set_state() under farswap_state_lock
+ * @state:	written by farswap_slab_set_state() under farswap_state_lock
  * @failures:	attempts to map it that failed, in a row
+ * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
+ *		farswap_state_lock
  * @retry_at:	jiffies before which it isn't tried again
  * @donor_entry: in the donor's list; farswap_state_lock
  * @map_work:	finds a donor
@@ -252,6 +257,7 @@ struct farswap_slab {
 	unsigned int nr_slots;
 	u8 state;
 	u8 failures;
+	u8 idle_looks;
 	unsigned long retry_at;
 	struct list_head donor_entry;
 	struct work_struct map_work;
@@ -267,13 +273,33 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot);
 bool farswap_slab_get(struct farswap_slab *slab);
 void farswap_slab_put(struct farswap_slab *slab);
 bool farswap_slab_has_bits(struct farswap_slab *slab);
+void farswap_slabs_free(struct farswap_device *device);
+const char *farswap_slab_state_name(const struct farswap_slab *slab);
+bool farswap_slab_set_state(struct farswap_slab *slab,
+			    enum farswap_slab_state state);
+void farswap_slab_map_cancel(struct farswap_slab *slab);
+
+/* The clock of activities. */
+static inline u32 farswap_slab_second(void)
+{
+	return jiffies / HZ;
+}
+
+/* drain.c */
+void farswap_drain_start(struct farswap_slab *slab,
+			 enum farswap_slab_state state, enum farswap_stat why);
+void farswap_drain_release(struct percpu_ref *ref);
+void farswap_drain_work(struct work_struct *work);
+void farswap_drain_wake(void);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
 void farswap_slab_evict(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
-void farswap_slabs_free(struct farswap_device *device);
-const char *farswap_slab_state_name(const struct farswap_slab *slab);
+
+/* sweep.c */
+void farswap_sweep_start(void);
+void farswap_sweep_stop(void);
 
 /* window.c */
 

@@ -10,6 +10,7 @@
 #include <linux/kobject.h>
 #include <linux/log2.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
@@ -25,6 +26,9 @@ struct farswap_settings farswap_settings = {
 
 char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
+/* So that two that depend on each other are not changed at once. */
+static DEFINE_MUTEX(settings_lock);
+
 /**
  * struct setting - a number a user can set
  * @attr:	its file
@@ -32,6 +36,7 @@ char farswap_settings_donors[FARSWAP_DONORS_BYTES];
  * @min:	smallest
  * @max:	largest
  * @power_of_two: nothing in between
+ * @fits:	whether it goes with the other settings; says why not. May be NULL
  * @changed:	called after a write to the file; may be NULL
  */
 struct setting {
@@ -40,6 +45,7 @@ struct setting {
 	unsigned int min;
 	unsigned int max;
 	bool power_of_two;
+	bool (*fits)(unsigned int value);
 	void (*changed)(unsigned int value);
 };
 
@@ -76,10 +82,17 @@ static ssize_t setting_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 	if (err)
 		return err;
+	mutex_lock(&settings_lock);
+	if (setting->fits && !setting->fits(value)) {
+		err = -EINVAL;
+		goto out_unlock;
+	}
 	WRITE_ONCE(*setting->value, value);
 	if (setting->changed)
 		setting->changed(value);
-	return count;
+out_unlock:
+	mutex_unlock(&settings_lock);
+	return err ? err : count;
 }
 
 static int setting_param_set(const char *text, const struct kernel_param *kp)
@@ -123,8 +136,31 @@ MODULE_PARM_DESC(enabled, "attach, and store pages remotely: 0 or 1 (default 1)"
 SETTING(slab_mb, 0444, 2, 1024, .power_of_two = true);
 MODULE_PARM_DESC(slab_mb, "size of a slab in MiB, a power of two; the donors' must be the same (default 64)");
 
-SETTING(hotslab, 0644, 0, 1000000);
+/* Otherwise a slab would be mapped and given back in turn, for ever. */
+static bool slab_thresholds_fit(unsigned int hotslab, unsigned int coldslab)
+{
+	if (coldslab <= max(hotslab, 1U))
+		return true;
+	pr_err("coldslab %u with hotslab %u is no good; give a coldslab of at most %u\n",
+	       coldslab, hotslab, max(hotslab, 1U));
+	return false;
+}
+
+static bool hotslab_fits(unsigned int value)
+{
+	return slab_thresholds_fit(value, farswap_settings.coldslab);
+}
+
+static bool coldslab_fits(unsigned int value)
+{
+	return slab_thresholds_fit(farswap_settings.hotslab, value);
+}
+
+SETTING(hotslab, 0644, 0, 1000000, .fits = hotslab_fits);
 MODULE_PARM_DESC(hotslab, "page I/Os a second at which a slab is mapped; 0: at its first (default 2)");
+
+SETTING(coldslab, 0644, 0, 1000000, .fits = coldslab_fits);
+MODULE_PARM_DESC(coldslab, "page I/Os a second under which a mapped slab is given back, at most hotslab (or 1); 0: never (default 0)");
 
 SETTING(poll_us, 0644, 0, 1000);
 MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");
@@ -195,6 +231,7 @@ static struct kobj_attribute attached_attr = __ATTR_RW(attached);
 static struct attribute *settings_attrs[] = {
 	&attached_attr.attr,
 	&donors_attr.attr,
+	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
 	&setting_hotslab.attr.attr,
 	&setting_io_timeout_ms.attr.attr,
@@ -214,12 +251,14 @@ static struct kobject *settings_kobj;
  *
  * The parent is kernel_kobj since mm_kobj is not exported.
  *
- * Return: 0 or -errno.
+ * Return: 0 or -errno; -EINVAL for parameters that don't go together.
  */
 int farswap_settings_init(void)
 {
 	int err;
 
+	if (!coldslab_fits(farswap_settings.coldslab))
+		return -EINVAL;
 	settings_kobj = kobject_create_and_add("farswap", kernel_kobj);
 	if (!settings_kobj)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
  * @enabled:	store new pages remotely (0 or 1)
  * @slab_mb:	size of a slab; fixed once the module is loaded
  * @hotslab:	page I/Os a second at which a slab is mapped
+ * @coldslab:	page I/Os a second under which it is given back; 0: never
  * @poll_us:	longest a fault spins for its own page
  * @io_timeout_ms: longest a remote I/O may take
  *
@@ -23,6 +24,7 @@ struct farswap_settings {
 	unsigned int enabled;
 	unsigned int slab_mb;
 	unsigned int hotslab;
+	unsigned int coldslab;
 	unsigned int poll_us;
 	unsigned int io_timeout_ms;
 };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of a slab: mapped when it is hot, drained when its donor wants the
- * region back, has died, or we leave. Which donor is asked is choice.c's and
- * placement.c's affair; the I/O itself is in store.c and load.c.
+ * A slab, and how it is mapped when it is hot. Which donor is asked is choice.c's
+ * and placement.c's affair, how the mapping ends is drain.c's; the I/O itself is
+ * in store.c and load.c.
  *
  * Locking: farswap_state_lock covers states and lists. I/O holds slab->ref,
- * which is live only from the end of slab_map_work() to slab_drain_start();
- * the rest of a drain runs when the last reference is gone, in slab_drain_work().
+ * which is live only from the end of slab_map_work() to farswap_drain_start().
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -28,9 +27,6 @@ DEFINE_SPINLOCK(farswap_state_lock);
 /* Waits for donors, so nothing that an I/O needs may run on it. */
 static struct workqueue_struct *slab_map_wq;
 
-/* A slab became unmapped. */
-static DECLARE_WAIT_QUEUE_HEAD(slab_unmapped);
-
 static const char *const slab_state_names[] = {
 	[FARSWAP_SLAB_UNMAPPED]	= "unmapped",
 	[FARSWAP_SLAB_MAPPING]	= "mapping",
@@ -50,9 +46,16 @@ static const u8 slab_moves[FARSWAP_SLAB_STATES] = {
 	[FARSWAP_SLAB_LOST]	= BIT(FARSWAP_SLAB_UNMAPPED),
 };
 
-/* The only writer of slab->state. */
-static bool slab_set_state(struct farswap_slab *slab,
-			   enum farswap_slab_state state)
+/**
+ * farswap_slab_set_state() - the only writer of slab->state
+ * @slab:	the slab
+ * @state:	one that may follow on its present state
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: false, with nothing changed, if @state may not follow.
+ */
+bool farswap_slab_set_state(struct farswap_slab *slab,
+			    enum farswap_slab_state state)
 {
 	lockdep_assert_held(&farswap_state_lock);
 
@@ -82,11 +85,6 @@ const char *farswap_slab_state_name(const struct farswap_slab *slab)
 	return slab_state_names[READ_ONCE(slab->state)];
 }
 
-static u32 slab_second(void)
-{
-	return jiffies / HZ;
-}
-
 /* Have the slab mapped, unless there is a reason not to. */
 static void slab_want(struct farswap_slab *slab)
 {
@@ -98,53 +96,9 @@ static void slab_want(struct farswap_slab *slab)
 	spin_lock(&farswap_state_lock);
 	/* Queued under the lock: a cancel_work() in between would swallow it. */
 	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
-	    farswap_may_store() && slab_set_state(slab, FARSWAP_SLAB_MAPPING))
+	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING))
 		queue_work(slab_map_wq, &slab->map_work);
 	spin_unlock(&farswap_state_lock);
-}
-
-/* No I/O begins after this; slab_drain_work() follows the last that runs. */
-static void slab_drain_start(struct farswap_slab *slab,
-			     enum farswap_slab_state state, enum farswap_stat why)
-{
-	lockdep_assert_held(&farswap_state_lock);
-
-	if (slab->state != FARSWAP_SLAB_MAPPED || !slab_set_state(slab, state))
-		return;
-	farswap_stat_add(why, 1);
-	percpu_ref_kill(&slab->ref);
-}
-
-static void slab_ref_release(struct percpu_ref *ref)
-{
-	struct farswap_slab *slab = container_of(ref, struct farswap_slab, ref);
-
-	queue_work(farswap_wq, &slab->drain_work);
-}
-
-static void slab_drain_work(struct work_struct *work)
-{
-	struct farswap_slab *slab = container_of(work, struct farswap_slab,
-						 drain_work);
-	struct farswap_donor *donor = slab->donor;
-
-	/* Before the region can be anyone else's. */
-	farswap_slotbits_reset(&slab->bits, slab->nr_slots);
-	donor->transport->release(slab->region);
-	slab->region = NULL;
-	slab->donor = NULL;
-
-	spin_lock(&farswap_state_lock);
-	list_del(&slab->donor_entry);
-	donor->nr_slabs--;
-	slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	/*
-	 * Who waits flushes the workqueue too before it frees the slab. A slab
-	 * that is still hot is mapped again at its next I/O.
-	 */
-	wake_up_all(&slab_unmapped);
-	spin_unlock(&farswap_state_lock);
-	farswap_donor_put(donor);
 }
 
 /* What only a slab that is mapped needs. */
@@ -154,7 +108,7 @@ static int slab_prepare(struct farswap_slab *slab)
 
 	if (slab->bits.remote)
 		return 0;
-	err = percpu_ref_init(&slab->ref, slab_ref_release,
+	err = percpu_ref_init(&slab->ref, farswap_drain_release,
 			      PERCPU_REF_INIT_DEAD | PERCPU_REF_ALLOW_REINIT,
 			      GFP_KERNEL | __GFP_NOWARN);
 	if (err)
@@ -176,9 +130,28 @@ static void slab_map_failed(struct farswap_slab *slab)
 		   min_t(unsigned long, pause, SLAB_RETRY_MAX));
 
 	spin_lock(&farswap_state_lock);
-	slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	wake_up_all(&slab_unmapped);
+	farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
+	farswap_drain_wake();
 	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_slab_map_cancel() - have a mapping that only waits for its turn not made
+ * @slab:	a slab of a device on which no mapping begins any more
+ *
+ * Context: process context; does not wait.
+ */
+void farswap_slab_map_cancel(struct farswap_slab *slab)
+{
+	bool cancelled;
+
+	/* Under the lock, like the queueing. */
+	spin_lock(&farswap_state_lock);
+	cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
+		    cancel_work(&slab->map_work);
+	spin_unlock(&farswap_state_lock);
+	if (cancelled)
+		slab_map_failed(slab);
 }
 
 /* Did the donor ask for the region before we knew that it is ours? */
@@ -197,7 +170,7 @@ static bool slab_evicted_early(struct farswap_donor *donor, u64 id)
 static void slab_drain_early(struct farswap_slab *slab)
 {
 	WRITE_ONCE(slab->retry_at, jiffies + SLAB_RETRY_MIN);
-	slab_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
+	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
 }
 
 /* The region is ours: let I/O begin, or end it at once if it came too late. */
@@ -219,17 +192,19 @@ static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
 	spin_lock(&farswap_state_lock);
 	kref_get(&donor->ref);
 	list_add_tail(&slab->donor_entry, &donor->slabs);
+	slab->idle_looks = 0;
 	donor->nr_slabs++;
-	slab_set_state(slab, FARSWAP_SLAB_MAPPED);
+	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
-		slab_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 	else if (slab_evicted_early(donor, id))
 		slab_drain_early(slab);
 	else if (donor->state == FARSWAP_DONOR_LEAVING || slab->device->closing ||
 		 !farswap_may_store())
-		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
-				 FARSWAP_STAT_SLAB_UNMAPPED);
+		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				    FARSWAP_STAT_SLAB_UNMAPPED);
 	spin_unlock(&farswap_state_lock);
+	farswap_sweep_start();
 }
 
 static void slab_map_work(struct work_struct *work)
@@ -281,9 +256,9 @@ struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
 	slab->index = offset >> map->shift;
 	slab->nr_slots = 1U << map->shift;
 	slab->retry_at = jiffies;
-	slab->activity.second = slab_second();
+	slab->activity.second = farswap_slab_second();
 	INIT_WORK(&slab->map_work, slab_map_work);
-	INIT_WORK(&slab->drain_work, slab_drain_work);
+	INIT_WORK(&slab->drain_work, farswap_drain_work);
 	first = farswap_slabmap_insert(map, offset, slab);
 	if (first != slab)
 		kfree(slab);
@@ -302,7 +277,7 @@ struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
  */
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 {
-	u32 second = slab_second();
+	u32 second = farswap_slab_second();
 
 	farswap_activity_account(&slab->activity, second, pages);
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
@@ -374,123 +349,6 @@ void farswap_slab_put(struct farswap_slab *slab)
 }
 
 /**
- * farswap_slab_evict() - a donor wants a region back
- * @donor:	the donor
- * @id:		its name for the region
- *
- * Infiniswap, section 4.4: stop, wait without polling, answer. A region that no
- * slab holds was given back already, or is about to become a slab's.
- *
- * Context: process context; does not wait.
- */
-void farswap_slab_evict(struct farswap_donor *donor, u64 id)
-{
-	struct farswap_slab *slab;
-
-	spin_lock(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry) {
-		if (slab->state != FARSWAP_SLAB_MAPPED ||
-		    donor->transport->region_id(slab->region) != id)
-			continue;
-		slab_drain_start(slab, FARSWAP_SLAB_DRAINING,
-				 FARSWAP_STAT_SLAB_EVICTED);
-		goto out_unlock;
-	}
-	donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
-out_unlock:
-	spin_unlock(&farswap_state_lock);
-}
-
-/**
- * farswap_slab_activity() - how busy is a region
- * @donor:	the donor that asks
- * @id:		its name for the region
- *
- * Context: process context; does not wait.
- * Return: page I/Os a second; 0 for a region that no slab holds.
- */
-u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
-{
-	struct farswap_slab *slab;
-	u32 pages = 0;
-
-	spin_lock(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry) {
-		if (slab->state != FARSWAP_SLAB_MAPPED ||
-		    donor->transport->region_id(slab->region) != id)
-			continue;
-		pages = farswap_activity_read(&slab->activity, slab_second());
-		break;
-	}
-	spin_unlock(&farswap_state_lock);
-	return pages;
-}
-
-/**
- * farswap_slabs_lose() - a donor's session has failed
- * @donor:	the donor
- *
- * Context: process context; does not wait.
- */
-void farswap_slabs_lose(struct farswap_donor *donor)
-{
-	struct farswap_slab *slab;
-
-	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry)
-		slab_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
-}
-
-static void slab_unmap(struct farswap_slab *slab)
-{
-	slab_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
-}
-
-/**
- * farswap_slabs_unmap() - give back all regions of a device, or of a donor
- * @device:	the device, on which no mapping begins any more; or NULL
- * @donor:	the donor, from which no region comes any more; or NULL
- *
- * Every page is on the swap device as well, so nothing is lost.
- *
- * Context: may sleep, until the I/O in flight has ended, on the swap device too,
- * and attempts to map a slab of @device that are being made.
- */
-void farswap_slabs_unmap(struct farswap_device *device,
-			 struct farswap_donor *donor)
-{
-	struct farswap_slab *slab;
-	bool cancelled;
-	unsigned long i;
-
-	if (donor) {
-		spin_lock(&farswap_state_lock);
-		list_for_each_entry(slab, &donor->slabs, donor_entry)
-			slab_unmap(slab);
-		spin_unlock(&farswap_state_lock);
-		wait_event(slab_unmapped, !READ_ONCE(donor->nr_slabs));
-	}
-	if (device) {
-		for (i = 0; i < device->map->nr_slabs; i++) {
-			slab = READ_ONCE(device->map->slab[i]);
-			if (!slab)
-				continue;
-			spin_lock(&farswap_state_lock);
-			/* What only waits for its turn need not have it. */
-			cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
-				    cancel_work(&slab->map_work);
-			slab_unmap(slab);
-			spin_unlock(&farswap_state_lock);
-			if (cancelled)
-				slab_map_failed(slab);
-		}
-		wait_event(slab_unmapped, !READ_ONCE(device->busy));
-	}
-	/* slab_drain_work() may still be about to return. */
-	flush_workqueue(farswap_wq);
-}
-
-/**
  * farswap_slabs_free() - free the slabs of a device
  * @device:	a device on which nothing happens any more
  *
@@ -531,4 +389,5 @@ int farswap_slab_init(void)
 void farswap_slab_exit(void)
 {
 	destroy_workqueue(slab_map_wq);
+	farswap_sweep_stop();
 }

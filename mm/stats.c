@@ -33,6 +33,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_SLAB_MAPPED]		= "slab_mapped",
 	[FARSWAP_STAT_SLAB_EVICTED]		= "slab_evicted",
 	[FARSWAP_STAT_SLAB_LOST]		= "slab_lost",
+	[FARSWAP_STAT_SLAB_COLD]		= "slab_cold",
 	[FARSWAP_STAT_SLAB_UNMAPPED]		= "slab_unmapped",
 	[FARSWAP_STAT_MAP_FAILED]		= "map_failed",
 	[FARSWAP_STAT_DONOR_UP]			= "donor_up",
