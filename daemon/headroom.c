@@ -4,8 +4,9 @@
  * U = 0.2 measured + 0.8 U, once a second; what the machine has, less U, less the
  * headroom, may be held. Two rules are not the paper's:
  *
- * - When less than three quarters of the headroom are available, what is measured
- *   counts instead of a lower U: whoever grows fast is not to wait for an average.
+ * - U is never taken to be less than what is measured and what a further second of
+ *   its growth would add, less a quarter of the headroom: whoever grows fast is
+ *   not to wait for an average, which lags by some four seconds.
  * - Each time somebody has to wait for memory, the headroom grows by a quarter, to
  *   twice what was asked for at most. A second later it shrinks again, by 1/32 of
  *   the extra.
@@ -17,19 +18,41 @@ void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep)
 	*headroom = (struct headroom){ .total = total, .keep = keep };
 }
 
-uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held)
+static uint64_t growth(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+uint64_t headroom_keep(const struct headroom *headroom)
+{
+	return headroom->keep + headroom->extra;
+}
+
+uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held,
+			 bool second)
 {
 	uint64_t free = available + held < headroom->total ? available + held : headroom->total;
 	uint64_t measured = headroom->total - free;
-	uint64_t keep = headroom->keep + headroom->extra;
-	uint64_t used;
+	uint64_t keep = headroom_keep(headroom);
+	uint64_t used, rise;
 
-	headroom->extra -= (headroom->extra + 31) / 32;
-	headroom->used = headroom->begun ? (measured + 4 * headroom->used) / 5 : measured;
-	headroom->begun = true;
-	used = headroom->used;
-	if (available < keep / 4 * 3 && used < measured)
-		used = measured;
+	if (!headroom->begun)
+		headroom->used = headroom->last = measured;
+	rise = growth(headroom->last, measured);
+	if (rise < headroom->rise)
+		rise = headroom->rise;
+	if (second || !headroom->begun) {
+		headroom->extra -= (headroom->extra + 31) / 32;
+		headroom->used = (measured + 4 * headroom->used) / 5;
+		headroom->rise = growth(headroom->last, measured);
+		headroom->last = measured;
+		headroom->begun = true;
+	}
+	if (rise > keep)
+		rise = keep;
+	used = growth(keep / 4, measured + rise);
+	if (used < headroom->used)
+		used = headroom->used;
 	return headroom->total > used + keep ? headroom->total - used - keep : 0;
 }
 

@@ -14,14 +14,20 @@ struct headroom {
 	uint64_t keep;		/* bytes to be left available */
 	uint64_t extra;		/* more of them, since there was pressure */
 	uint64_t used;		/* by others: the moving average */
+	uint64_t last;		/* what was measured when that was last moved */
+	uint64_t rise;		/* by how much more than the time before */
 	bool begun;
 };
 
 void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep);
+/* What is to be left available now. */
+uint64_t headroom_keep(const struct headroom *headroom);
 /*
- * Once a second: what may be held now, if @available bytes are, and @held are held.
+ * What may be held now, if @available bytes are, and @held are held. @second: a second
+ * has passed since it was last true, so the average moves.
  */
-uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held);
+uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held,
+			 bool second);
 /* Someone had to wait for memory. */
 void headroom_pressure(struct headroom *headroom);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looks once a second at how much memory is available, and when the kernel says
- * that somebody waited for memory, and sets the pool's limit. What isn't lent is
+ * Looks once a second at how much memory is available, ten times as often when that
+ * is little, and when the kernel says that somebody waited for memory, and sets the
+ * pool's limit. What isn't lent is
  * given back first, then lent regions are evicted in a batch (Infiniswap, sections
  * 5.1 and 5.2).
  */
@@ -23,6 +24,8 @@
 #include "stats.h"
 
 #define RECLAIM_PERIOD_MS	1000
+/* While less than twice the headroom is available. */
+#define RECLAIM_CLOSE_MS	100
 /* A tenth of a second of waiting in two seconds, µs. */
 #define RECLAIM_TRIGGER		"some 100000 2000000"
 
@@ -31,6 +34,7 @@ static struct {
 	struct loop_timer timer;
 	struct loop_fd pressure;
 	struct evict_job *job;
+	uint64_t second_ms;	/* when the average was last moved */
 	bool hugepages;
 } reclaim = { .pressure = { .fd = -1 } };
 
@@ -57,29 +61,37 @@ static void reclaim_evict(void)
 		stats_inc(STAT_RECLAIMS);
 }
 
-static void reclaim_look(void)
+/* The time until the next look, ms. */
+static uint64_t reclaim_look(void)
 {
+	uint64_t available = meminfo_available(), now = loop_now_ms();
+	bool first = !reclaim.second_ms, second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
 	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
 
-	allowed = headroom_sample(&reclaim.headroom, meminfo_available(),
-				  region_present_bytes() - huge);
+	if (second)
+		reclaim.second_ms = now;
+	allowed = headroom_sample(&reclaim.headroom, available, region_present_bytes() - huge,
+				  second);
 	/* Of reserved huge pages no other program has any use. */
 	if (reclaim.hugepages)
 		allowed += huge + meminfo_huge_free();
 	if (allowed < held)
 		region_set_limit(allowed / slab);
-	else if (allowed - held >= 2 * slab)	/* so that it doesn't come and go */
-		region_set_limit(allowed / slab - 1);
+	else if (first)
+		region_set_limit(allowed / slab);
+	else if (second && allowed - held >= 2 * slab)	/* so that it doesn't come and go */
+		region_set_limit((held + allowed) / 2 / slab);
 	message_kick_pool();
 	reclaim_evict();
+	return available < 2 * headroom_keep(&reclaim.headroom) ? RECLAIM_CLOSE_MS :
+								   RECLAIM_PERIOD_MS;
 }
 
 static void reclaim_tick(void *arg)
 {
 	(void)arg;
-	reclaim_look();
-	loop_timer_set(&reclaim.timer, RECLAIM_PERIOD_MS);
+	loop_timer_set(&reclaim.timer, reclaim_look());
 }
 
 static void reclaim_pressure(void *arg, uint32_t events)
@@ -95,7 +107,7 @@ static void reclaim_pressure(void *arg, uint32_t events)
 	}
 	stats_inc(STAT_PRESSURE);
 	headroom_pressure(&reclaim.headroom);
-	reclaim_look();
+	reclaim_tick(NULL);
 }
 
 /* Kernels without it are watched by the second alone. */

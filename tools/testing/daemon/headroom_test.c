@@ -18,7 +18,7 @@ static uint64_t second(uint64_t used, uint64_t held)
 {
 	uint64_t available = TOTAL > used + held ? TOTAL - used - held : 0;
 
-	return headroom_sample(&h, available, held);
+	return headroom_sample(&h, available, held, true);
 }
 
 static void test_steady(void)
@@ -50,8 +50,12 @@ static void test_short(void)
 
 	headroom_init(&h, TOTAL, KEEP);
 	second(300 * MB, 0);
-	ok(second(330 * MB, 594 * MB) == 594 * MB, "three quarters left: the average");
-	ok(second(360 * MB, 594 * MB) == 540 * MB, "less: what is measured");
+	ok(second(360 * MB, 594 * MB) == 505 * MB,
+	   "what has grown, and would in another second, but for a quarter of the headroom");
+	ok(headroom_sample(&h, 80 * MB, 540 * MB, false) == 485 * MB,
+	   "between the seconds too, with no less growth than in the last");
+	ok(headroom_sample(&h, 80 * MB, 540 * MB, false) == 485 * MB, "which moves nothing");
+	ok(second(500 * MB, 400 * MB) == 325 * MB, "growth counts up to the headroom");
 	for (held = 594 * MB, i = 0; i < 20 && held; i++)
 		held = second(TOTAL, held);
 	ok(!held, "nothing in the end, when others want it all");
@@ -92,7 +96,7 @@ static void test_random(void)
 		held = (seed >> 13) % (2 * TOTAL);
 		if (!(seed >> 60))
 			headroom_pressure(&h);
-		good &= headroom_sample(&h, available, held) <= TOTAL - KEEP &&
+		good &= headroom_sample(&h, available, held, seed >> 62) <= TOTAL - KEEP &&
 			h.extra <= KEEP && h.used <= TOTAL;
 	}
 	ok(good, "random samples stay in bounds");
