@@ -18,6 +18,12 @@ void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep)
 	*headroom = (struct headroom){ .total = total, .keep = keep };
 }
 
+void headroom_set_keep(struct headroom *headroom, uint64_t keep)
+{
+	headroom->keep = keep;
+	headroom->extra = 0;
+}
+
 static uint64_t growth(uint64_t from, uint64_t to)
 {
 	return to > from ? to - from : 0;

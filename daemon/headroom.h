@@ -20,6 +20,7 @@ struct headroom {
 };
 
 void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep);
+void headroom_set_keep(struct headroom *headroom, uint64_t keep);
 /* What is to be left available now. */
 uint64_t headroom_keep(const struct headroom *headroom);
 /*

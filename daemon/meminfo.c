@@ -30,6 +30,19 @@ uint64_t meminfo_read(const char *path, const char *name, int base)
 	return value;
 }
 
+uint64_t meminfo_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	uint64_t value = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%" SCNu64, &value) != 1)
+		value = 0;
+	fclose(file);
+	return value;
+}
+
 static uint64_t meminfo_kilobytes(const char *name)
 {
 	return meminfo_read(MEMINFO, name, 10) << 10;

@@ -17,4 +17,7 @@ uint64_t meminfo_huge_free(void);
 /* A number from a file of "Name: number" lines; 0 if it isn't there. */
 uint64_t meminfo_read(const char *path, const char *name, int base);
 
+/* The number that a file begins with; 0 if there is none. */
+uint64_t meminfo_number(const char *path);
+
 #endif

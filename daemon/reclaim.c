@@ -2,7 +2,8 @@
 /*
  * Looks once a second at how much memory is available, ten times as often when that
  * is little, and when the kernel says that somebody waited for memory, and sets the
- * pool's limit. What isn't lent is
+ * pool's limit. The headroom is farswapd.conf's, or what the module's headroom_mb says
+ * where that is loaded. What isn't lent is
  * given back first, then lent regions are evicted in a batch (Infiniswap, sections
  * 5.1 and 5.2).
  */
@@ -26,6 +27,7 @@
 #define RECLAIM_PERIOD_MS	1000
 /* While less than twice the headroom is available. */
 #define RECLAIM_CLOSE_MS	100
+#define RECLAIM_KNOB		"/sys/kernel/farswap/headroom_mb"
 /* A tenth of a second of waiting in two seconds, µs. */
 #define RECLAIM_TRIGGER		"some 100000 2000000"
 
@@ -35,6 +37,8 @@ static struct {
 	struct loop_fd pressure;
 	struct evict_job *job;
 	uint64_t second_ms;	/* when the average was last moved */
+	uint64_t configured;	/* headroom, bytes */
+	uint64_t knob_mb;	/* as it was last read */
 	bool hugepages;
 } reclaim = { .pressure = { .fd = -1 } };
 
@@ -61,6 +65,25 @@ static void reclaim_evict(void)
 		stats_inc(STAT_RECLAIMS);
 }
 
+static void reclaim_read_knob(void)
+{
+	uint64_t mb = meminfo_number(RECLAIM_KNOB), keep = reclaim.configured;
+
+	if (mb == reclaim.knob_mb)
+		return;
+	reclaim.knob_mb = mb;
+	if (mb)
+		keep = mb < UINT32_MAX ? mb << 20 : UINT64_MAX;
+	if (keep >= reclaim.headroom.total) {
+		log_err("%s is %" PRIu64 ", but this machine has %" PRIu64 "M of memory: give less; %" PRIu64 "M are kept as before",
+			RECLAIM_KNOB, mb, reclaim.headroom.total >> 20,
+			reclaim.headroom.keep >> 20);
+		return;
+	}
+	headroom_set_keep(&reclaim.headroom, keep);
+	log_info("%" PRIu64 "M are to stay available now", keep >> 20);
+}
+
 /* The time until the next look, ms. */
 static uint64_t reclaim_look(void)
 {
@@ -69,8 +92,15 @@ static uint64_t reclaim_look(void)
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
 	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
 
-	if (second)
+	if (second) {
 		reclaim.second_ms = now;
+		reclaim_read_knob();
+	}
+	if (!headroom_keep(&reclaim.headroom)) {
+		region_set_limit(region_total());
+		message_kick_pool();
+		return RECLAIM_PERIOD_MS;
+	}
 	allowed = headroom_sample(&reclaim.headroom, available, region_present_bytes() - huge,
 				  second);
 	/* Of reserved huge pages no other program has any use. */
@@ -129,23 +159,26 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 	uint64_t total = meminfo_total();
 
 	loop_timer_init(&reclaim.timer, reclaim_tick, NULL);
-	region_set_limit(region_total());
-	if (!headroom)
-		return 0;
-	if (!total || headroom >= total) {
+	if (headroom && (!total || headroom >= total)) {
 		log_err("headroom is %" PRIu64 "M, but this machine has %" PRIu64 "M of memory: keep less free",
 			headroom >> 20, total >> 20);
 		return -EINVAL;
 	}
+	reclaim.configured = headroom;
 	reclaim.hugepages = hugepages;
 	headroom_init(&reclaim.headroom, total, headroom);
 	reclaim_watch_pressure();
 	region_set_limit(0);
 	reclaim_tick(NULL);
-	if (!region_free_bytes())
+	if (headroom && !region_free_bytes())
 		log_warn("nothing can be lent now: %" PRIu64 "M are available, %" PRIu64 "M of them are kept; there may be more later",
 			 meminfo_available() >> 20, headroom >> 20);
 	return 0;
+}
+
+uint64_t reclaim_headroom(void)
+{
+	return headroom_keep(&reclaim.headroom);
 }
 
 void reclaim_exit(void)

@@ -10,9 +10,11 @@
 
 /*
  * Begins to watch, and sets the pool's first limit. @headroom: bytes to be left
- * available; 0: the pool always has all its memory.
+ * available; 0: the pool has all its memory, unless the module's headroom_mb says else.
  */
 int reclaim_init(uint64_t headroom, bool hugepages);
+/* What is to be left available now, bytes. */
+uint64_t reclaim_headroom(void);
 void reclaim_exit(void);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "reclaim.h"
 #include "session.h"
 #include "status.h"
 
@@ -89,6 +90,8 @@ void status_metrics(FILE *out)
 	fprintf(out, "farswapd_held_bytes %" PRIu64 "\n", region_present_bytes());
 	status_gauge(out, "free_bytes", "Memory that can still be lent");
 	fprintf(out, "farswapd_free_bytes %" PRIu64 "\n", region_free_bytes());
+	status_gauge(out, "headroom_bytes", "Memory that is to stay available");
+	fprintf(out, "farswapd_headroom_bytes %" PRIu64 "\n", reclaim_headroom());
 	status_gauge(out, "region_bytes", "Size of a region");
 	fprintf(out, "farswapd_region_bytes %" PRIu64 "\n", region_bytes());
 	status_gauge(out, "regions", "Regions by state");

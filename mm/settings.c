@@ -9,6 +9,7 @@
 
 #include <linux/kobject.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
@@ -162,6 +163,21 @@ MODULE_PARM_DESC(hotslab, "page I/Os a second at which a slab is mapped; 0: at i
 SETTING(coldslab, 0644, 0, 1000000, .fits = coldslab_fits);
 MODULE_PARM_DESC(coldslab, "page I/Os a second under which a mapped slab is given back, at most hotslab (or 1); 0: never (default 0)");
 
+static bool headroom_mb_fits(unsigned int value)
+{
+	unsigned long total = totalram_pages() >> (20 - PAGE_SHIFT);
+
+	if (value < total)
+		return true;
+	pr_err("headroom_mb: %u is no good; this machine has %lu MiB, give less\n",
+	       value, total);
+	return false;
+}
+
+/* For farswapd, which looks at the file once a second. */
+SETTING(headroom_mb, 0644, 0, 1 << 24, .fits = headroom_mb_fits);
+MODULE_PARM_DESC(headroom_mb, "memory that farswapd on this machine leaves available, MiB; 0: as its configuration says (default 0)");
+
 SETTING(poll_us, 0644, 0, 1000);
 MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");
 
@@ -233,6 +249,7 @@ static struct attribute *settings_attrs[] = {
 	&donors_attr.attr,
 	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
+	&setting_headroom_mb.attr.attr,
 	&setting_hotslab.attr.attr,
 	&setting_io_timeout_ms.attr.attr,
 	&setting_poll_us.attr.attr,
@@ -257,7 +274,8 @@ int farswap_settings_init(void)
 {
 	int err;
 
-	if (!coldslab_fits(farswap_settings.coldslab))
+	if (!coldslab_fits(farswap_settings.coldslab) ||
+	    !headroom_mb_fits(farswap_settings.headroom_mb))
 		return -EINVAL;
 	settings_kobj = kobject_create_and_add("farswap", kernel_kobj);
 	if (!settings_kobj)

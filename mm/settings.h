@@ -15,6 +15,8 @@
  * @slab_mb:	size of a slab; fixed once the module is loaded
  * @hotslab:	page I/Os a second at which a slab is mapped
  * @coldslab:	page I/Os a second under which it is given back; 0: never
+ * @headroom_mb: what farswapd on this machine leaves available, MiB; 0: as its
+ *		configuration says. Nothing here uses it
  * @poll_us:	longest a fault spins for its own page
  * @io_timeout_ms: longest a remote I/O may take
  *
@@ -25,6 +27,7 @@ struct farswap_settings {
 	unsigned int slab_mb;
 	unsigned int hotslab;
 	unsigned int coldslab;
+	unsigned int headroom_mb;
 	unsigned int poll_us;
 	unsigned int io_timeout_ms;
 };

@@ -109,13 +109,14 @@ thresholds_must_fit() {
 	return "$thresholds_status"
 }
 
-test_begin 24
+test_begin 25
 farswap_up 0
 check "attached" refused attached 2 -1 yes "" 0x
 check "enabled" refused enabled 2 -1 on "" "1 1"
 check "hotslab" refused hotslab -1 x "" 1000001 99999999999999999999 "5 5"
 check "coldslab" refused coldslab -1 x "" 1000001
 check "coldslab above hotslab" thresholds_must_fit
+check "headroom_mb" refused headroom_mb -1 x "" 192 99999999
 check "poll_us" refused poll_us -1 1001 x ""
 check "io_timeout_ms" refused io_timeout_ms 99 60001 0 -1 x ""
 check "donors: not an address" refused donors donor1 10.0.0 10.0.0.256 10.0.0.2:0 10.0.0.2:65536 \
@@ -133,7 +134,7 @@ check "values of enabled" taken enabled 0 1
 check "detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
 check "parameter slab_mb" parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
 check "other parameters" parameter_refused enabled=2 enabled=x hotslab=x hotslab=1000001 \
-	coldslab=x coldslab=3 \
+	coldslab=x coldslab=3 headroom_mb=x headroom_mb=192 \
 	poll_us=1001 poll_us=-1 io_timeout_ms=99 io_timeout_ms=60001 donors=donor1 \
 	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
 check "it loads with the least" loads slab_mb=2 hotslab=0 poll_us=0 io_timeout_ms=100

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A donor's headroom can be set by sysfs where the module is loaded, and is what
+# the daemon's configuration says again without it.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+KNOB=/sys/kernel/farswap/headroom_mb
+donor=${DONORS%% *}
+
+# metric NAME: of the donor's farswapd, in MB
+metric() {
+	on "$donor" 'farswapctl metrics' |
+		awk -v n="farswapd_$1" '$1 == n { print int($2 / 1048576) }'
+}
+
+metric_is() {
+	is=$(metric "$1")
+	echo "$1: $is MB"
+	test "$is" "$2" "$3"
+}
+
+available() {
+	on "$donor" 'cat /proc/meminfo' | awk '/^MemAvailable:/ { print int($2 / 1024) }'
+}
+
+available_above() {
+	is=$(available)
+	echo "$is MB available"
+	[ "$is" -gt "$1" ]
+}
+
+knob() {
+	on "$donor" "echo $1 >$KNOB"
+}
+
+test_begin 7
+farswap_up 2
+configured=$(metric headroom_bytes)
+held=$(metric held_bytes)
+say "$donor keeps $configured MB, holds $held MB, has $(available) MB available"
+check "the module is loaded on a donor" on "$donor" \
+	'modprobe farswap enabled=0 && [ "$(cat /sys/kernel/farswap/headroom_mb)" = 0 ]'
+check "a larger headroom is taken" eval \
+	'knob 400 && wait_for 20 metric_is headroom_bytes -eq 400'
+check "that much becomes available" wait_for 20 available_above 390
+check "less is held" metric_is held_bytes -lt "$held"
+check "more than the machine has is refused" eval '! knob 5000'
+check "0 is the configuration's" eval 'knob 0 && wait_for 20 metric_is headroom_bytes \
+	-eq "$configured" && wait_for 60 metric_is held_bytes -gt $((held * 3 / 4))'
+check "so is no module" eval 'knob 300 && wait_for 20 metric_is headroom_bytes -eq 300 &&
+	on "$donor" "rmmod farswap" && wait_for 20 metric_is headroom_bytes -eq "$configured"'
+test_end
