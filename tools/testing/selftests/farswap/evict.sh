@@ -61,10 +61,16 @@ evict_idle() {
 	done <"$TMP/gone"
 }
 
+# evict_sampled N: the donor asks about N and some at random, and one time in
+# thirty there are too few idle ones among them
+evict_sampled() {
+	evict_idle "$1" || { wait_for 30 idle_and_busy && evict_idle "$1"; }
+}
+
 evict_some() {
 	for some_donor in $DONORS; do
 		asked=$some_donor
-		wait_for 30 idle_and_busy && evict_idle 1 && evict_idle 2 || return 1
+		wait_for 30 idle_and_busy && evict_sampled 1 && evict_sampled 2 || return 1
 	done
 }
 
