@@ -3,6 +3,8 @@
 ifneq ($(KERNELRELEASE),)
 # Read by kbuild.
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
+# Not in every 6.12, and the default there.
+subdir-ccflags-y += $(if $(shell grep -s WQ_PERCPU $(srctree)/include/linux/workqueue.h),,-DWQ_PERCPU=0)
 obj-y += mm/ rdma/
 else
 
@@ -20,11 +22,11 @@ KBUILD = $(MAKE) -C $(or $(KDIR),$(error no kernel headers for 6.12: run $(FETCH
 	M=$(CURDIR) $(KCONFIG)
 
 SELFTESTS := tools/testing/selftests/farswap
-RAM := tools/testing/ram
+TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit install clean check lint demo bench fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -36,12 +38,15 @@ daemon:
 
 tests: modules
 	$(MAKE) -C $(SELFTESTS)
-	[ ! -e $(RAM)/Makefile ] || $(MAKE) -C $(RAM) KDIR=$(KDIR)
+	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR)
 
 unit:
 	@status=0; for d in tools/testing/unit tools/testing/daemon; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d check || status=1; \
 	done; exit $$status
+
+model:
+	@tools/testing/model/check.sh
 
 install: modules daemon
 	$(KBUILD) modules_install INSTALL_MOD_DIR=extra $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true)
@@ -50,11 +55,54 @@ install: modules daemon
 fetch:
 	$(FETCH)
 
+# KERNEL=6.12 or 7.3, VARIANT=debug or builtin, TESTS=
+builtin_TESTS := built_in.sh data_path.sh attach_detach.sh large_folios.sh swapoff_remote.sh evict.sh
+check-tree: modules daemon tests
+	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
+		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel" $(or $(TESTS),$($(VARIANT)_TESTS))
+
+# TESTS=
+kselftest: modules daemon tests
+	@tools/testing/tree/kselftest.sh $(TESTS)
+
+kernel-selftests: modules daemon
+	@tools/testing/tree/kernel-selftests.py $(TESTS)
+
+attach_TESTS := load_detects.sh module_unload.sh ftrace_enabled.sh attach_detach.sh tracers.sh \
+	zram_left_alone.sh swapoff_remote.sh zero_pages.sh rebuild.sh suspend.sh nfs_left_alone.sh
+coverage: modules daemon tests
+	@rm -rf out/coverage && kernel=$$(tools/testing/tree/kernel.sh coverage) && \
+		{ tools/testing/qemu/run-selftests.py --coverage out/coverage/direct \
+			--client-kernel "$$kernel" $(TESTS); \
+		tools/testing/qemu/run-selftests.py --coverage out/coverage/attach \
+			--client-kernel "$$kernel/attach" $(or $(TESTS),$(attach_TESTS)); \
+		tools/testing/tree/coverage.py "$$kernel" out/coverage/direct out/coverage/attach; }
+
+kunit:
+	@tools/testing/tree/kunit.sh
+
+htmldocs:
+	@tools/testing/tree/htmldocs.sh out/htmldocs
+	@echo "out/htmldocs/index.html"
+
+# KSRC= UNDO=1
+tree:
+	@tools/testing/tree/graft.sh $(if $(UNDO),--undo) "$(or $(KSRC),$(error say KSRC=/path/to/linux-6.12 or 7.3, where farswap is to go))"
+
 check:
 	@tools/testing/qemu/check.py
 
 lint:
 	@tools/testing/lint/lint.sh
+
+# NAMES=
+mutants:
+	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
+
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=none
+chaos: modules daemon tests
+	@tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
+		$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP))
 
 demo:
 	@tools/testing/demo/demo.py
@@ -62,25 +110,45 @@ demo:
 bench:
 	@tools/testing/bench/bench.py
 
+bench-headroom:
+	@tools/testing/bench/headroom.py
+
+# ONLY=latency, staging, evictions, choice or death
+bench-events:
+	@tools/testing/bench/events.py $(if $(ONLY),--only=$(ONLY))
+
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
 	$(MAKE) -C daemon clean
 	$(MAKE) -C $(SELFTESTS) clean
-	[ ! -e $(RAM)/Makefile ] || $(MAKE) -C $(RAM) KDIR=$(KDIR) clean
+	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR) clean
 	@for d in tools/testing/unit tools/testing/daemon tools/testing/demo tools/testing/bench; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d clean; done
+	rm -rf out/model out/mutants out/htmldocs
 
 help:
 	@echo "make            build the kernel modules and the daemon"
 	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX))"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
+	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug or builtin, TESTS=)"
+	@echo "make kunit      have the kernel's kunit.py run the KUnit suites"
+	@echo "make kselftest  have the kernel's own kselftest run the selftests, both ways in (TESTS=)"
+	@echo "make kernel-selftests  the kernel's own tests of memory, with farswap and without (TESTS=)"
+	@echo "make coverage   which lines of mm/ and rdma/ the selftests run (TESTS=)"
+	@echo "make tree       put farswap into a kernel's source, to build it in (KSRC=, UNDO=1)"
 	@echo "make fetch      fetch Debian's 6.12 kernel and what the tests need"
-	@echo "make check      everything below but demo and bench, and the selftests in QEMU"
+	@echo "make check      everything below but demo and the benches, and the selftests in QEMU"
+	@echo "make htmldocs   these documents as HTML, in out/htmldocs"
 	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       unit tests on this machine"
+	@echo "make model      search the models of slabs and replicas for ways to break the rules"
+	@echo "make mutants    break farswap on purpose: each time a test must fail (NAMES=)"
 	@echo "make tests      build the selftests"
+	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
 	@echo "make bench      page fault latency against raw RDMA reads"
+	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
+	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make clean      remove what was built"
 endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Force-included by the build. The range of kernels farswap is made for, and
- * what differs between them.
+ * Force-included by the build out of tree: the kernels that it is for. A kernel that has
+ * farswap in its source differs in its patches, not here.
  */
 #ifndef _FARSWAP_COMPAT_H
 #define _FARSWAP_COMPAT_H
@@ -10,7 +10,7 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0) || \
 	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#error "farswap is for Linux 6.12: give KDIR=/path/to/its/headers"
+#error "as a module of its own farswap is for Linux 6.12 (KDIR=its headers); for 7.3: make tree"
 #endif
 
 /* The hook knows where x86 calls ftrace from, and its calls' encoding. */

@@ -29,7 +29,7 @@ static u32 activity_fold(u32 average, u32 count)
 }
 
 /* The average as of the start of @second. */
-static u32 activity_average(const struct farswap_activity *activity, u32 second)
+static u32 activity_average(const struct farswap_average *activity, u32 second)
 {
 	u32 average = READ_ONCE(activity->average);
 	s32 idle = second - READ_ONCE(activity->second);
@@ -46,7 +46,7 @@ static u32 activity_average(const struct farswap_activity *activity, u32 second)
 }
 
 /* The average as it would be if @second ended now. */
-static u32 activity_now(const struct farswap_activity *activity, u32 second)
+static u32 activity_now(const struct farswap_average *activity, u32 second)
 {
 	u32 count = 0;
 
@@ -63,7 +63,7 @@ static u32 activity_now(const struct farswap_activity *activity, u32 second)
  *
  * Context: any.
  */
-void farswap_activity_account(struct farswap_activity *activity, u32 second,
+void farswap_activity_account(struct farswap_average *activity, u32 second,
 			      u32 pages)
 {
 	if ((s32)(second - READ_ONCE(activity->second)) > 0) {
@@ -84,7 +84,7 @@ void farswap_activity_account(struct farswap_activity *activity, u32 second,
  * Context: any.
  * Return: page I/Os a second, rounded up, so that only an idle slab has 0.
  */
-u32 farswap_activity_read(const struct farswap_activity *activity, u32 second)
+u32 farswap_activity_read(const struct farswap_average *activity, u32 second)
 {
 	u32 now = max(activity_average(activity, second),
 		      activity_now(activity, second));
@@ -103,7 +103,7 @@ u32 farswap_activity_read(const struct farswap_activity *activity, u32 second)
  * Context: any.
  * Return: whether the slab should be mapped.
  */
-bool farswap_activity_is_hot(const struct farswap_activity *activity,
+bool farswap_activity_is_hot(const struct farswap_average *activity,
 			     u32 second, u32 threshold)
 {
 	return activity_now(activity, second) >=
@@ -111,3 +111,7 @@ bool farswap_activity_is_hot(const struct farswap_activity *activity,
 	       activity_average(activity, second) >=
 	       ((u64)threshold << ACTIVITY_SHIFT);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/activity-kunit.h"
+#endif

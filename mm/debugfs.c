@@ -34,7 +34,8 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 /**
  * struct debugfs_gauges - what is true now, beside what was counted
  * @remote:	slots with the remote bit
- * @backed:	slots with the backed bit
+ * @backed:	those of them that the device has too
+ * @orphaned:	those of them that are free
  * @slabs:	slabs in being
  * @mapped:	those that are mapped
  * @bytes:	memory they and their bits take
@@ -42,14 +43,32 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 struct debugfs_gauges {
 	unsigned long remote;
 	unsigned long backed;
+	unsigned long orphaned;
 	unsigned long slabs;
 	unsigned long mapped;
 	unsigned long bytes;
 };
 
+static unsigned long debugfs_backed(const struct farswap_slab *slab)
+{
+	return bitmap_weight_andnot(slab->bits.remote, slab->bits.unbacked,
+				    slab->nr_slots);
+}
+
+static unsigned int debugfs_orphaned(const struct farswap_slab *slab)
+{
+	pgoff_t first = (pgoff_t)slab->index * slab->nr_slots;
+	unsigned int slot, orphaned = 0;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		orphaned += !farswap_device_slot(slab->device, first + slot);
+	return orphaned;
+}
+
 static void debugfs_gauge(struct farswap_slab *slab, void *arg)
 {
 	struct debugfs_gauges *gauges = arg;
+	unsigned int nth;
 
 	gauges->slabs++;
 	gauges->bytes += sizeof(*slab);
@@ -57,11 +76,16 @@ static void debugfs_gauge(struct farswap_slab *slab, void *arg)
 		gauges->mapped++;
 	if (!farswap_slab_has_bits(slab))
 		return;
-	gauges->bytes += 2 * BITS_TO_LONGS(slab->nr_slots) * sizeof(long) +
-			 num_possible_cpus() * sizeof(long) +
-			 sizeof(struct percpu_ref_data);
+	gauges->bytes += 2 * BITS_TO_LONGS(slab->nr_slots) * sizeof(long);
+	spin_lock(&farswap_state_lock);
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (farswap_mapping_nth(slab, nth))
+			gauges->bytes += sizeof(struct farswap_mapping) +
+				BITS_TO_LONGS(slab->nr_slots) * sizeof(long);
+	spin_unlock(&farswap_state_lock);
 	gauges->remote += bitmap_weight(slab->bits.remote, slab->nr_slots);
-	gauges->backed += bitmap_weight(slab->bits.backed, slab->nr_slots);
+	gauges->backed += debugfs_backed(slab);
+	gauges->orphaned += debugfs_orphaned(slab);
 }
 
 static int stats_show(struct seq_file *m, void *v)
@@ -72,6 +96,8 @@ static int stats_show(struct seq_file *m, void *v)
 	debugfs_walk(debugfs_gauge, &gauges);
 	seq_printf(m, "remote_pages %lu\n", gauges.remote);
 	seq_printf(m, "backed_pages %lu\n", gauges.backed);
+	seq_printf(m, "orphaned_pages %lu\n", gauges.orphaned);
+	seq_printf(m, "staged_pages %u\n", farswap_staging_used());
 	seq_printf(m, "slabs %lu\n", gauges.slabs);
 	seq_printf(m, "mapped_slabs %lu\n", gauges.mapped);
 	seq_printf(m, "slab_bytes %lu\n", gauges.bytes);
@@ -79,27 +105,60 @@ static int stats_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
+/* Its donors with commas between, or -. */
+static void slabs_print_donors(struct farswap_slab *slab, struct seq_file *m)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, nr = 0;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping)
+			seq_printf(m, "%s%s", nr++ ? "," : "", mapping->donor->address);
+	}
+	if (!nr)
+		seq_putc(m, '-');
+}
+
+/* Slots that one of its mappings has and another one misses. */
+static unsigned int slabs_missing(struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, missing = 0;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping)
+			missing += bitmap_weight_and(slab->bits.remote, mapping->missing,
+						     slab->nr_slots);
+	}
+	return missing;
+}
+
 static void slabs_print(struct farswap_slab *slab, void *arg)
 {
 	unsigned long remote = 0, backed = 0;
+	unsigned int missing = 0;
 	struct seq_file *m = arg;
 
+	spin_lock(&farswap_state_lock);
 	if (farswap_slab_has_bits(slab)) {
 		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
-		backed = bitmap_weight(slab->bits.backed, slab->nr_slots);
+		backed = debugfs_backed(slab);
+		missing = slabs_missing(slab);
 	}
-	spin_lock(&farswap_state_lock);
-	seq_printf(m, "%u %u %s %s %lu %lu %u\n", slab->device->type, slab->index,
-		   farswap_slab_state_name(slab),
-		   slab->state == FARSWAP_SLAB_MAPPED ? slab->donor->address : "-",
-		   remote, backed,
-		   farswap_activity_read(&slab->activity, jiffies / HZ));
+	seq_printf(m, "%u %u %s ", slab->device->type, slab->index,
+		   farswap_slab_state_name(slab));
+	slabs_print_donors(slab, m);
+	seq_printf(m, " %lu %lu %u %u\n", remote, backed,
+		   farswap_activity_read(&slab->activity, farswap_slab_second()),
+		   missing);
 	spin_unlock(&farswap_state_lock);
 }
 
 static int slabs_show(struct seq_file *m, void *v)
 {
-	seq_puts(m, "type index state donor remote backed activity\n");
+	seq_puts(m, "type index state donors remote backed activity missing\n");
 	debugfs_walk(slabs_print, m);
 	return 0;
 }

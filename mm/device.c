@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/bitmap.h>
 #include <linux/farswap.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -81,18 +82,35 @@ sector_t farswap_device_sector(const struct farswap_device *device,
 	return (sector_t)-1;
 }
 
+/**
+ * farswap_device_slot() - what the kernel knows of a slot
+ * @device:	the device
+ * @offset:	the slot
+ *
+ * Changes under the kernel's lock, which isn't ours, so it is only a hint, but for a slot
+ * that the caller holds.
+ *
+ * Context: under farswap_devices_lock, in work that swapoff waits for, or with the slot in
+ * use.
+ * Return: flags of enum farswap_slot_flags; 0 for a free slot.
+ */
+unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset)
+{
+	if (offset >= device->map->nr_slots)
+		return 0;
+	return farswap_hook_slot(device->si, offset);
+}
+
 /* Can farswap serve it? If not, say so once. */
 static bool device_usable(const struct swap_info_struct *si, unsigned int type)
 {
-	/* Other flags change meanwhile, these two never. */
-	unsigned long flags = data_race(si->flags);
-
-	if (flags & SWP_SYNCHRONOUS_IO) {
+	/* Other flags change meanwhile, this one never. */
+	if (data_race(si->flags) & SWP_SYNCHRONOUS_IO) {
 		pr_info("swap type %u is memory itself (zram, brd, pmem): left alone\n",
 			type);
 		return false;
 	}
-	if (flags & SWP_FS_OPS) {
+	if (!si->bdev) {
 		pr_info("swap type %u is a file that its file system writes (NFS): left alone\n",
 			type);
 		return false;
@@ -123,19 +141,23 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 	mutex_lock(&farswap_devices_lock);
 	if (farswap_device_find(type))
 		goto out_unlock;
-	device = kzalloc(sizeof(*device), GFP_KERNEL);
+	device = kvzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device)
 		goto out_warn;
+	if (farswap_backups_init(&device->backups))
+		goto out_free;
 	device->si = si;
 	device->type = type;
 	device->map = farswap_slabmap_alloc(nr_slots, shift);
 	if (!device->map)
-		goto out_free;
+		goto out_exit_backups;
 	rcu_assign_pointer(devices[type], device);
 	goto out_unlock;
 
+out_exit_backups:
+	farswap_backups_exit(&device->backups);
 out_free:
-	kfree(device);
+	kvfree(device);
 out_warn:
 	pr_warn("no memory for the slab map of swap type %u: it goes on without remote memory\n",
 		type);
@@ -152,13 +174,15 @@ static void device_remove(struct farswap_device *device)
 	device->closing = true;
 	spin_unlock(&farswap_state_lock);
 	farswap_slabs_unmap(device, NULL);
+	farswap_backup_cancel(device);
 
 	RCU_INIT_POINTER(devices[device->type], NULL);
 	/* Invalidation and farswap_poll_lock() look without a slot's protection. */
 	synchronize_rcu();
 	farswap_slabs_free(device);
 	farswap_slabmap_free(device->map);
-	kfree(device);
+	farswap_backups_exit(&device->backups);
+	kvfree(device);
 }
 
 /**
@@ -180,6 +204,87 @@ void farswap_swapoff(unsigned int type)
 	if (device)
 		device_remove(device);
 	mutex_unlock(&farswap_devices_lock);
+}
+
+/**
+ * farswap_swapoff_drain() - have no I/O of ours reach a device that is going
+ * @type:	its swap type
+ *
+ * Swapoff has emptied it, and no slot of it will be used again. The kernel takes down the
+ * extents and lets a swap file's file system move its blocks before it calls
+ * farswap_swapoff(), so the writes of slots that were freed meanwhile must have ended by
+ * now, and so must the reading of lost slabs' pages.
+ *
+ * Context: may sleep, as long as the device takes for what is in flight.
+ */
+void farswap_swapoff_drain(unsigned int type)
+{
+	struct farswap_device *device;
+
+	mutex_lock(&farswap_devices_lock);
+	device = farswap_device_find(type);
+	if (device) {
+		farswap_rebuild_cancel(device);
+		farswap_backup_cancel(device);
+	}
+	mutex_unlock(&farswap_devices_lock);
+}
+
+/**
+ * farswap_devices_flush() - wait until the devices have all that is staged
+ *
+ * And one page each, at least, if there are any that they don't have.
+ *
+ * Context: under farswap_devices_lock; may sleep, as long as the devices take.
+ * Return: 0, or -EIO if one fails to write some of it.
+ */
+int farswap_devices_flush(void)
+{
+	struct farswap_device *device;
+	unsigned int type = 0, failed;
+	int err = 0;
+
+	while ((device = farswap_device_next(&type))) {
+		failed = farswap_backup_failures(device);
+		farswap_home_probe(device);
+		if (farswap_backup_flush(device, failed))
+			err = -EIO;
+	}
+	return err;
+}
+
+static unsigned long device_stranded(const struct farswap_device *device)
+{
+	unsigned long stranded = 0, slot, i;
+
+	for (i = 0; i < device->map->nr_slabs; i++) {
+		struct farswap_slab *slab = READ_ONCE(device->map->slab[i]);
+
+		if (!slab || !farswap_slab_has_bits(slab))
+			continue;
+		for_each_set_bit(slot, slab->bits.unbacked, slab->nr_slots)
+			stranded += !farswap_slab_zero(slab, slot);
+	}
+	return stranded;
+}
+
+/**
+ * farswap_devices_stranded() - pages in use that the devices don't have
+ *
+ * Context: may sleep.
+ * Return: how many.
+ */
+unsigned long farswap_devices_stranded(void)
+{
+	struct farswap_device *device;
+	unsigned long stranded = 0;
+	unsigned int type = 0;
+
+	mutex_lock(&farswap_devices_lock);
+	while ((device = farswap_device_next(&type)))
+		stranded += device_stranded(device);
+	mutex_unlock(&farswap_devices_lock);
+	return stranded;
 }
 
 /**

@@ -28,7 +28,7 @@ static struct work_struct donors_open_work;
  * @peer:	who answered
  *
  * Context: under farswap_state_lock.
- * Return: a live donor with that peer, or NULL.
+ * Return: a live donor with that peer, or one that may soon be again, or NULL.
  */
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 {
@@ -36,7 +36,8 @@ struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 
 	lockdep_assert_held(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry)
-		if (donor->state == FARSWAP_DONOR_LIVE &&
+		if ((donor->state == FARSWAP_DONOR_LIVE ||
+		     donor->state == FARSWAP_DONOR_SUSPECT) &&
 		    !memcmp(&donor->peer, peer, sizeof(*peer)))
 			return donor;
 	return NULL;
@@ -55,7 +56,8 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 
 	lockdep_assert_held(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry)
-		if (donor->state == FARSWAP_DONOR_CONNECTING && donor->up &&
+		if (donor->state == FARSWAP_DONOR_CONNECTING &&
+		    donor->io == FARSWAP_DONOR_IO_WORKS &&
 		    !memcmp(&donor->peer, peer, sizeof(*peer)))
 			return donor;
 	return NULL;
@@ -126,6 +128,22 @@ void farswap_donors_set_io_timeout(unsigned int ms)
 	if (!transport)
 		return;
 	transport->set_io_timeout(ms);
+	farswap_transport_put(transport);
+}
+
+/**
+ * farswap_donors_set_grace() - how long a donor is suspect before it is lost
+ * @ms:	milliseconds
+ *
+ * Context: may sleep.
+ */
+void farswap_donors_set_grace(unsigned int ms)
+{
+	const struct farswap_transport *transport = farswap_transport_get();
+
+	if (!transport)
+		return;
+	transport->set_grace(ms);
 	farswap_transport_put(transport);
 }
 
@@ -214,23 +232,6 @@ out_free:
 }
 
 /**
- * farswap_donors_check() - could this be a donors line
- * @line:	addresses with commas between, or nothing
- *
- * Context: may sleep.
- * Return: 0, -EINVAL (the log says why) or -ENOMEM.
- */
-int farswap_donors_check(const char *line)
-{
-	LIST_HEAD(list);
-	int err = donors_parse(line, &list);
-
-	if (!err)
-		donors_free(&list);
-	return err;
-}
-
-/**
  * farswap_donors_set() - put another donors line in force
  * @line:	addresses with commas between, or nothing
  *
@@ -313,7 +314,7 @@ int farswap_donors_use(struct farswap_donor_use *use)
 			continue;
 		use[nr].donor = donor;
 		use[nr].epoch = donor->epoch;
-		use[nr].shaky = donor->downs &&
+		use[nr].shaky = donor->downs + donor->suspects &&
 				time_before(jiffies, donor->down_at + DONORS_SHAKY);
 		use[nr++].slabs = donor->nr_slabs;
 	}
@@ -333,13 +334,14 @@ int farswap_donors_seq_show(struct seq_file *m, void *v)
 {
 	struct farswap_donor *donor;
 
-	seq_puts(m, "address state slabs free_mb node instance downs last_error\n");
+	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes\n");
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(donor, &donors, entry)
-		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d\n", donor->address,
+		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d %u %u\n", donor->address,
 			   farswap_donor_state_name(donor), donor->nr_slabs,
 			   donor->free_bytes >> 20, donor->peer.node,
-			   donor->peer.instance, donor->downs, donor->last_error);
+			   donor->peer.instance, donor->downs, donor->last_error,
+			   donor->suspects, donor->resumes);
 	spin_unlock(&farswap_state_lock);
 	return 0;
 }

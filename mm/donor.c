@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/delay.h>
 #include <linux/dmi.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -18,6 +19,10 @@
 
 #include "internal.h"
 
+#define DONOR_LOOK_MS	20
+/* Times a minute that a donor's suspicion is worth a line; the donors file counts. */
+#define DONOR_SAYS_BURST	5
+
 static unsigned int donors_nr_live;	/* written under farswap_state_lock */
 static DECLARE_WAIT_QUEUE_HEAD(donor_unused);
 
@@ -27,6 +32,7 @@ static u64 donor_client_instance;	/* this load of the module */
 static const char *const donor_state_names[] = {
 	[FARSWAP_DONOR_CONNECTING]	= "connecting",
 	[FARSWAP_DONOR_LIVE]		= "live",
+	[FARSWAP_DONOR_SUSPECT]		= "suspect",
 	[FARSWAP_DONOR_LEAVING]		= "leaving",
 };
 
@@ -49,7 +55,10 @@ static void donor_set_state(struct farswap_donor *donor,
 
 static void donor_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct farswap_donor, ref));
+	struct farswap_donor *donor = container_of(ref, struct farswap_donor, ref);
+
+	/* Who looks at a mapping may look at its donor. */
+	kfree_rcu(donor, rcu);
 }
 
 /**
@@ -81,7 +90,7 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 
 	spin_lock(&farswap_state_lock);
 	donor->peer = *peer;
-	donor->up = true;
+	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_WORKS);
 	donor->epoch++;
 	donor->nr_early = 0;
 	donor->last_error = 0;
@@ -98,14 +107,20 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	pr_info("donor %s: up\n", donor->address);
 }
 
+/* Is it the session that is used with its daemon? */
+static bool donor_has_peer(const struct farswap_donor *donor)
+{
+	return donor->state == FARSWAP_DONOR_LIVE ||
+	       donor->state == FARSWAP_DONOR_SUSPECT;
+}
+
 /* The session is not usable any more, but the same daemon's other one may be. */
 static void donor_retire(struct farswap_donor *donor, enum farswap_donor_state state)
 {
 	struct farswap_donor *spare;
 
 	lockdep_assert_held(&farswap_state_lock);
-	donor->up = false;
-	if (donor->state != FARSWAP_DONOR_LIVE) {
+	if (!donor_has_peer(donor)) {
 		donor_set_state(donor, state);
 		return;
 	}
@@ -124,16 +139,16 @@ static void donor_down(void *ctx, int error)
 	bool was_up;
 
 	spin_lock(&farswap_state_lock);
-	was_up = donor->state == FARSWAP_DONOR_LIVE;
+	was_up = donor_has_peer(donor);
 	/* A region that is being mapped now is of this session: see slab_mapped(). */
 	donor->epoch++;
 	donor->last_error = error;
+	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_NONE);
 	if (was_up) {
 		donor->downs++;
 		donor->down_at = jiffies;
 		donor_retire(donor, FARSWAP_DONOR_CONNECTING);
 	}
-	donor->up = false;
 	farswap_slabs_lose(donor);
 	spin_unlock(&farswap_state_lock);
 	if (!was_up)
@@ -143,9 +158,52 @@ static void donor_down(void *ctx, int error)
 		donor->address, error);
 }
 
+/* No slab is lost yet, and none is mapped there. Its daemon's spare has to wait. */
+static void donor_suspended(void *ctx, int error)
+{
+	struct farswap_donor *donor = ctx;
+	bool was_live;
+
+	spin_lock(&farswap_state_lock);
+	was_live = donor->state == FARSWAP_DONOR_LIVE;
+	WRITE_ONCE(donor->suspect_at, jiffies);
+	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
+	donor->last_error = error;
+	/* farswap_home_fetch() looks without the lock. */
+	WRITE_ONCE(donor->suspects, donor->suspects + 1);
+	if (was_live) {
+		donor->down_at = jiffies;
+		donor_set_state(donor, FARSWAP_DONOR_SUSPECT);
+	}
+	spin_unlock(&farswap_state_lock);
+	farswap_sweep_soon();
+	donor->said = was_live && __ratelimit(&donor->says);
+	if (donor->said)
+		pr_warn("donor %s: suspect (%d): its pages are read from the swap device, for grace_ms at most\n",
+			donor->address, error);
+}
+
+static void donor_resumed(void *ctx)
+{
+	struct farswap_donor *donor = ctx;
+	bool was_suspect;
+
+	spin_lock(&farswap_state_lock);
+	was_suspect = donor->state == FARSWAP_DONOR_SUSPECT;
+	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_WORKS);
+	donor->last_error = 0;
+	if (was_suspect) {
+		donor->resumes++;
+		donor_set_state(donor, FARSWAP_DONOR_LIVE);
+	}
+	spin_unlock(&farswap_state_lock);
+	if (was_suspect && donor->said)
+		pr_info("donor %s: goes on\n", donor->address);
+}
+
 static void donor_evict(void *ctx, u64 id, u32 deadline_ms)
 {
-	farswap_slab_evict(ctx, id);
+	farswap_slab_evict(ctx, id, deadline_ms);
 }
 
 static u32 donor_activity(void *ctx, u64 id)
@@ -156,6 +214,8 @@ static u32 donor_activity(void *ctx, u64 id)
 static const struct farswap_session_ops donor_session_ops = {
 	.up		= donor_up,
 	.down		= donor_down,
+	.suspended	= donor_suspended,
+	.resumed	= donor_resumed,
 	.evict		= donor_evict,
 	.activity	= donor_activity,
 };
@@ -187,6 +247,7 @@ int farswap_donor_open(struct farswap_donor *donor)
 	spin_unlock(&farswap_state_lock);
 	donor->transport = transport;
 	transport->set_io_timeout(READ_ONCE(farswap_settings.io_timeout_ms));
+	transport->set_grace(READ_ONCE(farswap_settings.grace_ms));
 	session = transport->open(donor->address, &params, &donor_session_ops,
 				  donor);
 	if (IS_ERR(session)) {
@@ -199,6 +260,30 @@ int farswap_donor_open(struct farswap_donor *donor)
 	donor->session = session;
 	spin_unlock(&farswap_state_lock);
 	return 0;
+}
+
+/**
+ * farswap_donor_await() - see what becomes of a donor that has failed an I/O
+ * @donor:	the donor, referenced
+ *
+ * The session's end is told after that of its I/O; then it may be suspect for
+ * grace_ms. One that is leaving is waited for as well: it may have what nobody
+ * else has.
+ *
+ * Context: may sleep, as long as that.
+ * Return: true if its session works, perhaps again.
+ */
+bool farswap_donor_await(const struct farswap_donor *donor)
+{
+	unsigned int waited;
+
+	/* What takes longer is not the end of a session. */
+	for (waited = 0; waited < READ_ONCE(farswap_settings.io_timeout_ms) &&
+	     READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS; waited += DONOR_LOOK_MS)
+		msleep(DONOR_LOOK_MS);
+	while (farswap_donor_is_suspect(donor))
+		msleep(DONOR_LOOK_MS);
+	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
 }
 
 /**
@@ -222,6 +307,7 @@ void farswap_donor_close(struct farswap_donor *donor)
 	donor->transport->close(donor->session);
 	spin_lock(&farswap_state_lock);
 	donor->session = NULL;
+	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_NONE);
 	spin_unlock(&farswap_state_lock);
 	farswap_transport_put(donor->transport);
 }
@@ -242,8 +328,9 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	if (!donor)
 		return NULL;
 	kref_init(&donor->ref);
-	INIT_LIST_HEAD(&donor->slabs);
+	INIT_LIST_HEAD(&donor->mappings);
 	farswap_window_init(&donor->window);
+	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
 	memcpy(donor->address, address, bytes);
 	return donor;
 }

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The end of a slab's mapping: its donor wants the region back or has died, it
- * is not used, or we leave.
+ * is not used, or we leave. What happens to its pages first is leave.c's affair.
  *
- * Locking: farswap_state_lock covers states and lists. No I/O begins after
- * farswap_drain_start(); the rest runs when the last reference on the slab is
- * gone, in farswap_drain_work().
+ * Locking: farswap_state_lock covers states and lists. The rest runs when the last
+ * reference on the mapping is gone.
  */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/bitmap.h>
 #include <linux/slab.h>
 
 #include "internal.h"
 
+/*
+ * The part of a donor's deadline in which I/O is begun to move pages. The last may
+ * take long, and what is left may have to be fetched.
+ */
+#define DRAIN_MOVE_PART	4
+
+/* For copying what only a donor has that leaves the donors line. */
+#define DRAIN_UNMAP_TIME	(5 * HZ)
+
 /* A slab became unmapped. */
 static DECLARE_WAIT_QUEUE_HEAD(drain_ended);
+
+/* So that of a slab's mappings each sees which others there are still. */
+static DEFINE_MUTEX(drain_mutex);
 
 /**
  * farswap_drain_wake() - a slab became unmapped
@@ -25,12 +39,31 @@ void farswap_drain_wake(void)
 }
 
 /**
- * farswap_drain_start() - let no I/O begin any more
+ * farswap_drain_kill() - let no I/O with any of a slab's mappings begin any more
+ * @slab:	a slab that is not mapped
+ *
+ * Context: process context.
+ */
+void farswap_drain_kill(struct farswap_slab *slab)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping)
+			farswap_mapping_kill(mapping);
+	}
+}
+
+/**
+ * farswap_drain_start() - end a slab's mappings
  * @slab:	the slab; nothing happens unless it is mapped
  * @state:	what it becomes, draining or lost
  * @why:	what to count
  *
- * farswap_drain_work() follows the last I/O that runs.
+ * No I/O begins any more; only if pages are to be fetched first, loads
+ * still do meanwhile. farswap_drain_end() follows the last I/O.
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
@@ -42,78 +75,281 @@ void farswap_drain_start(struct farswap_slab *slab,
 	if (slab->state != FARSWAP_SLAB_MAPPED || !farswap_slab_set_state(slab, state))
 		return;
 	farswap_stat_add(why, 1);
-	percpu_ref_kill(&slab->ref);
+	if (state == FARSWAP_SLAB_LOST)
+		farswap_rebuild_want(slab);
+	/* Pairs with farswap_mapping_store_begin() and backup_is_remote(). */
+	smp_mb();
+	if (state == FARSWAP_SLAB_DRAINING && READ_ONCE(slab->sole))
+		farswap_leave_start(slab);
+	else
+		farswap_drain_kill(slab);
+}
+
+static bool drain_will_stay(const struct farswap_mapping *mapping)
+{
+	return !READ_ONCE(mapping->leaving) && !farswap_donor_is_suspect(mapping->donor);
+}
+
+/* Does another of the slab's mappings have the slot? Or even one that will stay? */
+static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
+			       unsigned int slot, bool stay)
+{
+	struct farswap_mapping *other;
+	bool elsewhere = false;
+	unsigned int nth;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !elsewhere; nth++) {
+		other = rcu_dereference(mapping->slab->mapping[nth]);
+		if (!other || other == mapping || (stay && !drain_will_stay(other)))
+			continue;
+		elsewhere = farswap_mapping_has(other, slot, 1);
+	}
+	rcu_read_unlock();
+	return elsewhere;
 }
 
 /**
- * farswap_drain_release() - the last I/O of a slab that is drained has ended
- * @ref:	the slab's
+ * farswap_drain_is_only() - is a slot in no other region that is sure to stay
+ * @mapping:	a mapping
+ * @slot:	a slot of its slab with the remote bit
  *
- * Context: any up to softirq.
+ * Context: any; a hint while the slot can be stored to.
+ * Return: whether it is in this one, and at best in others that are about to go too.
  */
-void farswap_drain_release(struct percpu_ref *ref)
+bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot)
 {
-	struct farswap_slab *slab = container_of(ref, struct farswap_slab, ref);
-
-	queue_work(farswap_wq, &slab->drain_work);
+	return farswap_mapping_has(mapping, slot, 1) &&
+	       !drain_is_elsewhere(mapping, slot, true);
 }
 
 /**
- * farswap_drain_work() - give the region back
- * @work:	the slab's
+ * farswap_drain_is_lost() - does a slot's only copy go with a region
+ * @mapping:	the mapping
+ * @slot:	a slot of its slab with the remote bit
  *
- * Context: may sleep.
+ * Context: process context; does not sleep.
+ * Return: whether it does.
  */
-void farswap_drain_work(struct work_struct *work)
+bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
 {
-	struct farswap_slab *slab = container_of(work, struct farswap_slab,
-						 drain_work);
-	struct farswap_donor *donor = slab->donor;
+	struct farswap_slab *slab = mapping->slab;
 
-	/* Before the region can be anyone else's. */
-	farswap_slotbits_reset(&slab->bits, slab->nr_slots);
-	donor->transport->release(slab->region);
-	slab->region = NULL;
-	slab->donor = NULL;
+	if (!test_bit(slot, slab->bits.unbacked) ||
+	    !farswap_mapping_has(mapping, slot, 1) ||
+	    drain_is_elsewhere(mapping, slot, false) || farswap_slab_zero(slab, slot) ||
+	    farswap_backup_holds(slab, slot))
+		return false;
+	/* The device may have got it just before, or the slot been freed. */
+	return test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote);
+}
 
+/*
+ * May the slab have pages that are in no other region, nor on the device? By words,
+ * for it is mostly not so.
+ */
+static bool drain_may_lose(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	const struct farswap_mapping *other;
+	unsigned long word;
+	unsigned int i, nth;
+	bool may = false;
+
+	rcu_read_lock();
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !may; i++) {
+		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(slab->bits.unbacked[i]) &
+		       ~READ_ONCE(mapping->missing[i]);
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX && word; nth++) {
+			other = rcu_dereference(slab->mapping[nth]);
+			if (other && other != mapping)
+				word &= READ_ONCE(other->missing[i]);
+		}
+		may = word;
+	}
+	rcu_read_unlock();
+	return may;
+}
+
+/**
+ * farswap_drain_report_lost() - count pages that nobody could fetch
+ * @mapping:	where they were
+ * @lost:	how many
+ *
+ * Context: process context.
+ */
+void farswap_drain_report_lost(const struct farswap_mapping *mapping,
+			       unsigned int lost)
+{
+	if (!lost)
+		return;
+	farswap_stat_add(FARSWAP_STAT_LOST, lost);
+	pr_err("donor %s: %u pages of swap type %u had no other copy and are lost; who needs one gets SIGBUS\n",
+	       mapping->donor->address, lost, mapping->slab->device->type);
+}
+
+/**
+ * farswap_drain_count() - how many pages would be lost with a mapping
+ * @mapping:	the mapping
+ *
+ * Context: process context; does not sleep. Exact under farswap_state_lock, where the
+ * others stay, and under drain_mutex.
+ * Return: the pages that have no copy but there.
+ */
+unsigned int farswap_drain_count(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	unsigned int slot, lost = 0;
+
+	if (!READ_ONCE(slab->sole) || !drain_may_lose(mapping))
+		return 0;
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		lost += farswap_drain_is_lost(mapping, slot);
+	return lost;
+}
+
+/**
+ * farswap_drain_end() - a mapping's last I/O has ended
+ * @mapping:	the mapping
+ *
+ * Counts what is lost with it. After the last of a slab's mappings nothing is known of
+ * the slab any more.
+ *
+ * Context: process context; may sleep.
+ * Return: true if it was the slab's last.
+ */
+bool farswap_drain_end(struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+	bool was_slabs, last;
+	unsigned int nth;
+
+	mutex_lock(&drain_mutex);
 	spin_lock(&farswap_state_lock);
-	list_del(&slab->donor_entry);
-	donor->nr_slabs--;
-	farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	/*
-	 * Who waits flushes the workqueue too before it frees the slab. A slab
-	 * that is still hot is mapped again at its next I/O.
-	 */
-	farswap_drain_wake();
+	was_slabs = farswap_mapping_is_slabs(mapping);
+	if (was_slabs)
+		farswap_mapping_remove(mapping);
+	last = was_slabs;
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		last &= !farswap_mapping_nth(slab, nth);
 	spin_unlock(&farswap_state_lock);
-	farswap_donor_put(donor);
+
+	farswap_drain_report_lost(mapping, was_slabs ? farswap_drain_count(mapping) :
+						       mapping->lost);
+	if (last) {
+		/*
+		 * Those who clear some do it beside this. A store to a mapping that was
+		 * lost earlier may even set some: no mapping has those slots.
+		 */
+		bitmap_zero(slab->bits.remote, slab->nr_slots);
+		WRITE_ONCE(slab->sole, false);
+	}
+	mutex_unlock(&drain_mutex);
+	return last;
+}
+
+static struct farswap_mapping *drain_find(struct farswap_donor *donor, u64 id)
+{
+	struct farswap_mapping *mapping;
+
+	lockdep_assert_held(&farswap_state_lock);
+	list_for_each_entry(mapping, &donor->mappings, donor_entry)
+		if (mapping->id == id)
+			return mapping;
+	return NULL;
+}
+
+/* Does a slab depend on it? Otherwise it comes or goes already. */
+static bool drain_is_in_use(const struct farswap_mapping *mapping)
+{
+	return farswap_mapping_is_slabs(mapping) &&
+	       mapping->slab->state == FARSWAP_SLAB_MAPPED;
+}
+
+/* Do the slab's stores go on without it? */
+static bool drain_has_others(const struct farswap_mapping *mapping)
+{
+	return farswap_mapping_staying(mapping->slab, mapping);
+}
+
+/**
+ * farswap_drain_is_one_of_several() - does its slab have another mapping
+ * @mapping:	one of its slab's
+ *
+ * Context: under farswap_state_lock.
+ * Return: whether it has, even if that one leaves too.
+ */
+bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
+{
+	struct farswap_mapping *other;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		other = farswap_mapping_nth(mapping->slab, nth);
+		if (other && other != mapping)
+			return true;
+	}
+	return false;
+}
+
+/* One of several has gone: the others have what it had, or it is lost now. */
+static void drain_lose_one(struct farswap_mapping *mapping)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	farswap_mapping_remove(mapping);
+	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
+	/* What the device has and the others have not. */
+	farswap_rebuild_want(mapping->slab);
+	/* Said by farswap_drain_end(). */
+	mapping->lost = farswap_drain_count(mapping);
+	farswap_mapping_kill(mapping);
+}
+
+/* Pages that are used, or that nobody else has, are worth the network's time. */
+static bool drain_is_worth_moving(const struct farswap_slab *slab)
+{
+	u32 activity = farswap_activity_read(&slab->activity, farswap_slab_second());
+
+	return farswap_may_store() &&
+	       (READ_ONCE(slab->sole) ||
+		activity >= READ_ONCE(farswap_settings.hotslab));
 }
 
 /**
  * farswap_slab_evict() - a donor wants a region back
  * @donor:	the donor
  * @id:		its name for the region
+ * @deadline_ms: when it will take it
  *
- * Infiniswap, section 4.4: stop, wait without polling, answer. A region that no
- * slab holds was given back already, or is about to become a slab's.
+ * Infiniswap, section 4.4: stop, wait without polling, answer. A part of the time may
+ * be spent on moving the pages. A region that is on its way back needs nothing; one
+ * that we don't know is about to become a slab's.
  *
  * Context: process context; does not wait.
  */
-void farswap_slab_evict(struct farswap_donor *donor, u64 id)
+void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms)
 {
-	struct farswap_slab *slab;
+	unsigned long until = jiffies + msecs_to_jiffies(deadline_ms / DRAIN_MOVE_PART);
+	struct farswap_mapping *mapping;
 
 	spin_lock(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry) {
-		if (slab->state != FARSWAP_SLAB_MAPPED ||
-		    donor->transport->region_id(slab->region) != id)
-			continue;
-		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+	mapping = drain_find(donor, id);
+	if (!mapping) {
+		donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
+	} else if (drain_is_in_use(mapping) && mapping->leaving) {
+		/* The donor knows best, be it asked again or for another reason. */
+		WRITE_ONCE(mapping->leave_until, until);
+	} else if (drain_is_in_use(mapping) && drain_has_others(mapping)) {
+		farswap_leave_mapping_start(mapping, until);
+	} else if (drain_is_in_use(mapping) && drain_is_worth_moving(mapping->slab)) {
+		WRITE_ONCE(mapping->moving, true);
+		farswap_leave_mapping_start(mapping, until);
+	} else if (drain_is_in_use(mapping)) {
+		farswap_drain_start(mapping->slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_EVICTED);
-		goto out_unlock;
+	} else {
+		WRITE_ONCE(mapping->gone, true);
 	}
-	donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
-out_unlock:
 	spin_unlock(&farswap_state_lock);
 }
 
@@ -127,17 +363,14 @@ out_unlock:
  */
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 {
-	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 	u32 pages = 0;
 
 	spin_lock(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry) {
-		if (slab->state != FARSWAP_SLAB_MAPPED ||
-		    donor->transport->region_id(slab->region) != id)
-			continue;
-		pages = farswap_activity_read(&slab->activity, farswap_slab_second());
-		break;
-	}
+	mapping = drain_find(donor, id);
+	if (mapping && drain_is_in_use(mapping))
+		pages = farswap_activity_read(&mapping->slab->activity,
+					      farswap_slab_second());
 	spin_unlock(&farswap_state_lock);
 	return pages;
 }
@@ -150,11 +383,18 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
  */
 void farswap_slabs_lose(struct farswap_donor *donor)
 {
-	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(slab, &donor->slabs, donor_entry)
-		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+	list_for_each_entry(mapping, &donor->mappings, donor_entry) {
+		if (drain_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
+			drain_lose_one(mapping);
+		else if (drain_is_in_use(mapping))
+			farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST,
+					    FARSWAP_STAT_SLAB_LOST);
+		else
+			WRITE_ONCE(mapping->gone, true);
+	}
 }
 
 static void drain_unmap(struct farswap_slab *slab)
@@ -167,21 +407,31 @@ static void drain_unmap(struct farswap_slab *slab)
  * @device:	the device, on which no mapping begins any more; or NULL
  * @donor:	the donor, from which no region comes any more; or NULL
  *
- * Every page is on the swap device as well, so nothing is lost.
+ * Every page is on the swap device as well, or staged for it, unless the donor
+ * died with the only copy.
  *
  * Context: may sleep, until the I/O in flight has ended, on the swap device too,
- * and attempts to map a slab of @device that are being made.
+ * and attempts to map a slab of @device that are being made, and until pages that
+ * only a region has are fetched.
  */
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor)
 {
+	unsigned long until = jiffies + DRAIN_UNMAP_TIME;
+	struct farswap_mapping *mapping;
 	struct farswap_slab *slab;
 	unsigned long i;
 
 	if (donor) {
 		spin_lock(&farswap_state_lock);
-		list_for_each_entry(slab, &donor->slabs, donor_entry)
-			drain_unmap(slab);
+		list_for_each_entry(mapping, &donor->mappings, donor_entry) {
+			if (drain_is_in_use(mapping) && drain_has_others(mapping))
+				farswap_leave_mapping_start(mapping, until);
+			else if (drain_is_in_use(mapping))
+				drain_unmap(mapping->slab);
+			else
+				WRITE_ONCE(mapping->gone, true);
+		}
 		spin_unlock(&farswap_state_lock);
 		wait_event(drain_ended, !READ_ONCE(donor->nr_slabs));
 	}
@@ -196,7 +446,15 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			spin_unlock(&farswap_state_lock);
 		}
 		wait_event(drain_ended, !READ_ONCE(device->busy));
+		for (i = 0; i < device->map->nr_slabs; i++) {
+			slab = READ_ONCE(device->map->slab[i]);
+			if (slab)
+				cancel_work_sync(&slab->repair_work);
+		}
+		farswap_rebuild_cancel(device);
 	}
-	/* farswap_drain_work() may still be about to return. */
+	/* mapping_work_fn() may still be about to return. */
+	farswap_leave_flush();
+	farswap_load_flush();
 	flush_workqueue(farswap_wq);
 }

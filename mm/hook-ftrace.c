@@ -31,6 +31,7 @@ static void no_read(struct folio *folio, struct swap_iocb **plug) {}
 static bool no_zswap_store(struct folio *folio) { return false; }
 static int no_swapon(int type, unsigned long nr) { return 0; }
 static void no_swapoff(int type) {}
+static void no_reenable(void) {}
 static vm_fault_t no_lock(struct folio *folio, struct vm_fault *vmf) { return 0; }
 
 static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
@@ -48,18 +49,21 @@ static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
 
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
+static unsigned long no_pages(void) { return 0; }
 
 DEFINE_STATIC_CALL(original_writepage, no_writepage);
 DEFINE_STATIC_CALL(original_read, no_read);
 DEFINE_STATIC_CALL(original_zswap_store, no_zswap_store);
 DEFINE_STATIC_CALL(original_swapon, no_swapon);
 DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
+DEFINE_STATIC_CALL(original_reenable, no_reenable);
 DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
 DEFINE_STATIC_CALL(helper_info, no_info);
 DEFINE_STATIC_CALL(helper_get_device, no_info);
 DEFINE_STATIC_CALL(helper_swapin, no_swapin);
+DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
 
 static struct percpu_ref hook_ref;
 static DECLARE_COMPLETION(hook_idle);
@@ -67,7 +71,7 @@ static DECLARE_COMPLETION(hook_idle);
 static void hook_writepage(struct folio *folio, struct writeback_control *wbc)
 {
 	percpu_ref_get(&hook_ref);
-	if (!farswap_store(folio, wbc))
+	if (!farswap_store(folio))
 		static_call(original_writepage)(folio, wbc);
 	percpu_ref_put(&hook_ref);
 }
@@ -107,6 +111,24 @@ static int hook_swapon(int type, unsigned long nr)
 	return err;
 }
 
+/* The step of swapoff between the last slot and the device's teardown. */
+static void hook_reenable(void)
+{
+	const struct swap_info_struct *si;
+	unsigned int type;
+
+	percpu_ref_get(&hook_ref);
+	for (type = 0; type < MAX_SWAPFILES; type++) {
+		si = static_call(helper_info)(swp_entry(type, 0));
+		/* Who emptied it is our caller; no slot of it will be used again. */
+		if (si && !READ_ONCE(si->inuse_pages) &&
+		    !(READ_ONCE(si->flags) & SWP_WRITEOK))
+			farswap_swapoff_drain(type);
+	}
+	static_call(original_reenable)();
+	percpu_ref_put(&hook_ref);
+}
+
 static void hook_swapoff(int type)
 {
 	percpu_ref_get(&hook_ref);
@@ -134,7 +156,7 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 	struct folio *folio;
 
 	percpu_ref_get(&hook_ref);
-	if (farswap_is_remote(entry)) {
+	if (farswap_is_remote(entry, 1)) {
 		folio = static_call(helper_read_async)(entry, gfp, vmf->vma,
 						       vmf->address, NULL);
 		if (folio)
@@ -165,6 +187,7 @@ enum hook_number {
 	HOOK_ZSWAP_STORE,
 	HOOK_SWAPON,
 	HOOK_SWAPOFF,
+	HOOK_REENABLE,
 	HOOK_LOCK,
 	HOOK_READAHEAD,
 	HOOK_NR,
@@ -195,6 +218,11 @@ static struct hook hooks[HOOK_NR] = {
 		.name = "zswap_swapoff",
 		.prototype = "void(int)",
 		.to = hook_swapoff,
+	},
+	[HOOK_REENABLE] = {
+		.name = "reenable_swap_slots_cache_unlock",
+		.prototype = "void()",
+		.to = hook_reenable,
 	},
 	[HOOK_LOCK] = {
 		.name = "__folio_lock_or_retry",
@@ -250,6 +278,23 @@ static struct ftrace_ops hook_slots_freed_ops = {
 #define HOOK_SLOTS_FREED	"clear_shadow_from_swap_cache"
 
 /**
+ * farswap_hook_count() - account for a folio that farswap takes
+ * @folio:	locked, before its writeback begins
+ *
+ * The counters of cgroups and of folio sizes can't be reached from here.
+ *
+ * Context: any.
+ */
+void farswap_hook_count(struct folio *folio)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	if (folio_test_pmd_mappable(folio))
+		count_vm_event(THP_SWPOUT);
+#endif
+	count_vm_events(PSWPOUT, folio_nr_pages(folio));
+}
+
+/**
  * farswap_hook_read() - read a folio as if farswap were not there
  * @folio:	locked, in the swap cache, not up to date
  *
@@ -271,6 +316,65 @@ void farswap_hook_swapin(struct folio *folio)
 	static_call(helper_swapin)(folio);
 }
 
+/**
+ * farswap_hook_loaded() - account for a folio that farswap has read
+ * @folio:	locked
+ *
+ * Context: any.
+ */
+void farswap_hook_loaded(struct folio *folio)
+{
+	count_vm_events(PSWPIN, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_give_up() - have a large folio read page by page; not that there are any
+ * @folio:	locked, not up to date
+ *
+ * Context: any.
+ */
+void farswap_hook_give_up(struct folio *folio)
+{
+	folio_end_read(folio, false);
+}
+
+/**
+ * farswap_hook_slot() - what the kernel knows of a slot
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Context: any, until farswap_swapoff() has returned.
+ * Return: flags of enum farswap_slot_flags.
+ */
+unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
+{
+	/* Swapoff takes them away before it tells us. */
+	const unsigned char *counts = READ_ONCE(si->swap_map);
+	const unsigned long *zeromap = READ_ONCE(si->zeromap);
+	unsigned char count = counts ? READ_ONCE(counts[offset]) : 0;
+	unsigned int slot = 0;
+
+	if (count && count != SWAP_MAP_BAD)
+		slot |= FARSWAP_SLOT_USED;
+	if (count & SWAP_HAS_CACHE)
+		slot |= FARSWAP_SLOT_CACHED;
+	if (zeromap && test_bit(offset, zeromap))
+		slot |= FARSWAP_SLOT_ZERO;
+	return slot;
+}
+
+/**
+ * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
+ * there
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+bool farswap_hook_zswap_holds(void)
+{
+	return static_call(helper_zswap_pages)();
+}
+
 /* Find a function and make sure that it is what we think. */
 static int hook_find(const char *name, const char *prototype, unsigned long *ip)
 {
@@ -289,6 +393,7 @@ static int hook_find_helpers(void)
 		{ "swp_swap_info", "swap_info_struct*(swp_entry_t)" },
 		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
 		{ "zswap_folio_swapin", "void(folio*)" },
+		{ "zswap_total_pages", "long unsigned int()" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -302,6 +407,7 @@ static int hook_find_helpers(void)
 	static_call_update(helper_info, (void *)ip[1]);
 	static_call_update(helper_get_device, (void *)ip[2]);
 	static_call_update(helper_swapin, (void *)ip[3]);
+	static_call_update(helper_zswap_pages, (void *)ip[4]);
 	return 0;
 }
 
@@ -336,6 +442,7 @@ static int hook_find_all(void)
 	HOOK_ORIGINAL(original_zswap_store, HOOK_ZSWAP_STORE);
 	HOOK_ORIGINAL(original_swapon, HOOK_SWAPON);
 	HOOK_ORIGINAL(original_swapoff, HOOK_SWAPOFF);
+	HOOK_ORIGINAL(original_reenable, HOOK_REENABLE);
 	HOOK_ORIGINAL(original_lock, HOOK_LOCK);
 	HOOK_ORIGINAL(original_readahead, HOOK_READAHEAD);
 	return 0;

@@ -22,18 +22,22 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
-#include <linux/percpu-refcount.h>
+#include <linux/ratelimit.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/swap.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "activity.h"
+#include "backup.h"
 #include "settings.h"
 #include "slabmap.h"
 
 struct seq_file;
 struct farswap_donor;
+struct farswap_fanout;
+struct farswap_mover;
 
 extern struct mutex farswap_main_lock;
 extern spinlock_t farswap_state_lock;
@@ -45,21 +49,36 @@ extern struct workqueue_struct *farswap_wq;
 
 /**
  * enum farswap_stat - what is counted; pages unless the name says otherwise
- * @FARSWAP_STAT_STORE_REMOTE:	in a region and on the device, both confirmed
+ * @FARSWAP_STAT_STORE_REMOTE:	in a region, confirmed
  * @FARSWAP_STAT_STORE_DEVICE:	left to the kernel's own device write; the next
  *				five are its causes
  * @FARSWAP_STAT_STORE_DISABLED:	enabled=0, detaching, or about to suspend
- * @FARSWAP_STAT_STORE_NO_SLAB:	the slab is not mapped
- * @FARSWAP_STAT_STORE_BUSY:	too much is being written to the donor already
+ * @FARSWAP_STAT_STORE_NO_SLAB:	the slab is not mapped, or its donor suspect
+ * @FARSWAP_STAT_STORE_BUSY:	too much is being written to the donor already, or just
+ *				what the slot held before
  * @FARSWAP_STAT_STORE_NO_REQUEST:	every request is in use
  * @FARSWAP_STAT_STORE_NO_MEMORY:	no memory for the slab itself
  * @FARSWAP_STAT_STORE_REFUSED:	the transport refused the write; on the device
  * @FARSWAP_STAT_STORE_WRITE_FAILED:	the remote write failed; on the device
  * @FARSWAP_STAT_STORE_DEVICE_FAILED: the device write failed; kept dirty in memory
+ * @FARSWAP_STAT_STORE_UNSTAGED: no staging page was free; waited for the device too
+ * @FARSWAP_STAT_STORE_PARTIAL:	in some of their slab's regions, but not in all
+ * @FARSWAP_STAT_BACKUP_WRITTEN: on the device, from a staging page
+ * @FARSWAP_STAT_BACKUP_SPARED:	staged, and freed or stored anew before it was written
+ * @FARSWAP_STAT_BACKUP_STALE:	freed or stored anew while the device wrote them
+ * @FARSWAP_STAT_BACKUP_FAILED:	the device write of a staging page failed
+ * @FARSWAP_STAT_FETCHED:	read from a region that is given back, for the device
+ * @FARSWAP_STAT_MOVED:		copied from a region that is given back to another
+ * @FARSWAP_STAT_REPAIRED:	copied to a replica that did not have them
+ * @FARSWAP_STAT_REBUILT:	of a slab whose donor died: read from the device, and written
+ *				to its new region
  * @FARSWAP_STAT_LOAD_REMOTE:	read from a region
+ * @FARSWAP_STAT_LOAD_STAGED:	copied from a staging page
  * @FARSWAP_STAT_LOAD_DEVICE:	no remote copy; read by the kernel
  * @FARSWAP_STAT_LOAD_FALLBACK:	the remote copy could not be read; left to the kernel
+ * @FARSWAP_STAT_LOAD_SPLIT:	large folios that could not be read as a whole (events)
  * @FARSWAP_STAT_LOAD_LOST:		no copy could be read; the reader got an error
+ * @FARSWAP_STAT_LOST:		pages whose only copy went with its donor
  * @FARSWAP_STAT_PROMOTED:	written to a region after a load from the device
  * @FARSWAP_STAT_WAIT_POLLED:	faults whose page came while they spun (events)
  * @FARSWAP_STAT_WAIT_SLEPT:		faults that slept for their page (events)
@@ -67,10 +86,15 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_ZSWAP_ACCEPTED:	remote copies dropped as zswap took a newer one
  * @FARSWAP_STAT_SLAB_MAPPED:	slabs mapped (events, as all below)
  * @FARSWAP_STAT_SLAB_EVICTED:	slabs given back as their donor asked
+ * @FARSWAP_STAT_SLAB_MOVED:	those of them that went to another donor at once
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
  * @FARSWAP_STAT_SLAB_COLD:		slabs given back as they held no page or were cold
  * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end in
  *				one of these four ways
+ * @FARSWAP_STAT_REPLICA_MAPPED:	further regions of mapped slabs that came
+ * @FARSWAP_STAT_REPLICA_LOST:	regions lost of slabs that have another
+ * @FARSWAP_STAT_REPLICA_LEFT:	such regions given back
+ * @FARSWAP_STAT_STOPGAP:	those that came as no donor of the slab's could be reached
  * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that failed
  * @FARSWAP_STAT_DONOR_UP:		sessions begun
  * @FARSWAP_STAT_DONOR_DOWN:		sessions that failed
@@ -87,10 +111,23 @@ enum farswap_stat {
 	FARSWAP_STAT_STORE_REFUSED,
 	FARSWAP_STAT_STORE_WRITE_FAILED,
 	FARSWAP_STAT_STORE_DEVICE_FAILED,
+	FARSWAP_STAT_STORE_UNSTAGED,
+	FARSWAP_STAT_STORE_PARTIAL,
+	FARSWAP_STAT_BACKUP_WRITTEN,
+	FARSWAP_STAT_BACKUP_SPARED,
+	FARSWAP_STAT_BACKUP_STALE,
+	FARSWAP_STAT_BACKUP_FAILED,
+	FARSWAP_STAT_FETCHED,
+	FARSWAP_STAT_MOVED,
+	FARSWAP_STAT_REPAIRED,
+	FARSWAP_STAT_REBUILT,
 	FARSWAP_STAT_LOAD_REMOTE,
+	FARSWAP_STAT_LOAD_STAGED,
 	FARSWAP_STAT_LOAD_DEVICE,
 	FARSWAP_STAT_LOAD_FALLBACK,
+	FARSWAP_STAT_LOAD_SPLIT,
 	FARSWAP_STAT_LOAD_LOST,
+	FARSWAP_STAT_LOST,
 	FARSWAP_STAT_PROMOTED,
 	FARSWAP_STAT_WAIT_POLLED,
 	FARSWAP_STAT_WAIT_SLEPT,
@@ -98,9 +135,14 @@ enum farswap_stat {
 	FARSWAP_STAT_ZSWAP_ACCEPTED,
 	FARSWAP_STAT_SLAB_MAPPED,
 	FARSWAP_STAT_SLAB_EVICTED,
+	FARSWAP_STAT_SLAB_MOVED,
 	FARSWAP_STAT_SLAB_LOST,
 	FARSWAP_STAT_SLAB_COLD,
 	FARSWAP_STAT_SLAB_UNMAPPED,
+	FARSWAP_STAT_REPLICA_MAPPED,
+	FARSWAP_STAT_REPLICA_LOST,
+	FARSWAP_STAT_REPLICA_LEFT,
+	FARSWAP_STAT_STOPGAP,
 	FARSWAP_STAT_MAP_FAILED,
 	FARSWAP_STAT_DONOR_UP,
 	FARSWAP_STAT_DONOR_DOWN,
@@ -123,11 +165,14 @@ int farswap_stats_show(struct seq_file *m, void *v);
 /* latency.c */
 
 /**
- * enum farswap_latency - what is timed, from submission to completion
+ * enum farswap_latency - what is timed, from submission to completion unless said
+ * otherwise
  * @FARSWAP_LATENCY_LOAD_URGENT: remote reads of the fault's own page
  * @FARSWAP_LATENCY_LOAD:	all remote reads
  * @FARSWAP_LATENCY_STORE:	remote writes
- * @FARSWAP_LATENCY_DEVICE:	the device writes beside them
+ * @FARSWAP_LATENCY_DEVICE:	the device writes that belong to them
+ * @FARSWAP_LATENCY_QUERY:	a donor's answer to how much it could lend
+ * @FARSWAP_LATENCY_MAP:	a slab that is wanted, until it is mapped
  * @FARSWAP_LATENCIES:		how many there are
  */
 enum farswap_latency {
@@ -135,6 +180,8 @@ enum farswap_latency {
 	FARSWAP_LATENCY_LOAD,
 	FARSWAP_LATENCY_STORE,
 	FARSWAP_LATENCY_DEVICE,
+	FARSWAP_LATENCY_QUERY,
+	FARSWAP_LATENCY_MAP,
 	FARSWAP_LATENCIES,
 };
 
@@ -153,7 +200,7 @@ void farswap_power_exit(void);
 
 /* main.c */
 bool farswap_may_store(void);
-void farswap_pause(void);
+int farswap_pause(void);
 void farswap_resume(void);
 bool farswap_attached(void);
 int farswap_attach(void);
@@ -169,8 +216,9 @@ void farswap_transport_put(const struct farswap_transport *transport);
  * struct farswap_device - a swap device that farswap serves
  * @si:		the kernel's
  * @map:	its slabs
+ * @backups:	the writes it is still owed
  * @type:	its swap type
- * @busy:	slabs of it that are not unmapped; farswap_state_lock
+ * @busy:	slabs of it that are being mapped, and mappings; farswap_state_lock
  * @closing:	no slab is mapped any more; farswap_state_lock
  *
  * Found under RCU. A slot in use (a locked or written back folio of the swap
@@ -180,6 +228,7 @@ void farswap_transport_put(const struct farswap_transport *transport);
 struct farswap_device {
 	struct swap_info_struct *si;
 	struct farswap_slabmap *map;
+	struct farswap_backups backups;
 	unsigned int type;
 	unsigned int busy;
 	bool closing;
@@ -205,6 +254,9 @@ struct farswap_device *farswap_device_find(unsigned int type);
 struct farswap_device *farswap_device_next(unsigned int *type);
 sector_t farswap_device_sector(const struct farswap_device *device,
 			       pgoff_t offset);
+unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset);
+int farswap_devices_flush(void);
+unsigned long farswap_devices_stranded(void);
 void farswap_devices_remove(void);
 
 /* slab.c */
@@ -228,40 +280,105 @@ enum farswap_slab_state {
 };
 
 /**
+ * struct farswap_mapping - a region that a slab has
+ * @users:	I/O in flight, and one until farswap_mapping_kill(). Not a percpu_ref:
+ *		that takes a grace period to die, and the donor waits for it
+ * @stores:	remote writes in flight
+ * @dead:	no I/O begins any more
+ * @leaving:	no store begins any more, for its donor wants it back and the slab
+ *		has others; written under farswap_state_lock
+ * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
+ *		farswap_state_lock
+ * @gone:	it was lost, or is wanted back, before it was the slab's;
+ *		farswap_state_lock
+ * @slab:	whose region it is
+ * @region:	the donor's memory
+ * @donor:	who lends it; a reference is held
+ * @id:		the donor's name for the region
+ * @lost:	pages that were lost with it while the slab went on
+ * @leave_until: jiffies until which its pages may be copied to the others
+ * @donor_entry: in the donor's list; farswap_state_lock
+ * @work:	gives the region back, once @users is 0
+ * @leave_work:	sees to what only this one of several has
+ * @rcu:	frees it
+ * @missing:	a bit for each slot whose contents it does not have, whatever the
+ *		remote bit says
+ */
+struct farswap_mapping {
+	refcount_t users;
+	atomic_t stores;
+	bool dead;
+	bool leaving;
+	bool moving;
+	bool gone;
+	struct farswap_slab *slab;
+	struct farswap_region *region;
+	struct farswap_donor *donor;
+	u64 id;
+	unsigned int lost;
+	unsigned long leave_until;
+	struct list_head donor_entry;
+	struct work_struct work;
+	struct work_struct leave_work;
+	struct rcu_head rcu;
+	unsigned long missing[];
+};
+
+/**
  * struct farswap_slab - consecutive slots of a swap device
- * @ref:	I/O in flight; live while the slab is mapped. Initialised with @bits.
  * @bits:	where each slot's copies are; none until the slab is first mapped
- * @region:	the donor's memory; constant while a reference on @ref is held
- * @donor:	the same for the donor
+ * @mapping:	its regions, in any of the places; a slot with the remote bit is in
+ *		each of them that does not miss it. Written under farswap_state_lock,
+ *		readers use RCU
  * @activity:	how busy the slab is
  * @device:	what it is a part of
  * @index:	its place there
  * @nr_slots:	its size
  * @state:	written by farswap_slab_set_state() under farswap_state_lock
+ * @sole:	it may hold pages that the device does not have
+ * @stopgap:	how many mappings it had when another came since no donor of theirs
+ *		could be reached; 0: there is none such; farswap_state_lock
+ * @rebuilds:	it was lost, or got that one, and is to get what the device has: passes of
+ *		rebuild.c that are left; farswap_state_lock
+ * @leave_due:	its own leave_work begins when @nr_leaving is 0; farswap_state_lock
+ * @nr_leaving:	mappings whose leave_work has not ended; farswap_state_lock
  * @failures:	attempts to map it that failed, in a row
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
  * @retry_at:	jiffies before which it isn't tried again
- * @donor_entry: in the donor's list; farswap_state_lock
+ * @repair_at:	jiffies before which no further replica is asked for
+ * @rebuild_at:	jiffies before which the next of @rebuilds is not due
+ * @large_at:	jiffies before which no large folio is read as a whole
+ * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING
  * @map_work:	finds a donor
- * @drain_work:	ends the mapping, once @ref is gone
+ * @leave_work:	fetches pages before the last mapping ends
+ * @repair_work: gives it the replicas that it lacks, and those their pages
+ * @rebuild_work: gives it what the device has
  */
 struct farswap_slab {
-	struct percpu_ref ref;
 	struct farswap_slotbits bits;
-	struct farswap_region *region;
-	struct farswap_donor *donor;
-	struct farswap_activity activity;
+	struct farswap_mapping __rcu *mapping[FARSWAP_REPLICAS_MAX];
+	struct farswap_average activity;
 	struct farswap_device *device;
 	unsigned int index;
 	unsigned int nr_slots;
 	u8 state;
 	u8 failures;
 	u8 idle_looks;
+	bool sole;
+	u8 stopgap;
+	u8 rebuilds;
+	bool leave_due;
+	unsigned int nr_leaving;
 	unsigned long retry_at;
-	struct list_head donor_entry;
+	unsigned long repair_at;
+	unsigned long rebuild_at;
+	unsigned long large_at;
+	u64 wanted_ns;
 	struct work_struct map_work;
-	struct work_struct drain_work;
+	struct work_struct leave_work;
+	struct work_struct repair_work;
+	struct work_struct rebuild_work;
 };
 
 int farswap_slab_init(void);
@@ -270,14 +387,13 @@ struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
 					 pgoff_t offset);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
 void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot);
-bool farswap_slab_get(struct farswap_slab *slab);
-void farswap_slab_put(struct farswap_slab *slab);
 bool farswap_slab_has_bits(struct farswap_slab *slab);
 void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
 bool farswap_slab_set_state(struct farswap_slab *slab,
 			    enum farswap_slab_state state);
 void farswap_slab_map_cancel(struct farswap_slab *slab);
+bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
 
 /* The clock of activities. */
 static inline u32 farswap_slab_second(void)
@@ -285,20 +401,146 @@ static inline u32 farswap_slab_second(void)
 	return jiffies / HZ;
 }
 
+/* mapping.c */
+struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
+					     unsigned long until,
+					     unsigned int *epoch);
+bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
+bool farswap_mapping_add(struct farswap_mapping *mapping);
+void farswap_mapping_remove(struct farswap_mapping *mapping);
+void farswap_mapping_kill(struct farswap_mapping *mapping);
+struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
+					    unsigned int nth);
+bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping);
+bool farswap_mapping_is_at(const struct farswap_slab *slab,
+			   const struct farswap_peer *peer);
+unsigned int farswap_mapping_count(const struct farswap_slab *slab);
+unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
+				     const struct farswap_mapping *but);
+struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
+					    unsigned int nth);
+bool farswap_mapping_get_this(struct farswap_mapping *mapping);
+struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
+					     unsigned int slot, unsigned int nr,
+					     const struct farswap_mapping *avoid);
+void farswap_mapping_put(struct farswap_mapping *mapping);
+struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
+						    unsigned int nth,
+						    unsigned int slot,
+						    unsigned int nr, bool sole);
+void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
+				unsigned int nr);
+void farswap_mapping_store_end(struct farswap_mapping *mapping);
+bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
+int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io);
+
+/*
+ * Does the region have what the slots hold, if they have the remote bit? Who asks
+ * keeps them from being stored meanwhile, or looks at the bit again.
+ */
+static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
+				       unsigned int slot, unsigned int nr)
+{
+	return !farswap_slotbits_any(mapping->missing, slot, nr);
+}
+
+/* tags.c */
+
+/**
+ * struct farswap_tags - requests by number, of which some are in flight
+ * @lock:	of @free
+ * @free:	bit mask of those that are not
+ * @all:	those there are
+ * @ended:	a request has
+ */
+struct farswap_tags {
+	spinlock_t lock;	/* of @free */
+	unsigned long free;
+	unsigned long all;
+	wait_queue_head_t ended;
+};
+
+void farswap_tags_init(struct farswap_tags *tags, unsigned int nr);
+unsigned int farswap_tags_get(struct farswap_tags *tags);
+void farswap_tags_put(struct farswap_tags *tags, unsigned int tag);
+void farswap_tags_wait(struct farswap_tags *tags);
+
+/* mover.c */
+struct farswap_mover *farswap_mover_alloc(unsigned int nr_slots);
+void farswap_mover_free(struct farswap_mover *mover);
+unsigned int farswap_mover_start(struct farswap_mover *mover,
+				 struct farswap_mapping *from,
+				 struct farswap_mapping *to, unsigned int slot,
+				 unsigned int nr);
+void farswap_mover_wait(struct farswap_mover *mover);
+bool farswap_mover_failed(const struct farswap_mover *mover);
+unsigned long *farswap_mover_moved(struct farswap_mover *mover);
+
+/* copy.c */
+bool farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+			   unsigned int nr);
+bool farswap_copy_is_wanted(const struct farswap_mapping *to);
+void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
+		  unsigned int mb);
+void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun);
+
+/* rebuild.c */
+int farswap_rebuild_init(void);
+void farswap_rebuild_exit(void);
+bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
+			      unsigned int nr);
+void farswap_rebuild_want(struct farswap_slab *slab);
+void farswap_rebuild_look(struct farswap_slab *slab);
+void farswap_rebuild_work(struct work_struct *work);
+void farswap_rebuild_cancel(struct farswap_device *device);
+
+/* replica.c */
+int farswap_replica_init(void);
+void farswap_replica_exit(void);
+unsigned int farswap_replicas_wanted(void);
+void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
+			 unsigned long until);
+void farswap_replica_look(struct farswap_slab *slab);
+void farswap_replica_work(struct work_struct *work);
+
 /* drain.c */
 void farswap_drain_start(struct farswap_slab *slab,
 			 enum farswap_slab_state state, enum farswap_stat why);
-void farswap_drain_release(struct percpu_ref *ref);
-void farswap_drain_work(struct work_struct *work);
+void farswap_drain_kill(struct farswap_slab *slab);
+bool farswap_drain_end(struct farswap_mapping *mapping);
+unsigned int farswap_drain_count(const struct farswap_mapping *mapping);
+bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping);
+bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot);
+bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot);
+void farswap_drain_report_lost(const struct farswap_mapping *mapping,
+			       unsigned int lost);
 void farswap_drain_wake(void);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
-void farswap_slab_evict(struct farswap_donor *donor, u64 id);
+void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
+
+/* leave.c */
+int farswap_leave_init(void);
+void farswap_leave_exit(void);
+void farswap_leave_start(struct farswap_slab *slab);
+void farswap_leave_work(struct work_struct *work);
+void farswap_leave_mapping_start(struct farswap_mapping *mapping,
+				 unsigned long until);
+void farswap_leave_mapping_work(struct work_struct *work);
+void farswap_leave_wake(void);
+void farswap_leave_flush(void);
+
+/* home.c */
+int farswap_home_init(void);
+void farswap_home_exit(void);
+void farswap_home_probe(struct farswap_device *device);
+void farswap_home_fetch(struct farswap_mapping *mapping);
 
 /* sweep.c */
 void farswap_sweep_start(void);
+void farswap_sweep_soon(void);
 void farswap_sweep_stop(void);
 
 /* window.c */
@@ -331,14 +573,29 @@ void farswap_window_leave(struct farswap_window *window, unsigned int pages);
  * enum farswap_donor_state - the life of a donor
  * @FARSWAP_DONOR_CONNECTING:	no session at present; the transport tries
  * @FARSWAP_DONOR_LIVE:		usable
+ * @FARSWAP_DONOR_SUSPECT:	its session failed, but may go on with all its regions;
+ *				until then I/O with them is refused
  * @FARSWAP_DONOR_LEAVING:	taken off the donors line, or farswap detaches
  * @FARSWAP_DONOR_STATES:	how many there are
  */
 enum farswap_donor_state {
 	FARSWAP_DONOR_CONNECTING,
 	FARSWAP_DONOR_LIVE,
+	FARSWAP_DONOR_SUSPECT,
 	FARSWAP_DONOR_LEAVING,
 	FARSWAP_DONOR_STATES,
+};
+
+/**
+ * enum farswap_donor_io - what a donor's session is good for, whatever its state
+ * @FARSWAP_DONOR_IO_NONE:	nothing: there is none, or it has failed for good
+ * @FARSWAP_DONOR_IO_WORKS:	everything
+ * @FARSWAP_DONOR_IO_SUSPENDED:	nothing now, but it may go on with all its regions
+ */
+enum farswap_donor_io {
+	FARSWAP_DONOR_IO_NONE,
+	FARSWAP_DONOR_IO_WORKS,
+	FARSWAP_DONOR_IO_SUSPENDED,
 };
 
 /**
@@ -352,21 +609,27 @@ enum farswap_donor_state {
  *		of an earlier one is dead
  * @users:	workers that use @session now
  * @peer:	who answered last
- * @slabs:	what it holds for us
+ * @mappings:	what it holds for us
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
- * @up:	there is a session, though perhaps another address of the same
+ * @io:	what the session is good for, though perhaps another address of the same
  *		daemon is used
+ * @suspects:	times that its session was suspended
+ * @resumes:	times that it went on afterwards
  * @downs:	sessions with it that failed
  * @down_at:	when the last one did, jiffies
+ * @suspect_at:	when the last one was suspended, jiffies
  * @last_error:	how the last attempt or session failed, -errno; 0 since the donor
  *		answered
  * @window:	what is being written to it
+ * @says:	how often the log hears that it is suspect
+ * @said:	it has heard so last time; as @says the transport's callbacks' alone
  * @early:	regions it wanted back last that no slab held, a ring
  * @nr_early:	how many there were in this session
+ * @rcu:	frees it: a mapping may be looked at, and its donor, until then
  * @address:	as in the donors line
  *
- * All but @ref, @transport, @window and @address under farswap_state_lock.
+ * All but @ref, @transport, @window, @says, @said and @address under farswap_state_lock.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -377,16 +640,22 @@ struct farswap_donor {
 	unsigned int epoch;
 	unsigned int users;
 	struct farswap_peer peer;
-	struct list_head slabs;
+	struct list_head mappings;
 	unsigned int nr_slabs;
 	u64 free_bytes;
-	bool up;
+	enum farswap_donor_io io;
+	unsigned int suspects;
+	unsigned int resumes;
 	unsigned int downs;
 	unsigned long down_at;
+	unsigned long suspect_at;
 	int last_error;
 	struct farswap_window window;
+	struct ratelimit_state says;
+	bool said;
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;
+	struct rcu_head rcu;
 	char address[];
 };
 
@@ -397,8 +666,23 @@ int farswap_donor_open(struct farswap_donor *donor);
 void farswap_donor_close(struct farswap_donor *donor);
 bool farswap_donor_use(struct farswap_donor *donor);
 void farswap_donor_unuse(struct farswap_donor *donor);
+bool farswap_donor_await(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
 bool farswap_donors_live(void);
+
+/**
+ * farswap_donor_is_suspect() - is I/O with the donor's regions refused for now
+ * @donor:	the donor
+ *
+ * Whatever its state: it may be leaving. Only a hint: it may change at any time.
+ *
+ * Context: any, with a reference on @donor or on a slab mapped to it.
+ * Return: whether it is.
+ */
+static inline bool farswap_donor_is_suspect(const struct farswap_donor *donor)
+{
+	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_SUSPENDED;
+}
 
 /* donor-list.c */
 
@@ -418,12 +702,12 @@ struct farswap_donor_use {
 
 void farswap_donors_init(void);
 void farswap_donors_exit(void);
-int farswap_donors_check(const char *line);
 int farswap_donors_set(const char *line);
 int farswap_donors_show(char *buf);
 void farswap_donors_open(void);
 void farswap_donors_close(void);
 void farswap_donors_set_io_timeout(unsigned int ms);
+void farswap_donors_set_grace(unsigned int ms);
 void farswap_donors_retry(void);
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
@@ -431,16 +715,21 @@ int farswap_donors_use(struct farswap_donor_use *use);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
 
 /* choice.c */
-struct farswap_donor *farswap_donor_map(u64 slab, u64 slab_bytes,
+struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
+					unsigned long until,
 					struct farswap_region **region,
 					unsigned int *epoch);
 
 /* store.c */
+void farswap_store_written(struct farswap_fanout *fanout);
+void farswap_store_backed(struct farswap_store *store, int error);
 int farswap_store_init(void);
 void farswap_store_exit(void);
 
-/* load.c */
+/* load.c, poll.c */
 int farswap_load_init(void);
+void farswap_load_flush(void);
+void farswap_poll_learn(int cpu, u32 ns);
 void farswap_load_exit(void);
 
 /* promote.c */
@@ -449,5 +738,6 @@ void farswap_promote_exit(void);
 void farswap_promote_flush(void);
 void farswap_promote(struct folio *folio);
 void farswap_promote_zswap(void);
+bool farswap_promote_saw_zswap(void);
 
 #endif /* _FARSWAP_INTERNAL_H */

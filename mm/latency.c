@@ -31,6 +31,8 @@ static const char *const latency_names[] = {
 	[FARSWAP_LATENCY_LOAD]		= "load_remote",
 	[FARSWAP_LATENCY_STORE]		= "store_remote",
 	[FARSWAP_LATENCY_DEVICE]	= "store_device",
+	[FARSWAP_LATENCY_QUERY]		= "query",
+	[FARSWAP_LATENCY_MAP]		= "map",
 };
 
 static unsigned int latency_bucket(u64 ns)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-in: a folio whose slots all have the remote bit is read straight from
- * the region. If that fails the kernel reads the swap device instead, within
- * the same load. Anything else is the kernel's from the beginning.
+ * Page-in: a folio that is staged for the device is copied from there; one whose
+ * slots all have the remote bit is read straight from the region. If that fails the
+ * kernel reads the swap device instead, within the same load, unless the device
+ * does not have it: then the reader gets an error. Anything else is the kernel's
+ * from the beginning.
  *
- * A slot's bits can't change under a load but in one way: its slab is drained.
- * So what the load needs of them it takes along in the request.
+ * Under a load a slot's bits change in two ways only: its slab is drained, or the
+ * device has got it.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/delay.h>
 #include <linux/farswap.h>
 #include <linux/mempool.h>
 #include <linux/pagemap.h>
@@ -18,7 +21,6 @@
 #include <linux/slab.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
-#include <linux/vmstat.h>
 
 #include <trace/events/farswap.h>
 
@@ -26,34 +28,49 @@
 
 /* Loads that never lack a request, however little memory there is. */
 #define LOAD_POOL	256
-/* The moving average of what a read takes: 1/8 new. */
-#define LOAD_AVERAGE_SHIFT	3
+/* Reads of a page that only a region has. */
+#define LOAD_TRIES	4
+#define LOAD_PAUSE_MS	10
+/* The part of io_timeout_ms after which another region could take longer than that in all. */
+#define LOAD_LATE_PART	10
+/* After a large folio that could not be read, for so long a slab's are read page by page. */
+#define LOAD_LARGE_PAUSE	HZ
+/* Pages of the largest that is read as a whole: a fault waits for all of it. */
+#define LOAD_LARGE_MAX		16
 
 /**
  * struct load_request - one load
  * @io:		the remote read
  * @work:	the device read, should that fail
  * @folio:	what is loaded, locked
- * @slab:	from where; a reference is held until the remote read has ended
+ * @slab:	whose page it is
+ * @mapping:	from where; a reference is held until the remote read has ended
  * @start:	when it was submitted, ns
+ * @began:	when the first read was, jiffies
+ * @slot:	of its first page
+ * @tries:	remote reads begun
+ * @error:	of the last
  * @cpu:	who asked
- * @backed:	the swap device has the contents as well
  */
 struct load_request {
 	struct farswap_io io;
 	struct work_struct work;
 	struct folio *folio;
 	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 	u64 start;
+	unsigned long began;
+	unsigned int slot;
+	unsigned int tries;
+	int error;
 	int cpu;
-	bool backed;
 };
 
 static struct kmem_cache *load_cache;
 static mempool_t *load_pool;
 
-/* What the fault's own reads took lately, ns; decides whether to spin. */
-static DEFINE_PER_CPU(u32, load_average_ns);
+/* What only a suspect donor has is waited for apart from all other work. */
+static struct workqueue_struct *load_wait_wq;
 
 static void load_fail(struct folio *folio)
 {
@@ -63,72 +80,186 @@ static void load_fail(struct folio *folio)
 	folio_end_read(folio, false);
 }
 
+static bool load_staged(struct folio *folio, struct farswap_slab *slab,
+			unsigned int slot)
+{
+	unsigned int nr = folio_nr_pages(folio);
+
+	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr) ||
+	    !farswap_backup_read(slab, slot, folio))
+		return false;
+	farswap_hook_swapin(folio);
+	farswap_stat_add(FARSWAP_STAT_LOAD_STAGED, nr);
+	farswap_hook_loaded(folio);
+	folio_end_read(folio, true);
+	return true;
+}
+
+/*
+ * Without the region: true if that's the end of it, well or not; false if the
+ * device has the folio.
+ */
+static bool load_locally(struct folio *folio, struct farswap_slab *slab,
+			 unsigned int slot)
+{
+	unsigned int nr = folio_nr_pages(folio);
+
+	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
+		return false;
+	farswap_backup_await(slab, slot, nr);
+	if (load_staged(folio, slab, slot))
+		return true;
+	/* A copy that is gone by now has reached the device. */
+	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
+		return false;
+	load_fail(folio);
+	return true;
+}
+
+static void load_submit(struct load_request *request,
+			struct farswap_mapping *mapping, struct folio *folio,
+			unsigned int slot, bool urgent);
+
+/* Nobody waits for a suspect donor, unless nobody else has the page. */
+static bool load_may_wait(const struct farswap_slab *slab, unsigned int slot,
+			  unsigned int nr)
+{
+	return farswap_slotbits_any(slab->bits.unbacked, slot, nr);
+}
+
+/* What else has the page would have been faster, and may be again. */
+static bool load_is_late(const struct load_request *request)
+{
+	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms) / LOAD_LATE_PART;
+
+	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
+}
+
+/*
+ * Read a region once more. Another one at once, unless time is up and the device has
+ * the page. The same, or another once each was tried, only if the device does not have
+ * it: the donor may be suspect and come back, or there was no memory to map the page for
+ * the adapter. The mapping of the last try may be freed: it is compared only.
+ */
+static bool load_again(struct load_request *request)
+{
+	struct farswap_slab *slab = request->slab;
+	unsigned int nr = folio_nr_pages(request->folio);
+	struct farswap_mapping *mapping;
+	bool wait;
+
+	if (request->tries >= LOAD_TRIES)
+		return false;
+	mapping = farswap_mapping_find(slab, request->slot, nr, request->mapping);
+	if (!mapping)
+		return false;
+	wait = mapping == request->mapping || farswap_donor_is_suspect(mapping->donor) ||
+	       request->tries >= farswap_mapping_count(slab);
+	if ((wait || load_is_late(request)) && !load_may_wait(slab, request->slot, nr))
+		goto out_put;
+	/* The mapping's end waits for us, so a donor that goes is seen to go. */
+	if (wait && request->error == -ENOMEM)
+		msleep(LOAD_PAUSE_MS);
+	else if (wait && !farswap_donor_await(mapping->donor))
+		goto out_put;
+	if (!farswap_slotbits_full(slab->bits.remote, request->slot, nr))
+		goto out_put;
+	load_submit(request, mapping, request->folio, request->slot, false);
+	return true;
+
+out_put:
+	farswap_mapping_put(mapping);
+	return false;
+}
+
+/*
+ * Whoever waits for it has it read page by page. The locked folio keeps the slab. Process
+ * context, if it is in the swap cache.
+ */
+static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
+{
+	WRITE_ONCE(slab->large_at, jiffies + LOAD_LARGE_PAUSE);
+	farswap_stat_add(FARSWAP_STAT_LOAD_SPLIT, 1);
+	farswap_hook_give_up(folio);
+}
+
 /* The remote read failed: the swap device, in process context. */
 static void load_fallback(struct work_struct *work)
 {
 	struct load_request *request = container_of(work, struct load_request,
 						    work);
+	struct farswap_slab *slab = request->slab;
 	struct folio *folio = request->folio;
-	bool backed = request->backed;
-	unsigned int noio;
+	unsigned int noio, slot = request->slot;
 
-	mempool_free(request, load_pool);
-	if (!backed) {
-		load_fail(folio);
+	if (folio_test_large(folio)) {
+		load_large_fail(folio, slab);
+		mempool_free(request, load_pool);
 		return;
 	}
+	if (load_again(request))
+		return;
+	mempool_free(request, load_pool);
+	/* The locked folio keeps the slot, and so the slab. */
+	if (load_locally(folio, slab, slot))
+		return;
 	farswap_stat_add(FARSWAP_STAT_LOAD_FALLBACK, folio_nr_pages(folio));
 	noio = memalloc_noio_save();
 	farswap_hook_read(folio);
 	memalloc_noio_restore(noio);
 }
 
-/* Kept for the CPU that asked, which is where the next fault will look. */
-static void load_average(int cpu, u32 ns)
+/* It may have to wait for its donor. */
+static bool load_is_sole(const struct load_request *request)
 {
-	u32 *average = per_cpu_ptr(&load_average_ns, cpu);
-	u32 old = READ_ONCE(*average);
-
-	WRITE_ONCE(*average, old + (ns >> LOAD_AVERAGE_SHIFT) -
-		   (old >> LOAD_AVERAGE_SHIFT));
+	return farswap_slotbits_any(request->slab->bits.unbacked, request->slot,
+				    folio_nr_pages(request->folio));
 }
 
 static void load_done(struct farswap_io *io, int error)
 {
 	struct load_request *request = container_of(io, struct load_request, io);
-	struct farswap_slab *slab = request->slab;
+	struct farswap_mapping *mapping = request->mapping;
 	struct folio *folio = request->folio;
 	unsigned int nr = folio_nr_pages(folio);
 	u64 ns = ktime_get_ns() - request->start;
 
 	trace_farswap_load_end(folio->swap.val, nr, error, ns);
+	if (error && !folio_test_swapcache(folio)) {
+		load_large_fail(folio, request->slab);
+		mempool_free(request, load_pool);
+		goto out_put;
+	}
 	if (error) {
+		request->error = error;
 		INIT_WORK(&request->work, load_fallback);
-		queue_work(farswap_wq, &request->work);
+		queue_work(load_is_sole(request) ? load_wait_wq : farswap_wq,
+			   &request->work);
 		goto out_put;
 	}
 	farswap_latency_add(FARSWAP_LATENCY_LOAD, ns);
-	if (io->urgent) {
+	if (io->urgent && nr == 1) {
 		farswap_latency_add(FARSWAP_LATENCY_LOAD_URGENT, ns);
-		load_average(request->cpu, min_t(u64, ns, U32_MAX));
+		farswap_poll_learn(request->cpu, min_t(u64, ns, U32_MAX));
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
-	count_vm_events(PSWPIN, nr);
+	farswap_hook_loaded(folio);
 	mempool_free(request, load_pool);
 	folio_end_read(folio, true);
 out_put:
 	/* Last: who unmaps the slab waits for us, and then for farswap_wq. */
-	farswap_slab_put(slab);
+	farswap_mapping_put(mapping);
 }
 
-static void load_submit(struct load_request *request, struct farswap_slab *slab,
-			struct folio *folio, unsigned int slot, bool urgent)
+static void load_submit(struct load_request *request,
+			struct farswap_mapping *mapping, struct folio *folio,
+			unsigned int slot, bool urgent)
 {
 	struct farswap_io *io = &request->io;
 	bool workingset = folio_test_workingset(folio);
 	unsigned long pflags;
+	int err;
 
-	io->region = slab->region;
 	io->page = folio_page(folio, 0);
 	io->offset = slot << PAGE_SHIFT;
 	io->length = folio_size(folio);
@@ -136,18 +267,20 @@ static void load_submit(struct load_request *request, struct farswap_slab *slab,
 	io->urgent = urgent;
 	io->done = load_done;
 	request->folio = folio;
-	request->slab = slab;
+	request->slab = mapping->slab;
+	request->mapping = mapping;
 	request->start = ktime_get_ns();
 	request->cpu = raw_smp_processor_id();
-	request->backed = farswap_slotbits_full(slab->bits.backed, slot,
-						folio_nr_pages(folio));
+	request->slot = slot;
+	request->tries++;
 
 	/* As swap_read_folio() does, before the folio may be gone. */
 	if (workingset)
 		psi_memstall_enter(&pflags);
 	farswap_hook_swapin(folio);
-	if (slab->donor->transport->submit(io))
-		load_done(io, -EHOSTDOWN);
+	err = farswap_mapping_submit(mapping, io);
+	if (err)
+		load_done(io, err);
 	if (workingset)
 		psi_memstall_leave(&pflags);
 }
@@ -162,12 +295,47 @@ static struct farswap_slab *load_slab(struct farswap_device *device,
 	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
 }
 
-/* Is any of the slots a zero page, which the kernel keeps as a bit only? */
+/* Is any of the slots a zero page, which the kernel keeps as a mark only? */
 static bool load_zero(const struct farswap_device *device, pgoff_t offset,
 		      unsigned int nr)
 {
-	return find_next_bit(device->si->zeromap, offset + nr, offset) <
-	       offset + nr;
+	bool zero = false;
+
+	while (nr-- && !zero)
+		zero = farswap_device_slot(device, offset + nr) & FARSWAP_SLOT_ZERO;
+	return zero;
+}
+
+/* Begin a remote read, if the slab is mapped and has the folio. */
+static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
+			  unsigned int slot, bool urgent)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	struct farswap_mapping *mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	/* The only copy is worth waiting for; what can be read page by page isn't. */
+	bool may_wait = nr == 1 && load_may_wait(slab, slot, nr);
+	struct load_request *request;
+
+	if (!mapping)
+		return false;
+	/* Only now: the bits might be those of the slab's last region. */
+	if (!farswap_slotbits_full(slab->bits.remote, slot, nr))
+		goto out_put;
+	if (farswap_donor_is_suspect(mapping->donor) && !may_wait)
+		goto out_put;
+	request = mempool_alloc(load_pool, GFP_NOWAIT | __GFP_NOWARN);
+	if (!request && may_wait)
+		request = mempool_alloc(load_pool, GFP_NOIO);
+	if (!request)
+		goto out_put;
+	request->tries = 0;
+	request->began = jiffies;
+	load_submit(request, mapping, folio, slot, urgent);
+	return true;
+
+out_put:
+	farswap_mapping_put(mapping);
+	return false;
 }
 
 /**
@@ -176,7 +344,8 @@ static bool load_zero(const struct farswap_device *device, pgoff_t offset,
  * @urgent:	a task is about to wait for it
  *
  * Context: process context; does not wait, but for memory pressure to be
- * accounted.
+ * accounted, and, if so many are under way that there is no request, for one of
+ * those to end.
  * Return: true when the folio was taken: it will be unlocked, with its contents
  * or without. False when the caller must read it.
  */
@@ -185,153 +354,119 @@ bool farswap_load(struct folio *folio, bool urgent)
 	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
 	pgoff_t offset = swp_offset(folio->swap);
 	unsigned int nr = folio_nr_pages(folio), slot;
-	struct load_request *request;
 	struct farswap_slab *slab;
 
-	/* Out of the swap cache nothing keeps the folio while we read into it. */
-	if (!device || !folio_test_swapcache(folio))
+	if (!device)
 		return false;
 	slab = farswap_slab_lookup(device, offset);
 	if (slab)
 		farswap_slab_account(slab, nr);
-	slot = farswap_slabmap_slot(device->map, offset);
-	if (!slab || !farswap_slab_has_bits(slab) || !farswap_slab_get(slab))
+	/* Stale bits may stand below a zero page, of which the kernel tells nobody. */
+	if (!slab || !farswap_slab_has_bits(slab) || load_zero(device, offset, nr))
 		goto out_device;
-	/*
-	 * Only now: without the reference the bits might be those of the slab's
-	 * last region. A stale remote bit may also stand below a zero page, so
-	 * the zero map is asked too.
-	 */
-	if (!farswap_slotbits_full(slab->bits.remote, slot, nr) ||
-	    load_zero(device, offset, nr))
-		goto out_promote;
-	request = mempool_alloc(load_pool, GFP_NOWAIT | __GFP_NOWARN);
-	if (!request)
-		goto out_put;
-	load_submit(request, slab, folio, slot, urgent);
-	return true;
-
-out_promote:
-	if (!load_zero(device, offset, nr) && farswap_device_writable(device))
+	slot = farswap_slabmap_slot(device->map, offset);
+	if (load_staged(folio, slab, slot))
+		return true;
+	/* Out of the swap cache nothing keeps the folio while we read into it. */
+	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, urgent))
+		return true;
+	if (load_locally(folio, slab, slot))
+		return true;
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	    farswap_device_writable(device))
 		farswap_promote(folio);
-out_put:
-	farswap_slab_put(slab);
 out_device:
 	farswap_stat_add(FARSWAP_STAT_LOAD_DEVICE, nr);
 	return false;
 }
 
 /**
- * farswap_is_remote() - would a load of this entry be remote
+ * farswap_load_large() - a large folio comes from swap, all at once or not at all
+ * @folio:	locked, not up to date. In the swap cache; or not, if its owner holds its slots
+ *		as if it were until this returns
+ *
+ * What can't be read is to be read page by page: farswap_is_remote() denies that it can, for a
+ * second at least.
+ *
+ * Context: may sleep, for io_timeout_ms at most.
+ * Return: true when the folio was taken: it will be unlocked, with its contents or given up;
+ * it is already, unless it is in the swap cache. False if nothing of it was ever stored.
+ */
+bool farswap_load_large(struct folio *folio)
+{
+	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
+	pgoff_t offset = swp_offset(folio->swap);
+	bool cached = folio_test_swapcache(folio);
+	unsigned int nr = folio_nr_pages(folio);
+	struct farswap_slab *slab = NULL;
+
+	if (device)
+		slab = farswap_slab_lookup(device, offset);
+	if (!slab)
+		return false;
+	farswap_slab_account(slab, nr);
+	if (!farswap_slab_has_bits(slab) || load_zero(device, offset, nr) ||
+	    !load_remotely(folio, slab, farswap_slabmap_slot(device->map, offset), true))
+		load_large_fail(folio, slab);
+	/* Whoever needs it has a reference. */
+	if (!cached)
+		folio_wait_locked(folio);
+	return true;
+}
+
+/* All of them, in one region of a donor that answers. */
+static bool load_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	bool whole;
+
+	if (nr > LOAD_LARGE_MAX || slot + nr > slab->nr_slots ||
+	    time_before(jiffies, READ_ONCE(slab->large_at)) ||
+	    !farswap_slotbits_full(slab->bits.remote, slot, nr))
+		return false;
+	mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	if (!mapping)
+		return false;
+	whole = !farswap_donor_is_suspect(mapping->donor);
+	farswap_mapping_put(mapping);
+	return whole;
+}
+
+/**
+ * farswap_is_remote() - would a load be remote
  * @entry:	a swap entry in use
+ * @nr:		so many entries, from this one on, as one folio
  *
  * Context: any.
  * Return: whether it would, just now.
  */
-bool farswap_is_remote(swp_entry_t entry)
+bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
 {
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 	bool remote = false;
+	unsigned int slot;
 
 	rcu_read_lock();
 	device = farswap_device_find(swp_type(entry));
 	slab = device ? load_slab(device, entry) : NULL;
-	if (slab)
-		remote = test_bit(farswap_slabmap_slot(device->map,
-						       swp_offset(entry)),
-				  slab->bits.remote);
+	if (slab) {
+		slot = farswap_slabmap_slot(device->map, swp_offset(entry));
+		remote = nr > 1 ? load_is_whole(slab, slot, nr) :
+				  test_bit(slot, slab->bits.remote);
+	}
 	rcu_read_unlock();
 	return remote;
 }
 
 /**
- * farswap_poll_lock() - spin for a page that is about to come
- * @folio:	a folio of the swap cache that a fault found locked; a reference is
- *		held
+ * farswap_load_flush() - wait until loads whose remote read failed have gone on
  *
- * Twice the average of what a read takes, at most poll_us; not at all if the
- * average itself is longer than that, since then sleeping is cheaper.
- *
- * Context: process context; does not sleep.
- * Return: true when the folio has been locked.
+ * Context: may sleep, for grace_ms if a donor is suspect.
  */
-bool farswap_poll_lock(struct folio *folio)
+void farswap_load_flush(void)
 {
-	u64 limit = (u64)READ_ONCE(farswap_settings.poll_us) * NSEC_PER_USEC;
-	u32 average = raw_cpu_read(load_average_ns);
-	u64 end;
-
-	if (!folio_test_swapcache(folio) || folio_test_uptodate(folio) ||
-	    !farswap_is_remote(folio->swap))
-		return false;
-	if (average < limit) {
-		end = ktime_get_ns() + min(limit, 2ULL * average);
-		do {
-			if (folio_trylock(folio)) {
-				farswap_stat_add(FARSWAP_STAT_WAIT_POLLED, 1);
-				return true;
-			}
-			cpu_relax();
-		} while (!need_resched() && ktime_get_ns() < end);
-	}
-	farswap_stat_add(FARSWAP_STAT_WAIT_SLEPT, 1);
-	return false;
-}
-
-/* Forget the copies of slots, if there are any. */
-static unsigned int load_forget(unsigned int type, pgoff_t offset,
-				unsigned long nr)
-{
-	struct farswap_device *device;
-	struct farswap_slab *slab;
-	unsigned int cleared = 0;
-
-	rcu_read_lock();
-	device = farswap_device_find(type);
-	while (device && nr) {
-		unsigned int slot = farswap_slabmap_slot(device->map, offset);
-		unsigned int part = min_t(unsigned long, nr,
-					  (1UL << device->map->shift) - slot);
-
-		slab = load_slab(device, swp_entry(type, offset));
-		if (slab)
-			cleared += farswap_slotbits_clear(&slab->bits, slot, part);
-		offset += part;
-		nr -= part;
-	}
-	rcu_read_unlock();
-	return cleared;
-}
-
-/**
- * farswap_forget() - a newer copy of a folio went to zswap
- * @folio:	locked, in the swap cache
- *
- * Context: any.
- */
-void farswap_forget(struct folio *folio)
-{
-	farswap_promote_zswap();
-	farswap_stat_add(FARSWAP_STAT_ZSWAP_ACCEPTED,
-			 load_forget(swp_type(folio->swap),
-				     swp_offset(folio->swap),
-				     folio_nr_pages(folio)));
-}
-
-/**
- * farswap_invalidate() - slots were freed
- * @type:	their swap type
- * @first:	the first
- * @last:	the last
- *
- * Context: any, also with interrupts off; si->lock is held, so the slots can't
- * be used again before this returns.
- */
-void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last)
-{
-	farswap_stat_add(FARSWAP_STAT_FREED,
-			 load_forget(type, first, last - first + 1));
+	flush_workqueue(load_wait_wq);
 }
 
 /**
@@ -347,7 +482,13 @@ int farswap_load_init(void)
 	load_pool = mempool_create_slab_pool(LOAD_POOL, load_cache);
 	if (!load_pool)
 		goto out_destroy_cache;
+	load_wait_wq = alloc_workqueue("farswap_load", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!load_wait_wq)
+		goto out_destroy_pool;
 	return 0;
+
+out_destroy_pool:
+	mempool_destroy(load_pool);
 
 out_destroy_cache:
 	kmem_cache_destroy(load_cache);
@@ -359,6 +500,7 @@ out_destroy_cache:
  */
 void farswap_load_exit(void)
 {
+	destroy_workqueue(load_wait_wq);
 	mempool_destroy(load_pool);
 	kmem_cache_destroy(load_cache);
 }

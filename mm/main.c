@@ -49,15 +49,18 @@ bool farswap_attached(void)
 /**
  * farswap_pause() - have everything on the swap device, and no I/O in flight
  *
- * Every remote page is on the swap device as well, so giving all regions back
- * is enough. Undone by farswap_resume().
+ * Gives all regions back, and waits for what is staged. Undone by
+ * farswap_resume(), also after an error.
  *
  * Context: may sleep, until what is in flight has ended, on the swap devices too.
+ * Return: 0, or -EIO if a swap device fails to write pages. Those stay in memory or, if
+ * that is noticed in time, where they were.
  */
-void farswap_pause(void)
+int farswap_pause(void)
 {
 	struct farswap_device *device;
 	unsigned int type = 0;
+	int err;
 
 	/* Under the lock: who starts a mapping looks at it there. */
 	spin_lock(&farswap_state_lock);
@@ -65,9 +68,14 @@ void farswap_pause(void)
 	spin_unlock(&farswap_state_lock);
 
 	mutex_lock(&farswap_devices_lock);
-	while ((device = farswap_device_next(&type)))
+	/* If a device fails, donors had better keep what they have. */
+	err = farswap_devices_flush();
+	while (!err && (device = farswap_device_next(&type)))
 		farswap_slabs_unmap(device, NULL);
+	if (!err)
+		err = farswap_devices_flush();
 	mutex_unlock(&farswap_devices_lock);
+	return err;
 }
 
 /**
@@ -106,6 +114,7 @@ int farswap_attach(void)
 		goto out_unlock;
 	}
 	WRITE_ONCE(main_attached, true);
+	farswap_staging_resize();
 	farswap_donors_open();
 	farswap_resume();
 	pr_info("attached\n");
@@ -114,13 +123,36 @@ out_unlock:
 	return err;
 }
 
+/* Give everything back; on failure go on as before. */
+static int main_drain(void)
+{
+	unsigned long stranded;
+	int err;
+
+	pr_info("detaching: giving all regions back\n");
+	err = farswap_pause();
+	if (err)
+		pr_err("a swap device fails to write pages that it is to have: still attached\n");
+	stranded = err ? 0 : farswap_devices_stranded();
+	if (stranded) {
+		pr_err("%lu pages were lost with their donor, and only farswap knows which: still attached; end the programs that have them, or swapoff\n",
+		       stranded);
+		err = -EBUSY;
+	}
+	if (err)
+		farswap_resume();
+	return err;
+}
+
 /**
  * farswap_detach() - drain, and leave the kernel's swap code as it was
  *
  * Context: may sleep, until what is in flight has ended, on the swap devices too,
  * and no task waits for a page any more; works under load.
- * Return: 0, also when detached already; -EBUSY for good if the kernel would
- * not take the hook off, in which case all goes to the swap device.
+ * Return: 0, also when detached already; -EIO if a swap device can't be written, and
+ * -EBUSY if there are slots whose pages are lost: with nothing changed; -EBUSY for
+ * good if the kernel would not take the hook off, in which case all goes to the
+ * swap device.
  */
 int farswap_detach(void)
 {
@@ -131,8 +163,9 @@ int farswap_detach(void)
 		err = -EBUSY;
 	if (err || !main_attached)
 		goto out_unlock;
-	pr_info("detaching: giving all regions back\n");
-	farswap_pause();
+	err = main_drain();
+	if (err)
+		goto out_unlock;
 	farswap_promote_flush();
 	farswap_donors_close();
 	err = farswap_hook_detach();
@@ -147,6 +180,7 @@ int farswap_detach(void)
 	farswap_promote_flush();
 	farswap_devices_remove();
 	WRITE_ONCE(main_attached, false);
+	farswap_staging_resize();
 	pr_info("detached\n");
 	module_put(THIS_MODULE);
 out_unlock:
@@ -158,7 +192,8 @@ static int __init farswap_init(void)
 {
 	int err = -ENOMEM;
 
-	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI |
+				     WQ_PERCPU, 0);
 	if (!farswap_wq)
 		return err;
 	err = farswap_latency_init();
@@ -173,9 +208,24 @@ static int __init farswap_init(void)
 	err = farswap_promote_init();
 	if (err)
 		goto out_load;
-	err = farswap_slab_init();
+	err = farswap_backup_init();
 	if (err)
 		goto out_promote;
+	err = farswap_home_init();
+	if (err)
+		goto out_backup;
+	err = farswap_leave_init();
+	if (err)
+		goto out_home;
+	err = farswap_replica_init();
+	if (err)
+		goto out_leave;
+	err = farswap_rebuild_init();
+	if (err)
+		goto out_replica;
+	err = farswap_slab_init();
+	if (err)
+		goto out_rebuild;
 	farswap_donor_init();
 	farswap_donors_init();
 	mutex_lock(&farswap_main_lock);
@@ -208,6 +258,16 @@ out_power:
 out_donors:
 	farswap_donors_exit();
 	farswap_slab_exit();
+out_rebuild:
+	farswap_rebuild_exit();
+out_replica:
+	farswap_replica_exit();
+out_leave:
+	farswap_leave_exit();
+out_home:
+	farswap_home_exit();
+out_backup:
+	farswap_backup_exit();
 out_promote:
 	farswap_promote_exit();
 out_load:
@@ -230,6 +290,11 @@ static void __exit farswap_exit(void)
 	farswap_power_exit();
 	farswap_donors_exit();
 	farswap_slab_exit();
+	farswap_rebuild_exit();
+	farswap_replica_exit();
+	farswap_leave_exit();
+	farswap_home_exit();
+	farswap_backup_exit();
 	farswap_promote_exit();
 	farswap_load_exit();
 	farswap_store_exit();

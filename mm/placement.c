@@ -93,3 +93,7 @@ int farswap_placement_choose(const struct farswap_candidate *candidates,
 	}
 	return best;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/placement-kunit.h"
+#endif

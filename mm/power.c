@@ -15,6 +15,8 @@ static bool power_paused;
 
 static int power_event(struct notifier_block *nb, unsigned long event, void *data)
 {
+	int err;
+
 	switch (event) {
 	case PM_HIBERNATION_PREPARE:
 	case PM_SUSPEND_PREPARE:
@@ -23,7 +25,12 @@ static int power_event(struct notifier_block *nb, unsigned long event, void *dat
 			break;
 		/* Holds until PM_POST_*: memory is shrunk after this notifier. */
 		pr_info("suspending: stores go to the swap device\n");
-		farswap_pause();
+		err = farswap_pause();
+		if (err) {
+			pr_err("a swap device fails to write pages that it is to have: not suspending\n");
+			farswap_resume();
+			return notifier_from_errno(err);
+		}
 		power_paused = true;
 		break;
 	case PM_POST_HIBERNATION:

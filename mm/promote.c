@@ -7,10 +7,11 @@
  * on the device for ever.
  *
  * A folio in the swap cache that is up to date, clean and not under writeback
- * holds what the device holds, unless it is a zero page, or zswap took it. So
- * one remote write makes both bits true. It runs as a writeback: the folio may
- * be written to by its owners meanwhile, or just before, with only their page
- * tables knowing, but then it is stored anew before the slot is ever read.
+ * holds what the device holds, unless it is a zero page, or zswap took it, or the
+ * device is still owed its write. So one remote write makes the remote bit true. It
+ * runs as a writeback: the folio may be written to by its owners meanwhile, or just
+ * before, with only their page tables knowing, but then it is stored anew before the
+ * slot is ever read.
  */
 #include <linux/farswap.h>
 #include <linux/llist.h>
@@ -29,7 +30,7 @@
  * @io:		the remote write
  * @node:	in promote_list until the worker looks at it
  * @folio:	the page; a reference is held
- * @slab:	where to; a reference is held during the write
+ * @mapping:	where to; a reference is held during the write
  * @entry:	what the page was loaded from
  * @slot:	its slot in @slab
  * @readahead:	the page carried that mark
@@ -38,7 +39,7 @@ struct promotion {
 	struct farswap_io io;
 	struct llist_node node;
 	struct folio *folio;
-	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 	swp_entry_t entry;
 	unsigned int slot;
 	bool readahead;
@@ -62,18 +63,21 @@ static void promote_free(struct promotion *promotion)
 static void promote_done(struct farswap_io *io, int error)
 {
 	struct promotion *promotion = container_of(io, struct promotion, io);
-	struct farswap_slab *slab = promotion->slab;
+	struct farswap_mapping *mapping = promotion->mapping;
 
-	farswap_window_leave(&slab->donor->window, 1);
+	farswap_window_leave(&mapping->donor->window, 1);
 	if (!error) {
-		farswap_slotbits_set(&slab->bits, promotion->slot, 1);
+		farswap_slotbits_clear(mapping->missing, promotion->slot, 1);
+		/* A look without the folio's lock is not to find both bits set. */
+		smp_mb__after_atomic();
+		farswap_slotbits_set(mapping->slab->bits.remote, promotion->slot, 1);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
 	}
 	folio_end_writeback(promotion->folio);
 	if (promotion->readahead)
 		folio_set_readahead(promotion->folio);
 	promote_free(promotion);
-	farswap_slab_put(slab);
+	farswap_mapping_store_end(mapping);
 }
 
 /* Does the device hold just what this locked folio holds? */
@@ -84,14 +88,49 @@ static bool promote_is_clean(const struct promotion *promotion,
 
 	return folio_test_uptodate(folio) && !folio_test_dirty(folio) &&
 	       !folio_test_writeback(folio) &&
-	       !test_bit(swp_offset(folio->swap), device->si->zeromap) &&
+	       !(farswap_device_slot(device, swp_offset(folio->swap)) & FARSWAP_SLOT_ZERO) &&
 	       !READ_ONCE(promote_zswap_seen);
 }
 
-/* Take a reference on the slab if the page is to be written now. */
-static struct farswap_slab *promote_slab(struct promotion *promotion)
+/* Without the remote bit afterwards, if not. */
+static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_mapping *mapping;
+	bool suspect;
+
+	if (test_bit(slot, slab->bits.unbacked))
+		return true;
+	if (!test_bit(slot, slab->bits.remote))
+		return false;
+	mapping = farswap_mapping_find(slab, slot, 1, NULL);
+	if (!mapping) {
+		/* All the regions that had it have gone, others have not. */
+		farswap_slotbits_clear(slab->bits.remote, slot, 1);
+		return false;
+	}
+	suspect = farswap_donor_is_suspect(mapping->donor);
+	farswap_mapping_put(mapping);
+	/* Then another one may get it. */
+	return !suspect;
+}
+
+/* One region is enough: the others get the page from there. */
+static struct farswap_mapping *promote_begin(struct farswap_slab *slab,
+					     unsigned int slot)
+{
+	struct farswap_mapping *mapping = NULL;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !mapping; nth++)
+		mapping = farswap_mapping_store_begin(slab, nth, slot, 1, false);
+	return mapping;
+}
+
+/* Where the page is to be written, if now; a store has begun there then. */
+static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
+	struct farswap_mapping *mapping;
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 
@@ -106,32 +145,40 @@ static struct farswap_slab *promote_slab(struct promotion *promotion)
 	if (!slab || !farswap_slab_has_bits(slab))
 		return NULL;
 	promotion->slot = farswap_slabmap_slot(device->map, swp_offset(folio->swap));
-	if (test_bit(promotion->slot, slab->bits.remote) || !farswap_slab_get(slab))
+	if (promote_is_there(slab, promotion->slot))
+		return NULL;
+	/* This is a newer page, perhaps, than that which may be on its way there. */
+	if (farswap_rebuild_excludes(slab, promotion->slot, 1))
+		return NULL;
+	mapping = promote_begin(slab, promotion->slot);
+	if (!mapping)
 		return NULL;
 	/* Page-outs go first. */
-	if (!farswap_window_try(&slab->donor->window, 1)) {
-		farswap_slab_put(slab);
+	if (!farswap_window_try(&mapping->donor->window, 1)) {
+		farswap_mapping_store_end(mapping);
 		return NULL;
 	}
-	return slab;
+	/* With the bit it is there too, at a suspect donor. */
+	if (!test_bit(promotion->slot, slab->bits.remote))
+		farswap_mapping_store_mark(slab, promotion->slot, 1);
+	return mapping;
 }
 
 static void promote_one(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
 	struct farswap_io *io = &promotion->io;
-	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 
 	/* Until the device read has ended. */
 	folio_lock(folio);
-	slab = promote_slab(promotion);
-	if (!slab) {
+	mapping = promote_mapping(promotion);
+	if (!mapping) {
 		folio_unlock(folio);
 		promote_free(promotion);
 		return;
 	}
-	promotion->slab = slab;
-	io->region = slab->region;
+	promotion->mapping = mapping;
 	io->page = folio_page(folio, 0);
 	io->offset = promotion->slot << PAGE_SHIFT;
 	io->length = PAGE_SIZE;
@@ -145,7 +192,7 @@ static void promote_one(struct promotion *promotion)
 	promotion->readahead = folio_test_clear_readahead(folio);
 	folio_start_writeback(folio);
 	folio_unlock(folio);
-	if (slab->donor->transport->submit(io))
+	if (farswap_mapping_submit(mapping, io))
 		promote_done(io, -EHOSTDOWN);
 }
 
@@ -201,6 +248,17 @@ void farswap_promote_zswap(void)
 {
 	if (!READ_ONCE(promote_zswap_seen))
 		WRITE_ONCE(promote_zswap_seen, true);
+}
+
+/**
+ * farswap_promote_saw_zswap() - has zswap taken pages
+ *
+ * Context: any.
+ * Return: whether it has, in the module's life.
+ */
+bool farswap_promote_saw_zswap(void)
+{
+	return READ_ONCE(promote_zswap_seen);
 }
 
 /**

@@ -17,12 +17,19 @@
 
 #include "internal.h"
 
+/* Not given, which is not the same as 0. */
+#define SETTINGS_STAGING_UNSET	UINT_MAX
+
 struct farswap_settings farswap_settings = {
 	.enabled	= 1,
 	.slab_mb	= 64,
+	.staging_mb	= SETTINGS_STAGING_UNSET,
 	.hotslab	= 2,
 	.poll_us	= 20,
-	.io_timeout_ms	= 3000,
+	.io_timeout_ms	= 1000,
+	.grace_ms	= 10000,
+	.replicas	= 2,
+	.repair_mb	= 64,
 };
 
 char farswap_settings_donors[FARSWAP_DONORS_BYTES];
@@ -174,16 +181,97 @@ static bool headroom_mb_fits(unsigned int value)
 	return false;
 }
 
+static bool staging_mb_fits(unsigned int value)
+{
+	unsigned long most = totalram_pages() >> (22 - PAGE_SHIFT);
+
+	if (value <= most)
+		return true;
+	pr_err("staging_mb: %u is no good; give at most %lu, a quarter of this machine's memory\n",
+	       value, most);
+	return false;
+}
+
 /* For farswapd, which looks at the file once a second. */
 SETTING(headroom_mb, 0644, 0, 1 << 24, .fits = headroom_mb_fits);
 MODULE_PARM_DESC(headroom_mb, "memory that farswapd on this machine leaves available, MiB; 0: as its configuration says (default 0)");
+
+static void staging_mb_changed(unsigned int value)
+{
+	farswap_staging_resize();
+}
+
+SETTING(staging_mb, 0644, 0, 1024, .fits = staging_mb_fits,
+	.changed = staging_mb_changed);
+MODULE_PARM_DESC(staging_mb, "memory for copies of pages that wait for the swap device, MiB; 0: page-outs wait for it (default 1/64 of memory, at most 64)");
 
 SETTING(poll_us, 0644, 0, 1000);
 MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");
 
 SETTING(io_timeout_ms, 0644, 100, 60000,
 	.changed = farswap_donors_set_io_timeout);
-MODULE_PARM_DESC(io_timeout_ms, "longest a remote I/O may take before its donor is given up (default 3000)");
+MODULE_PARM_DESC(io_timeout_ms, "longest a remote I/O may take before its donor is given up (default 1000)");
+
+SETTING(grace_ms, 0644, 0, 600000, .changed = farswap_donors_set_grace);
+MODULE_PARM_DESC(grace_ms, "how long a donor whose connection failed may take to come back with what it holds; 0: it has lost it (default 10000)");
+
+SETTING(replicas, 0644, 2, FARSWAP_REPLICAS_MAX);
+MODULE_PARM_DESC(replicas, "donors that a page is stored at with backup=replica: 2 or 3 (default 2)");
+
+SETTING(repair_mb, 0644, 1, 100000);
+MODULE_PARM_DESC(repair_mb, "how fast lost replicas are made again, MiB a second (default 64)");
+
+static const char *const backup_names[] = {
+	[FARSWAP_BACKUP_DISK]	= "disk",
+	[FARSWAP_BACKUP_REPLICA] = "replica",
+	[FARSWAP_BACKUP_NONE]	= "none",
+};
+
+static int backup_set(const char *text)
+{
+	int policy = sysfs_match_string(backup_names, text);
+
+	if (policy < 0) {
+		pr_err("backup: \"%.*s\" is no good; give disk, replica or none\n",
+		       (int)strcspn(text, "\n"), text);
+		return -EINVAL;
+	}
+	WRITE_ONCE(farswap_settings.backup, policy);
+	return 0;
+}
+
+static int backup_param_set(const char *text, const struct kernel_param *kp)
+{
+	return backup_set(text ? text : "");
+}
+
+static int backup_param_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", backup_names[farswap_settings.backup]);
+}
+
+static const struct kernel_param_ops backup_param_ops = {
+	.set	= backup_param_set,
+	.get	= backup_param_get,
+};
+module_param_cb(backup, &backup_param_ops, NULL, 0444);
+MODULE_PARM_DESC(backup, "what else keeps a page that is stored remotely: disk, replica (other donors), or none and it is lost with its donor (default disk)");
+
+static ssize_t backup_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return backup_param_get(buf, NULL);
+}
+
+static ssize_t backup_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	int err = backup_set(buf);
+
+	return err ? err : count;
+}
+
+static struct kobj_attribute backup_attr = __ATTR_RW(backup);
 
 static struct kparam_string settings_donors_string = {
 	.maxlen	= sizeof(farswap_settings_donors),
@@ -246,14 +334,19 @@ static struct kobj_attribute attached_attr = __ATTR_RW(attached);
 
 static struct attribute *settings_attrs[] = {
 	&attached_attr.attr,
+	&backup_attr.attr,
 	&donors_attr.attr,
 	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
+	&setting_grace_ms.attr.attr,
 	&setting_headroom_mb.attr.attr,
 	&setting_hotslab.attr.attr,
 	&setting_io_timeout_ms.attr.attr,
 	&setting_poll_us.attr.attr,
+	&setting_repair_mb.attr.attr,
+	&setting_replicas.attr.attr,
 	&setting_slab_mb.attr.attr,
+	&setting_staging_mb.attr.attr,
 	NULL
 };
 
@@ -274,7 +367,11 @@ int farswap_settings_init(void)
 {
 	int err;
 
+	if (farswap_settings.staging_mb == SETTINGS_STAGING_UNSET)
+		farswap_settings.staging_mb = clamp(totalram_pages() >> (26 - PAGE_SHIFT),
+						    1UL, 64UL);
 	if (!coldslab_fits(farswap_settings.coldslab) ||
+	    !staging_mb_fits(farswap_settings.staging_mb) ||
 	    !headroom_mb_fits(farswap_settings.headroom_mb))
 		return -EINVAL;
 	settings_kobj = kobject_create_and_add("farswap", kernel_kobj);

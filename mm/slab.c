@@ -4,12 +4,14 @@
  * and placement.c's affair, how the mapping ends is drain.c's; the I/O itself is
  * in store.c and load.c.
  *
- * Locking: farswap_state_lock covers states and lists. I/O holds slab->ref,
- * which is live only from the end of slab_map_work() to farswap_drain_start().
+ * Locking: farswap_state_lock covers states and lists. I/O holds a reference on the
+ * slab's mapping.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/farswap.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include <trace/events/farswap.h>
@@ -19,6 +21,8 @@
 /* Pauses between attempts to map a slab, doubling. */
 #define SLAB_RETRY_MIN		(HZ / 10)
 #define SLAB_RETRY_MAX		(5 * HZ)
+/* Donors that don't answer are not asked for longer. */
+#define SLAB_MAP_TIME		(10 * HZ)
 /* Looks ahead while a slab is filled. */
 #define SLAB_AHEAD_STEPS	8
 
@@ -46,6 +50,11 @@ static const u8 slab_moves[FARSWAP_SLAB_STATES] = {
 	[FARSWAP_SLAB_LOST]	= BIT(FARSWAP_SLAB_UNMAPPED),
 };
 
+static bool slab_may_become(enum farswap_slab_state from, enum farswap_slab_state to)
+{
+	return slab_moves[from] & BIT(to);
+}
+
 /**
  * farswap_slab_set_state() - the only writer of slab->state
  * @slab:	the slab
@@ -59,7 +68,7 @@ bool farswap_slab_set_state(struct farswap_slab *slab,
 {
 	lockdep_assert_held(&farswap_state_lock);
 
-	if (WARN_ON_ONCE(!(slab_moves[slab->state] & BIT(state))))
+	if (WARN_ON_ONCE(!slab_may_become(slab->state, state)))
 		return false;
 	if (slab->state == FARSWAP_SLAB_UNMAPPED)
 		slab->device->busy++;
@@ -96,28 +105,11 @@ static void slab_want(struct farswap_slab *slab)
 	spin_lock(&farswap_state_lock);
 	/* Queued under the lock: a cancel_work() in between would swallow it. */
 	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
-	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING))
+	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING)) {
+		slab->wanted_ns = ktime_get_ns();
 		queue_work(slab_map_wq, &slab->map_work);
+	}
 	spin_unlock(&farswap_state_lock);
-}
-
-/* What only a slab that is mapped needs. */
-static int slab_prepare(struct farswap_slab *slab)
-{
-	int err;
-
-	if (slab->bits.remote)
-		return 0;
-	err = percpu_ref_init(&slab->ref, farswap_drain_release,
-			      PERCPU_REF_INIT_DEAD | PERCPU_REF_ALLOW_REINIT,
-			      GFP_KERNEL | __GFP_NOWARN);
-	if (err)
-		return err;
-	/* Publishes the ref as well: see farswap_slab_has_bits(). */
-	err = farswap_slotbits_alloc(&slab->bits, slab->nr_slots);
-	if (err)
-		percpu_ref_exit(&slab->ref);
-	return err;
 }
 
 static void slab_map_failed(struct farswap_slab *slab)
@@ -154,18 +146,6 @@ void farswap_slab_map_cancel(struct farswap_slab *slab)
 		slab_map_failed(slab);
 }
 
-/* Did the donor ask for the region before we knew that it is ours? */
-static bool slab_evicted_early(struct farswap_donor *donor, u64 id)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&farswap_state_lock);
-	for (i = 0; i < min(donor->nr_early, FARSWAP_EARLY_EVICTS); i++)
-		if (donor->early[i] == id)
-			return true;
-	return false;
-}
-
 /* It went as soon as it came: not again at once. */
 static void slab_drain_early(struct farswap_slab *slab)
 {
@@ -173,62 +153,73 @@ static void slab_drain_early(struct farswap_slab *slab)
 	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
 }
 
-/* The region is ours: let I/O begin, or end it at once if it came too late. */
-static void slab_mapped(struct farswap_slab *slab, struct farswap_donor *donor,
-			struct farswap_region *region, unsigned int epoch)
+/*
+ * The region is ours: let I/O begin, or end it at once if it came too late. The device
+ * is busy with us until slab_map_end().
+ */
+static void slab_mapped(struct farswap_slab *slab, struct farswap_mapping *mapping,
+			unsigned int epoch)
 {
-	u64 id = donor->transport->region_id(region);
+	bool alive;
 
 	slab->failures = 0;
-	slab->region = region;
-	slab->donor = donor;
-	/*
-	 * Publishes region and donor: percpu_ref_reinit() orders them before
-	 * the reference becomes live. Pairs with farswap_slab_get().
-	 */
-	percpu_ref_reinit(&slab->ref);
 	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
 
 	spin_lock(&farswap_state_lock);
-	kref_get(&donor->ref);
-	list_add_tail(&slab->donor_entry, &donor->slabs);
+	alive = farswap_mapping_link(mapping, epoch);
 	slab->idle_looks = 0;
-	donor->nr_slabs++;
+	slab->stopgap = 0;
+	slab->repair_at = jiffies;
+	slab->device->busy++;
+	farswap_mapping_add(mapping);
 	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
-	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
+	if (!alive)
 		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
-	else if (slab_evicted_early(donor, id))
+	else if (mapping->gone)
 		slab_drain_early(slab);
-	else if (donor->state == FARSWAP_DONOR_LEAVING || slab->device->closing ||
-		 !farswap_may_store())
+	else if (mapping->donor->state == FARSWAP_DONOR_LEAVING ||
+		 slab->device->closing || !farswap_may_store())
 		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_UNMAPPED);
 	spin_unlock(&farswap_state_lock);
+	farswap_latency_add(FARSWAP_LATENCY_MAP, ktime_get_ns() - slab->wanted_ns);
 	farswap_sweep_start();
+}
+
+static void slab_map_end(struct farswap_device *device)
+{
+	spin_lock(&farswap_state_lock);
+	device->busy--;
+	farswap_drain_wake();
+	spin_unlock(&farswap_state_lock);
 }
 
 static void slab_map_work(struct work_struct *work)
 {
 	struct farswap_slab *slab = container_of(work, struct farswap_slab,
 						 map_work);
-	u64 name = (u64)slab->device->type << 32 | slab->index;
-	u64 bytes = (u64)slab->nr_slots << PAGE_SHIFT;
-	struct farswap_region *region;
+	struct farswap_device *device = slab->device;
+	struct farswap_mapping *mapping;
 	struct farswap_donor *donor;
 	unsigned int epoch;
 
-	if (!farswap_may_store() || READ_ONCE(slab->device->closing) ||
-	    slab_prepare(slab)) {
+	if (!farswap_may_store() || READ_ONCE(device->closing) ||
+	    (!slab->bits.remote &&
+	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots))) {
 		slab_map_failed(slab);
 		return;
 	}
-	donor = farswap_donor_map(name, bytes, &region, &epoch);
-	if (IS_ERR(donor)) {
+	mapping = farswap_mapping_make(slab, jiffies + SLAB_MAP_TIME, &epoch);
+	if (IS_ERR(mapping)) {
 		slab_map_failed(slab);
 		return;
 	}
-	slab_mapped(slab, donor, region, epoch);
+	donor = mapping->donor;
+	slab_mapped(slab, mapping, epoch);
 	farswap_donor_unuse(donor);
+	farswap_rebuild_look(slab);
+	farswap_replica_add(slab, farswap_replicas_wanted(), jiffies + SLAB_MAP_TIME);
+	slab_map_end(device);
 }
 
 /**
@@ -256,9 +247,12 @@ struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
 	slab->index = offset >> map->shift;
 	slab->nr_slots = 1U << map->shift;
 	slab->retry_at = jiffies;
+	slab->large_at = jiffies;
 	slab->activity.second = farswap_slab_second();
 	INIT_WORK(&slab->map_work, slab_map_work);
-	INIT_WORK(&slab->drain_work, farswap_drain_work);
+	INIT_WORK(&slab->leave_work, farswap_leave_work);
+	INIT_WORK(&slab->repair_work, farswap_replica_work);
+	INIT_WORK(&slab->rebuild_work, farswap_rebuild_work);
 	first = farswap_slabmap_insert(map, offset, slab);
 	if (first != slab)
 		kfree(slab);
@@ -313,7 +307,7 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot)
  * farswap_slab_has_bits() - was the slab ever mapped
  * @slab:	the slab
  *
- * Only then are its bits and its reference to be touched.
+ * Only then are its bits to be touched.
  *
  * Context: any.
  * Return: whether it was.
@@ -325,27 +319,20 @@ bool farswap_slab_has_bits(struct farswap_slab *slab)
 }
 
 /**
- * farswap_slab_get() - begin an I/O
- * @slab:	a slab that has bits
+ * farswap_slab_zero() - is a slot a zero page
+ * @slab:	its slab
+ * @slot:	the slot
  *
- * Context: any.
- * Return: true if the slab is mapped; region and donor then stay until
- * farswap_slab_put().
- */
-bool farswap_slab_get(struct farswap_slab *slab)
-{
-	return percpu_ref_tryget_live(&slab->ref);
-}
-
-/**
- * farswap_slab_put() - an I/O has ended
- * @slab:	the slab
+ * The kernel keeps those as a mark only and may tell nobody, so what is known of the slot
+ * may be stale.
  *
- * Context: any up to softirq.
+ * Context: as farswap_device_slot().
+ * Return: whether it is.
  */
-void farswap_slab_put(struct farswap_slab *slab)
+bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot)
 {
-	percpu_ref_put(&slab->ref);
+	return farswap_device_slot(slab->device, (pgoff_t)slab->index * slab->nr_slots +
+				   slot) & FARSWAP_SLOT_ZERO;
 }
 
 /**
@@ -363,10 +350,7 @@ void farswap_slabs_free(struct farswap_device *device)
 		slab = device->map->slab[i];
 		if (!slab)
 			continue;
-		if (slab->bits.remote) {
-			percpu_ref_exit(&slab->ref);
-			farswap_slotbits_free(&slab->bits);
-		}
+		farswap_slotbits_free(&slab->bits);
 		kfree(slab);
 	}
 }
@@ -391,3 +375,7 @@ void farswap_slab_exit(void)
 	destroy_workqueue(slab_map_wq);
 	farswap_sweep_stop();
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/slab-kunit.h"
+#endif

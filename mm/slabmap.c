@@ -31,7 +31,7 @@ int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr)
 	both = kvcalloc(2 * words, sizeof(*both), GFP_KERNEL | __GFP_NOWARN);
 	if (!both)
 		return -ENOMEM;
-	bits->backed = both + words;
+	bits->unbacked = both + words;
 	/*
 	 * Pairs with the acquire in farswap_slab_has_bits(): who sees the bits sees
 	 * all that was initialised before them.
@@ -50,63 +50,42 @@ void farswap_slotbits_free(struct farswap_slotbits *bits)
 }
 
 /**
- * farswap_slotbits_set() - the slots are in the region and on the device
- * @bits:	a slab's
+ * farswap_slotbits_set() - set the bit of every slot
+ * @map:	the remote or the unbacked bits of a slab
  * @slot:	the first
  * @nr:		how many
  *
  * Context: any.
  */
-void farswap_slotbits_set(struct farswap_slotbits *bits, unsigned int slot,
-			  unsigned int nr)
+void farswap_slotbits_set(unsigned long *map, unsigned int slot, unsigned int nr)
 {
-	for (; nr--; slot++) {
-		set_bit(slot, bits->backed);
-		set_bit(slot, bits->remote);
-	}
+	for (; nr--; slot++)
+		set_bit(slot, map);
 }
 
 /**
- * farswap_slotbits_clear() - nothing is known of these slots any more
- * @bits:	a slab's
+ * farswap_slotbits_clear() - clear the bit of every slot
+ * @map:	the remote or the unbacked bits of a slab
  * @slot:	the first
  * @nr:		how many
  *
  * Context: any.
- * Return: how many of them had the remote bit.
+ * Return: how many were set.
  */
-unsigned int farswap_slotbits_clear(struct farswap_slotbits *bits,
-				    unsigned int slot, unsigned int nr)
+unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
+				    unsigned int nr)
 {
 	unsigned int cleared = 0;
 
-	for (; nr--; slot++) {
-		if (test_bit(slot, bits->remote) &&
-		    test_and_clear_bit(slot, bits->remote))
+	for (; nr--; slot++)
+		if (test_bit(slot, map) && test_and_clear_bit(slot, map))
 			cleared++;
-		if (test_bit(slot, bits->backed))
-			clear_bit(slot, bits->backed);
-	}
 	return cleared;
 }
 
 /**
- * farswap_slotbits_reset() - nothing is known of a whole slab any more
- * @bits:	a slab's
- * @nr:		its slots
- *
- * Nobody may set bits meanwhile. Clearing may go on beside this: both ways end
- * with a clear bit.
- */
-void farswap_slotbits_reset(struct farswap_slotbits *bits, unsigned int nr)
-{
-	bitmap_zero(bits->remote, nr);
-	bitmap_zero(bits->backed, nr);
-}
-
-/**
  * farswap_slotbits_full() - is the bit of every slot set
- * @map:	the remote or the backed bits of a slab
+ * @map:	the remote or the unbacked bits of a slab
  * @slot:	the first
  * @nr:		how many
  *
@@ -121,6 +100,25 @@ bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
 			return false;
 	}
 	return true;
+}
+
+/**
+ * farswap_slotbits_any() - is the bit of any slot set
+ * @map:	the remote or the unbacked bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: whether one is.
+ */
+bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
+			  unsigned int nr)
+{
+	for (; nr--; slot++) {
+		if (test_bit(slot, map))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -190,3 +188,7 @@ struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map,
 	old = cmpxchg(&map->slab[offset >> map->shift], NULL, slab);
 	return old ? old : slab;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/slabmap-kunit.h"
+#endif

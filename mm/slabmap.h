@@ -12,27 +12,32 @@ struct farswap_slab;
 /**
  * struct farswap_slotbits - two bits for each slot of a slab
  * @remote:	the slot's current contents are in the mapped region
- * @backed:	the slot's current contents are on the swap device
+ * @unbacked:	the slot's current contents are not on the swap device
  *
- * A bit is set only by a successful completion and cleared before what it
- * vouches for can change. Neighbouring slots share words, so bits change
- * atomically. One slot's bits are written under its folio's lock or writeback,
- * or, once nothing can refer to the slot, when it is freed.
+ * The second is the opposite of a "backed" bit, so that a slot of which nothing
+ * is known, both bits clear, is the kernel's, and one whose only copy went with
+ * its donor is told from that. It is set before a remote store begins and cleared
+ * by a successful completion of the device's write; the remote bit is set by a
+ * successful completion and cleared before what it vouches for can change.
+ *
+ * Neighbouring slots share words, so bits change atomically. One slot's bits are
+ * written under its folio's lock or writeback or, once nothing can refer to the
+ * slot, when it is freed; the unbacked bit also under its device's backup lock.
  */
 struct farswap_slotbits {
 	unsigned long *remote;
-	unsigned long *backed;
+	unsigned long *unbacked;
 };
 
 int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr);
 void farswap_slotbits_free(struct farswap_slotbits *bits);
-void farswap_slotbits_set(struct farswap_slotbits *bits, unsigned int slot,
-			  unsigned int nr);
-unsigned int farswap_slotbits_clear(struct farswap_slotbits *bits,
-				    unsigned int slot, unsigned int nr);
-void farswap_slotbits_reset(struct farswap_slotbits *bits, unsigned int nr);
+void farswap_slotbits_set(unsigned long *map, unsigned int slot, unsigned int nr);
+unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
+				    unsigned int nr);
 bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
 			   unsigned int nr);
+bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
+			  unsigned int nr);
 
 /**
  * struct farswap_slabmap - the slabs of one swap type

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-out: a folio of a mapped slab is written to its region and to its place
- * on the swap device at once, from the same pages, and its writeback ends when
- * both are done. Anything else is left to the kernel's own device write.
+ * Page-out: a folio of a mapped slab is written to its regions. What else its
+ * writeback waits for is up to the backup policy: nothing when the device gets
+ * it from staging copies, or not at all; the device's write from the same pages
+ * when the staging pool is empty. If every remote write fails, or one of those that
+ * were to stand for the device, that has the folio when its writeback ends. What can't
+ * go to a region is left to the kernel's own device write.
  *
- * Two stores of one slot never meet: the second needs the folio without
- * writeback, which ends only after both writes of the first.
+ * Two stores of one slot never meet in a region: the second needs the folio
+ * without writeback, which ends only after the remote writes of the first.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -21,107 +24,174 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
-#include <linux/writeback.h>
 
 #include <trace/events/farswap.h>
 
+#include "fanout.h"
 #include "internal.h"
 
 /* Stores that never lack a request, however little memory there is. */
 #define STORE_POOL	512
 
 /**
- * struct store_request - one store
- * @io:		the remote write
- * @bio:	the device write
- * @bvec:	its only segment
- * @folio:	what is stored; locked until submission, then under writeback
- * @slab:	where; a reference is held
- * @start:	when it was submitted, ns
- * @slot:	the first slot in @slab
- * @pending:	of the two writes, those that have not ended
- * @remote_error: of the remote write
- * @refused:	the remote write was not even begun
+ * enum store_mode - what the device gets
+ * @STORE_STAGED:	copies, later
+ * @STORE_UNSTAGED:	the folio, now; its writeback waits for both
+ * @STORE_SOLE:		nothing, unless the remote write fails
  */
-struct store_request {
-	struct farswap_io io;
+enum store_mode {
+	STORE_STAGED,
+	STORE_UNSTAGED,
+	STORE_SOLE,
+};
+
+/*
+ * One store.
+ * @fanout:	the remote writes
+ * @bio:	the device write from the folio, if any
+ * @bvec:	its only segment
+ * @work:	begins that, should it turn out to be needed
+ * @folio:	what is stored; locked until submission, then under writeback
+ * @slab:	whose folio it is
+ * @start:	when it was submitted, ns
+ * @sector:	of the folio on the device
+ * @slot:	the first slot in @slab
+ * @mode:	what the device gets
+ * @all:	@mode is STORE_SOLE because there are replicas: one region is not enough
+ * @pending:	what the writeback waits for and that has not ended: the remote writes
+ *		together, and those to the device
+ * @error:	of the device's write
+ * @remote_error: of the remote writes, if all failed
+ */
+struct farswap_store {
+	struct farswap_fanout fanout;
 	struct bio bio;
 	struct bio_vec bvec;
+	struct work_struct work;
 	struct folio *folio;
 	struct farswap_slab *slab;
 	u64 start;
+	sector_t sector;
 	unsigned int slot;
+	enum store_mode mode;
+	bool all;
 	atomic_t pending;
+	int error;
 	int remote_error;
-	bool refused;
 };
 
 static struct kmem_cache *store_cache;
 static mempool_t *store_pool;
 
 /* As the kernel does for a failed device write: the page stays, dirty. */
-static void store_keep_dirty(struct store_request *request)
+static void store_keep_dirty(struct farswap_store *store)
 {
-	struct folio *folio = request->folio;
+	struct folio *folio = store->folio;
 
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE_FAILED, folio_nr_pages(folio));
+	farswap_backup_forget(store->slab, store->slot, folio_nr_pages(folio));
 	folio_mark_dirty(folio);
 	pr_alert_ratelimited("write error on swap device %pg at sector %llu\n",
-			     request->bio.bi_bdev,
-			     (unsigned long long)request->bio.bi_iter.bi_sector);
+			     store->slab->device->si->bdev,
+			     (unsigned long long)store->sector);
 	folio_clear_reclaim(folio);
 }
 
-/* One of the two writes has ended. Any context up to interrupts. */
-static void store_end(struct store_request *request)
+/* All that the writeback waited for has ended. Any context up to interrupts. */
+static void store_end(struct farswap_store *store)
 {
-	struct farswap_slab *slab = request->slab;
-	struct folio *folio = request->folio;
+	struct farswap_mapping *mappings[FARSWAP_REPLICAS_MAX];
+	unsigned int nr_mappings = farswap_fanout_mappings(&store->fanout, mappings), i;
+	struct folio *folio = store->folio;
 	unsigned int nr = folio_nr_pages(folio);
 
-	/* Orders what either side wrote to the request before its last use. */
-	if (!atomic_dec_and_test(&request->pending))
-		return;
-
-	if (request->bio.bi_status) {
-		store_keep_dirty(request);
-	} else if (request->remote_error) {
-		farswap_stat_add(request->refused ? FARSWAP_STAT_STORE_REFUSED :
+	if (store->error) {
+		store_keep_dirty(store);
+	} else if (store->remote_error) {
+		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
-		farswap_slotbits_set(&slab->bits, request->slot, nr);
+		farswap_slotbits_set(store->slab->bits.remote, store->slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
-	bio_uninit(&request->bio);
-	mempool_free(request, store_pool);
+	mempool_free(store, store_pool);
 	/* After this the folio may be gone; swapoff still waits for the slab. */
 	folio_end_writeback(folio);
-	farswap_slab_put(slab);
+	for (i = 0; i < nr_mappings; i++)
+		farswap_mapping_store_end(mappings[i]);
 }
 
-static void store_remote_done(struct farswap_io *io, int error)
+/* One of several writes has ended; orders what each left in @store. */
+static void store_write_ended(struct farswap_store *store)
 {
-	struct store_request *request = container_of(io, struct store_request, io);
-	u64 ns = ktime_get_ns() - request->start;
+	if (atomic_dec_and_test(&store->pending))
+		store_end(store);
+}
 
-	farswap_window_leave(&request->slab->donor->window,
-			     folio_nr_pages(request->folio));
-	if (!error)
+/**
+ * farswap_store_backed() - a write from a staging copy has ended
+ * @store:	a store that waits for it
+ * @error:	0 or -errno
+ *
+ * Context: any up to interrupts.
+ */
+void farswap_store_backed(struct farswap_store *store, int error)
+{
+	if (error)
+		WRITE_ONCE(store->error, error);
+	store_write_ended(store);
+}
+
+/* The copies are on their way to the device anyway: wait for them. */
+static void store_adopt(struct farswap_store *store)
+{
+	unsigned int nr = folio_nr_pages(store->folio), adopted;
+	int error = 0;
+
+	atomic_set(&store->pending, nr + 1);
+	adopted = farswap_backup_adopt(store->slab, store->slot, nr, store, &error);
+	if (error)
+		WRITE_ONCE(store->error, error);
+	if (atomic_sub_and_test(nr + 1 - adopted, &store->pending))
+		store_end(store);
+}
+
+/**
+ * farswap_store_written() - all remote writes have ended
+ * @fanout:	the store's
+ *
+ * Context: any up to softirq.
+ */
+void farswap_store_written(struct farswap_fanout *fanout)
+{
+	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
+	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&fanout->good);
+	u64 ns = ktime_get_ns() - store->start;
+
+	store->remote_error = good ? 0 : -EIO;
+	if (good)
 		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
-	trace_farswap_store_end(request->folio->swap.val,
-				folio_nr_pages(request->folio), error, ns);
-	request->remote_error = error;
-	store_end(request);
+	if (good && good < fanout->nr_writes)
+		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
+	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
+	if (store->mode == STORE_UNSTAGED)
+		store_write_ended(store);
+	else if (good == fanout->nr_writes || (good && !store->all))
+		store_end(store);
+	else if (store->mode == STORE_STAGED)
+		store_adopt(store);
+	else
+		queue_work(farswap_wq, &store->work);
 }
 
 static void store_device_done(struct bio *bio)
 {
-	struct store_request *request = container_of(bio, struct store_request,
-						     bio);
+	struct farswap_store *store = container_of(bio, struct farswap_store, bio);
 
-	farswap_latency_add(FARSWAP_LATENCY_DEVICE,
-			    ktime_get_ns() - request->start);
-	store_end(request);
+	farswap_latency_add(FARSWAP_LATENCY_DEVICE, ktime_get_ns() - store->start);
+	store->error = blk_status_to_errno(bio->bi_status);
+	bio_uninit(bio);
+	store_write_ended(store);
 }
 
 /* The device write is charged to the folio's cgroup, not to the reclaimer's. */
@@ -139,126 +209,182 @@ static void store_associate_blkg(struct bio *bio, struct folio *folio)
 #endif
 }
 
-static void store_account(struct folio *folio)
+static void store_to_device(struct farswap_store *store)
 {
-#ifdef CONFIG_TRANSPARENT_HUGEPAGE
-	if (folio_test_pmd_mappable(folio))
-		count_vm_event(THP_SWPOUT);
-#endif
-	count_vm_events(PSWPOUT, folio_nr_pages(folio));
+	struct folio *folio = store->folio;
+	struct bio *bio = &store->bio;
+
+	bio_init(bio, store->slab->device->si->bdev, &store->bvec, 1,
+		 REQ_OP_WRITE | REQ_SWAP);
+	bio->bi_iter.bi_sector = store->sector;
+	bio->bi_end_io = store_device_done;
+	bio_add_folio_nofail(bio, folio, folio_size(folio), 0);
+	store_associate_blkg(bio, folio);
+	submit_bio(bio);
 }
 
-/* Everything that could fail has been done: both writes begin. */
-static void store_submit(struct store_request *request,
-			 struct farswap_slab *slab, struct folio *folio,
-			 sector_t sector, struct writeback_control *wbc)
+/* A remote write has failed, and the device was to get nothing. */
+static void store_fallback(struct work_struct *work)
 {
-	struct farswap_io *io = &request->io;
+	struct farswap_store *store = container_of(work, struct farswap_store, work);
 
-	io->region = slab->region;
-	io->page = folio_page(folio, 0);
-	io->offset = request->slot << PAGE_SHIFT;
-	io->length = folio_size(folio);
-	io->op = FARSWAP_IO_WRITE;
-	io->urgent = false;
-	io->done = store_remote_done;
+	/* An older write of the slot may still be in flight. */
+	farswap_backup_settle(store->slab, store->slot, folio_nr_pages(store->folio));
+	store_to_device(store);
+}
 
-	bio_init(&request->bio, slab->device->si->bdev, &request->bvec, 1,
-		 REQ_OP_WRITE | REQ_SWAP | wbc_to_write_flags(wbc));
-	request->bio.bi_iter.bi_sector = sector;
-	request->bio.bi_end_io = store_device_done;
-	bio_add_folio_nofail(&request->bio, folio, folio_size(folio), 0);
-	store_associate_blkg(&request->bio, folio);
+/* Everything that could fail has been done. */
+static void store_submit(struct farswap_store *store, struct list_head *staged)
+{
+	struct farswap_slab *slab = store->slab;
+	struct folio *folio = store->folio;
+	enum store_mode mode = store->mode;
 
-	request->folio = folio;
-	request->slab = slab;
-	request->remote_error = 0;
-	request->refused = false;
-	request->start = ktime_get_ns();
-	atomic_set(&request->pending, 2);
+	store->error = 0;
+	store->remote_error = 0;
+	store->start = ktime_get_ns();
+	atomic_set(&store->pending, mode == STORE_UNSTAGED ? 2 : 1);
+	INIT_WORK(&store->work, store_fallback);
 
-	store_account(folio);
+	farswap_hook_count(folio);
+	farswap_mapping_store_mark(slab, store->slot, folio_nr_pages(folio));
+	/* Known to the table before anyone could read the slot. */
+	if (mode == STORE_STAGED) {
+		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
+		/* As long as the folio is locked the device stays. */
+		farswap_backup_kick(slab->device);
+	} else if (mode == STORE_SOLE) {
+		farswap_slotbits_set(slab->bits.unbacked, store->slot,
+				     folio_nr_pages(folio));
+	}
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 
-	if (slab->donor->transport->submit(io)) {
-		request->refused = true;
-		store_remote_done(io, -EHOSTDOWN);
-	}
-	submit_bio(&request->bio);
+	farswap_fanout_submit(&store->fanout, folio, store->slot);
+	if (mode == STORE_UNSTAGED)
+		store_to_device(store);
+}
+
+/* A request whose folio may be written to the slab now, or why not. */
+static enum farswap_stat store_prepare(struct folio *folio,
+				       struct farswap_slab *slab, pgoff_t offset,
+				       enum farswap_backup_policy policy,
+				       struct farswap_store **prepared)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome;
+	struct farswap_store *store;
+
+	store = mempool_alloc(store_pool, GFP_NOWAIT | __GFP_NOWARN);
+	if (!store)
+		return FARSWAP_STAT_STORE_NO_REQUEST;
+	outcome = FARSWAP_STAT_STORE_NO_SLAB;
+	store->sector = farswap_device_sector(slab->device, offset);
+	if (WARN_ON_ONCE(store->sector == (sector_t)-1))
+		goto out_free;
+	store->folio = folio;
+	store->slab = slab;
+	store->slot = farswap_slabmap_slot(slab->device->map, offset);
+	if (!farswap_fanout_begin(&store->fanout, slab, store->slot, nr,
+				  policy != FARSWAP_BACKUP_DISK))
+		goto out_free;
+	outcome = FARSWAP_STAT_STORE_BUSY;
+	if (!farswap_fanout_enter(&store->fanout, nr))
+		goto out_free;
+	*prepared = store;
+	return FARSWAP_STAT_STORE_REMOTE;
+
+out_free:
+	mempool_free(store, store_pool);
+	return outcome;
+}
+
+/* With fewer regions than there should be, the device is the replica. */
+static enum store_mode store_choose_mode(const struct farswap_store *store,
+					 enum farswap_backup_policy policy,
+					 struct list_head *staged)
+{
+	if (policy == FARSWAP_BACKUP_NONE ||
+	    (policy == FARSWAP_BACKUP_REPLICA &&
+	     store->fanout.nr_writes >= READ_ONCE(farswap_settings.replicas)))
+		return STORE_SOLE;
+	return farswap_staging_take(staged, folio_nr_pages(store->folio)) ?
+		STORE_STAGED : STORE_UNSTAGED;
 }
 
 /* Try to store remotely; on failure tell why not. */
 static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
-				   pgoff_t offset, struct writeback_control *wbc)
+				   pgoff_t offset)
 {
+	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
 	unsigned int nr = folio_nr_pages(folio);
-	enum farswap_stat outcome = FARSWAP_STAT_STORE_BUSY;
-	struct store_request *request;
-	sector_t sector;
+	struct farswap_store *store;
+	enum farswap_stat outcome;
+	LIST_HEAD(staged);
 
 	if (!farswap_may_store())
 		return FARSWAP_STAT_STORE_DISABLED;
-	if (!farswap_slab_has_bits(slab) || !farswap_slab_get(slab))
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return FARSWAP_STAT_STORE_NO_SLAB;
 
-	if (!farswap_window_enter(&slab->donor->window, nr))
-		goto out_put;
-	outcome = FARSWAP_STAT_STORE_NO_REQUEST;
-	request = mempool_alloc(store_pool, GFP_NOWAIT | __GFP_NOWARN);
-	if (!request)
-		goto out_leave;
-	sector = farswap_device_sector(slab->device, offset);
-	if (WARN_ON_ONCE(sector == (sector_t)-1))
-		goto out_free;
-	request->slot = farswap_slabmap_slot(slab->device->map, offset);
-	farswap_slab_ahead(slab, request->slot);
-	store_submit(request, slab, folio, sector, wbc);
+	outcome = store_prepare(folio, slab, offset, policy, &store);
+	if (outcome != FARSWAP_STAT_STORE_REMOTE)
+		return outcome;
+	store->mode = store_choose_mode(store, policy, &staged);
+	store->all = policy == FARSWAP_BACKUP_REPLICA;
+	if (store->mode == STORE_UNSTAGED) {
+		farswap_backup_settle(slab, store->slot, nr);
+		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, nr);
+	} else if (store->mode == STORE_SOLE) {
+		farswap_backup_forget(slab, store->slot, nr);
+	}
+	farswap_slab_ahead(slab, store->slot);
+	store_submit(store, &staged);
 	return FARSWAP_STAT_STORE_REMOTE;
-
-out_free:
-	mempool_free(request, store_pool);
-out_leave:
-	farswap_window_leave(&slab->donor->window, nr);
-out_put:
-	farswap_slab_put(slab);
-	return outcome;
 }
 
 /**
  * farswap_store() - a folio goes to swap
  * @folio:	locked, in the swap cache, clean, not under writeback; what it
  *		holds is neither all zero nor in zswap
- * @wbc:	of the writeback
  *
- * Context: process context; may sleep as submit_bio() does, and a fifth of a
- * second for room. May be in reclaim, so nothing here waits for memory.
+ * Context: process context; may sleep as submit_bio() does, a fifth of a second for
+ * room, and, when it is the device's, as long as that takes for an older write of
+ * the slot. May be in reclaim, so nothing here waits for memory.
  * Return: true when the folio was taken: it is unlocked and its writeback has
  * begun, or even ended. False when the caller must write it to the device; what
  * was known of its slots has then been forgotten.
  */
-bool farswap_store(struct folio *folio, struct writeback_control *wbc)
+bool farswap_store(struct folio *folio)
 {
 	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
 	unsigned int nr = folio_nr_pages(folio);
 	pgoff_t offset = swp_offset(folio->swap);
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
 	struct farswap_slab *slab;
+	unsigned int slot = 0;
+	bool has_bits = false, excluded;
 
 	if (!device)
 		return false;
 	slab = farswap_slab_lookup(device, offset);
 	if (slab) {
 		farswap_slab_account(slab, nr);
-		/* The copies of before are stale whatever happens now. */
-		if (farswap_slab_has_bits(slab))
-			farswap_slotbits_clear(&slab->bits,
-					       farswap_slabmap_slot(device->map, offset),
-					       nr);
-		outcome = store_try(folio, slab, offset, wbc);
+		has_bits = farswap_slab_has_bits(slab);
+		slot = farswap_slabmap_slot(device->map, offset);
+		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
+						FARSWAP_STAT_STORE_DISABLED;
 	}
-	if (outcome == FARSWAP_STAT_STORE_REMOTE)
-		return true;
+	if (has_bits) {
+		/* The copies of before are stale whatever happens now. */
+		excluded = farswap_rebuild_excludes(slab, slot, nr);
+		farswap_slotbits_clear(slab->bits.remote, slot, nr);
+		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
+				     store_try(folio, slab, offset);
+		if (outcome == FARSWAP_STAT_STORE_REMOTE)
+			return true;
+		farswap_backup_settle(slab, slot, nr);
+	}
 	farswap_stat_add(outcome, nr);
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);
 	return false;
@@ -271,7 +397,7 @@ bool farswap_store(struct folio *folio, struct writeback_control *wbc)
  */
 int farswap_store_init(void)
 {
-	store_cache = KMEM_CACHE(store_request, 0);
+	store_cache = KMEM_CACHE(farswap_store, 0);
 	if (!store_cache)
 		return -ENOMEM;
 	store_pool = mempool_create_slab_pool(STORE_POOL, store_cache);

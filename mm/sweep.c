@@ -2,7 +2,8 @@
 /*
  * Gives back the regions of slabs that are of no use: those that hold no page any
  * more, and those that went cold (ColdSlab, Infiniswap section 4.3, which the
- * paper proposes and leaves out). Looks once a second while a slab is mapped.
+ * paper proposes and leaves out). Has replicas repaired that are not what they should
+ * be. Looks once a second while a slab is mapped.
  *
  * Locking: the walk is under farswap_devices_lock; slab->idle_looks under
  * farswap_state_lock.
@@ -14,9 +15,12 @@
 
 /* Looks in a row that must find a slab of no use. */
 #define SWEEP_LOOKS	10
+/* For a donor to stay suspect long enough; see replica.c. */
+#define SWEEP_SOON	(HZ * 3 / 10)
 
 static void sweep_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
+static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
 
 /*
  * Its pages are all on the device too, so nothing is lost with the region. One
@@ -42,6 +46,8 @@ static bool sweep_slab(struct farswap_slab *slab)
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
 	    !farswap_slab_has_bits(slab))
 		return false;
+	farswap_replica_look(slab);
+	farswap_rebuild_look(slab);
 	idle = sweep_is_idle(slab);
 
 	spin_lock(&farswap_state_lock);
@@ -99,6 +105,16 @@ void farswap_sweep_start(void)
 }
 
 /**
+ * farswap_sweep_soon() - look at the slabs before their next turn: a donor is suspect
+ *
+ * Context: any.
+ */
+void farswap_sweep_soon(void)
+{
+	queue_delayed_work(system_power_efficient_wq, &sweep_soon_work, SWEEP_SOON);
+}
+
+/**
  * farswap_sweep_stop() - look no more
  *
  * No slab is mapped, nor will be.
@@ -107,5 +123,6 @@ void farswap_sweep_start(void)
  */
 void farswap_sweep_stop(void)
 {
+	cancel_delayed_work_sync(&sweep_soon_work);
 	cancel_delayed_work_sync(&sweep_work);
 }

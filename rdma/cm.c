@@ -6,6 +6,7 @@
  */
 #include <linux/compiler.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_cm.h>
 
 #include "internal.h"
 
@@ -40,6 +41,9 @@ static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *ev
 	data = rdma_consumer_reject_data(chan->id, event, &len);
 	if (data && !farswap_wire_check_accept(data, len, &answer))
 		chan->conn->refusal = answer;
+	/* Nothing listens there. */
+	if (event->status == IB_CM_REJ_INVALID_SERVICE_ID)
+		chan->conn->gone = true;
 	farswap_rdma_conn_fail(chan->conn, -ECONNREFUSED,
 			       rdma_reject_msg(chan->id, event->status));
 }
@@ -198,12 +202,14 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
  * farswap_rdma_chan_connect() - connect the queue pair
  * @chan:	with its queue pair
  * @kind:	FARSWAP_CONNECT_*
+ * @session:	what it belongs to; for control, what it is to resume, or 0
  * @number:	the queue's
  *
  * Context: may sleep.
  * Return: 0 or -errno.
  */
-int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u16 number)
+int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
+			      u16 number)
 {
 	const struct ib_device_attr *attrs = &chan->conn->device->attrs;
 	struct farswap_connect connect;
@@ -217,9 +223,8 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u16 numb
 	};
 	int err;
 
-	param.private_data_len = farswap_wire_connect(&connect, kind,
-						      chan->conn->welcome.session,
-						      number);
+	param.private_data_len = farswap_wire_connect(&connect, kind, session, number,
+						      chan->conn->attempt);
 	err = rdma_resolve_route(chan->id, FARSWAP_RDMA_CM_MS);
 	if (!err)
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);

@@ -22,7 +22,7 @@
  * farswap_rdma_conn_alloc() - a connection of which nothing exists yet
  * @session:	session
  *
- * Context: may sleep.
+ * Context: may sleep; of session->work.
  * Return: the connection, or NULL.
  */
 struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session)
@@ -35,6 +35,7 @@ struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *sessio
 		return NULL;
 	kref_init(&conn->ref);
 	conn->session = session;
+	conn->attempt = ++session->attempt;
 	init_waitqueue_head(&conn->wait);
 	INIT_WORK(&conn->fail_work, farswap_rdma_session_fail_work);
 	INIT_DELAYED_WORK(&conn->tick, farswap_rdma_watch_tick);
@@ -56,7 +57,8 @@ static void conn_free(struct kref *ref)
 						      ref);
 
 	WARN_ON_ONCE(conn->pd || conn->control.id);
-	kfree(conn);
+	/* A region that went over to another may just be submitted to. */
+	kfree_rcu(conn, rcu);
 }
 
 /**
@@ -71,7 +73,8 @@ void farswap_rdma_conn_put(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_conn_fail() - the connection is dead, and all its regions
+ * farswap_rdma_conn_fail() - the connection is dead, and its regions as long as
+ * they are its
  * @conn:	connection
  * @error:	-errno
  * @why:	the same in words; static
@@ -101,14 +104,17 @@ static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
 		snprintf(conn->detail, sizeof(conn->detail),
 			 "speaks version %u of the protocol, this module version %u",
 			 version, FARSWAP_VERSION);
+		conn->gone = true;
 		return -EOPNOTSUPP;
 	}
 	if (theirs && theirs != ours) {
 		snprintf(conn->detail, sizeof(conn->detail),
 			 "lends slabs of %llu MiB, slab_mb here is %llu",
 			 theirs, ours);
+		conn->gone = true;
 		return -EINVAL;
 	}
+	conn->gone = status == FARSWAP_STATUS_LEAVING;
 	snprintf(conn->detail, sizeof(conn->detail), "refused us: %s",
 		 farswap_wire_status_name(status));
 	return farswap_wire_status_errno(status) ?: -EPROTO;
@@ -118,13 +124,19 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 {
 	struct farswap_session *session = conn->session;
 	struct farswap_wire_welcome *welcome = &conn->welcome;
+	struct farswap_wire_greeting ours = {
+		.node		= session->node,
+		.instance	= session->instance,
+		.slab_bytes	= session->slab_bytes,
+		.queues		= session->queues,
+	};
 	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
 	struct farswap_hello hello;
 	size_t len;
 	int err;
 
-	len = farswap_wire_hello(&hello, session->node, session->instance,
-				 session->slab_bytes, session->queues);
+	farswap_rdma_resume_hello(session, &ours);
+	len = farswap_wire_hello(&hello, &ours);
 	err = farswap_rdma_call_make(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
 				     answer, 2 * FARSWAP_RDMA_CALL_MS);
 	if (err == -ETIMEDOUT)
@@ -139,7 +151,7 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 		strscpy(conn->detail, "offers more queues than we asked for");
 		return -EPROTO;
 	}
-	return 0;
+	return farswap_rdma_resume_claim(conn, ours.resume);
 }
 
 static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
@@ -165,7 +177,8 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 					  IB_POLL_SOFTIRQ);
 	if (err)
 		return err;
-	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA, nr);
+	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA,
+					 conn->welcome.session, nr);
 }
 
 static int conn_connect_control(struct farswap_rdma_conn *conn)
@@ -194,7 +207,8 @@ static int conn_connect_control(struct farswap_rdma_conn *conn)
 	err = farswap_rdma_control_create(conn);
 	if (err)
 		return err;
-	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL, 0);
+	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL,
+					 conn->session->token, 0);
 }
 
 /**

@@ -136,7 +136,7 @@ static int control_send_releases(struct farswap_rdma_conn *conn)
 	int err;
 
 	lockdep_assert_held(&conn->lock);
-	while (conn->nr_sends > FARSWAP_RDMA_SENDS_KEPT) {
+	while (conn->open && conn->nr_sends > FARSWAP_RDMA_SENDS_KEPT) {
 		region = list_first_entry_or_null(&conn->releases,
 						  struct farswap_region, entry);
 		if (!region)
@@ -192,6 +192,7 @@ static void control_received(struct farswap_rdma_conn *conn, const void *buf,
 	case FARSWAP_MSG_WELCOME:
 	case FARSWAP_MSG_FREE_MEM:
 	case FARSWAP_MSG_MR_INFO:
+	case FARSWAP_MSG_RESUMED:
 		spin_lock(&conn->lock);
 		wrong = farswap_rdma_call_answered(conn, buf, len);
 		if (!wrong)
@@ -360,6 +361,7 @@ void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
 	farswap_wire_set_seq(&msg, conn->ping_seq);
 	err = farswap_rdma_control_send(conn, &msg, len);
 	conn->ping_unsent = err == -EAGAIN;
+	conn->session->asked += !err;
 	spin_unlock(&conn->lock);
 	if (err && err != -EAGAIN)
 		farswap_rdma_conn_fail(conn, err, "posting failed");
@@ -380,4 +382,41 @@ void farswap_rdma_control_release(struct farswap_rdma_conn *conn)
 	spin_unlock(&conn->lock);
 	if (err)
 		farswap_rdma_conn_fail(conn, err, "posting failed");
+}
+
+/**
+ * farswap_rdma_control_open() - let I/O and releases begin
+ * @conn:	connection, live from now on
+ *
+ * Context: process; doesn't wait.
+ */
+void farswap_rdma_control_open(struct farswap_rdma_conn *conn)
+{
+	spin_lock(&conn->lock);
+	/* Pairs with farswap_rdma_io_submit(): the queues can be seen with it. */
+	smp_store_release(&conn->open, true);
+	spin_unlock(&conn->lock);
+	farswap_rdma_control_release(conn);
+}
+
+static bool control_is_flushed(struct farswap_rdma_conn *conn)
+{
+	bool flushed;
+
+	spin_lock(&conn->lock);
+	flushed = farswap_rdma_conn_dead(conn) || !conn->open ||
+		  (list_empty(&conn->releases) && conn->nr_sends == conn->send.count);
+	spin_unlock(&conn->lock);
+	return flushed;
+}
+
+/**
+ * farswap_rdma_control_flush() - wait until the donor has got what was sent
+ * @conn:	connection
+ *
+ * Context: may sleep, a second at most.
+ */
+void farswap_rdma_control_flush(struct farswap_rdma_conn *conn)
+{
+	wait_event_timeout(conn->wait, control_is_flushed(conn), HZ);
 }

@@ -2,13 +2,15 @@
 /*
  * What the transport's files share. A session is with one donor and lives from
  * open to close; a connection is one attempt of it, successful or not, and is
- * never revived. Regions belong to a connection and die with it.
+ * never revived. Regions belong to a connection and are dead when it is, but may
+ * go over to another: see resume.c.
  *
  * Lock order, outermost first; all four are never held while sleeping for the
  * network:
  *
  *	session->ops_lock	(mutex) callbacks of one session, one at a time
- *	  conn->lock		(process context) control messages and regions
+ *	  conn->lock		(process context) control messages and regions;
+ *				an older connection's before a newer one's
  *	  queue->lock		(irq) I/O of one data queue
  *	    session->lock	(irq) state and current connection
  */
@@ -20,6 +22,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -35,7 +38,7 @@
 #define FARSWAP_RDMA_SENDS	(4 * FARSWAP_CREDITS)
 #define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
 /* Longest answer to a request of ours: WELCOME. */
-#define FARSWAP_RDMA_ANSWER_BYTES	64
+#define FARSWAP_RDMA_ANSWER_BYTES	72
 /* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
 #define FARSWAP_RDMA_MARKS	7
 #define FARSWAP_RDMA_CALL_MS	1000
@@ -71,6 +74,16 @@ enum farswap_rdma_state {
  * @work:	connects, and retires what fail_work left; waits for the CM
  * @pause_ms:	before the next attempt; @work's and fail_work's, one at a time
  * @said:	last reason put in the log; likewise
+ * @says:	how often something is
+ * @attempt:	number of the last connection; @work's
+ * @token:	what the donor called the last session, to resume it; @work's
+ * @asked:	requests sent in the donor's session, over all its connections, HELLO
+ *		aside; of one connection at a time, under its lock, as the next
+ * @answered:	those of them that were answered
+ * @held:	while suspended: the connection whose regions are to be resumed, a
+ *		reference; written under @ops_lock
+ * @held_until:	jiffies; @ops_lock. Of the first silence, until the donor is well again
+ * @grace_work:	gives them up then
  * @slab_bytes:	size of a region
  * @queues:	data queues wanted
  * @instance:	this run's identity
@@ -91,6 +104,15 @@ struct farswap_session {
 	struct delayed_work work;
 	unsigned int pause_ms;
 	char said[192];
+	struct ratelimit_state says;
+
+	u32 attempt;
+	u64 token;
+	u64 asked;
+	u64 answered;
+	struct farswap_rdma_conn *held;
+	unsigned long held_until;
+	struct delayed_work grace_work;
 
 	u64 slab_bytes;
 	unsigned int queues;
@@ -102,7 +124,8 @@ struct farswap_session {
 
 /**
  * struct farswap_region - a donor's memory, mapped
- * @conn:	the connection it lives and dies with; a reference
+ * @conn:	the connection it belongs to; a reference. Changes under the locks of
+ *		both; read under one of them, or under RCU
  * @addr:	remote address
  * @bytes:	length
  * @rkey:	remote key
@@ -167,6 +190,7 @@ struct farswap_rdma_chan {
  * @turn:	counts posts while both wait: each eighth is not urgent
  * @submitted:	I/Os accepted, by urgency
  * @completed:	of those, how many have completed; each kind does so in order
+ * @good:	one has completed well
  * @mark:	past values of @submitted, one a sample
  */
 struct farswap_rdma_queue {
@@ -180,6 +204,7 @@ struct farswap_rdma_queue {
 	unsigned int turn;
 	u32 submitted[2];
 	u32 completed[2];
+	bool good;
 	u32 mark[2][FARSWAP_RDMA_MARKS];
 };
 
@@ -245,11 +270,15 @@ struct farswap_rdma_call {
 
 /**
  * struct farswap_rdma_conn - one connection with a donor
- * @ref:	the session's, and one for each region
+ * @ref:	the session's, one more while it is held, and one for each region
+ * @rcu:	frees it
  * @session:	session; valid while the connection isn't dead
+ * @attempt:	its number, which the donor is told with each connect request
  * @error:	0, or why it is dead, for good. Set by farswap_rdma_conn_fail()
  *		only; everything that posts looks at it first
  * @why:	the same in words; static, set just after @error
+ * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
+ * @gone:	who answered is not the daemon that had our regions; set before @error
  * @detail:	more words, of session->work
  * @refusal:	what a reject said; written before @error is set
  * @wait:	for steps, answers, free calls and @error
@@ -257,10 +286,14 @@ struct farswap_rdma_call {
  * @pd:		protection domain; NULL unless it exists
  * @welcome:	what the donor said; written before the connection is live
  * @live_since:	jiffies
+ * @open:	I/O and releases may be posted: it is, or was, live; set under @lock
  * @fail_work:	ends a live connection: I/O first; waits for no CM
  * @tick:	keep-alive and watchdog
  * @next_mark:	jiffies of the next sample; @tick's, as those below
  * @nr_marks:	samples taken
+ * @asks_since:	when the donor's questions were last counted anew, jiffies;
+ *		of the control queue pair's handler alone, as is the next
+ * @nr_asks:	how many there were since
  * @control:	control queue pair
  * @lock:	protects what follows, down to @ping_begun
  * @send:	send buffers
@@ -280,9 +313,13 @@ struct farswap_rdma_call {
  */
 struct farswap_rdma_conn {
 	struct kref ref;
+	struct rcu_head rcu;
 	struct farswap_session *session;
+	u32 attempt;
 	int error;
 	const char *why;
+	bool resumed;
+	bool gone;
 	char detail[128];
 	struct farswap_wire_answer refusal;
 	wait_queue_head_t wait;
@@ -291,10 +328,13 @@ struct farswap_rdma_conn {
 	struct ib_pd *pd;
 	struct farswap_wire_welcome welcome;
 	unsigned long live_since;
+	bool open;
 	struct work_struct fail_work;
 	struct delayed_work tick;
 	unsigned long next_mark;
 	unsigned int nr_marks;
+	unsigned long asks_since;
+	unsigned int nr_asks;
 
 	struct farswap_rdma_chan control;
 	spinlock_t lock;	/* all that follows, down to @ping_begun */
@@ -329,6 +369,18 @@ void farswap_rdma_session_close(struct farswap_session *session);
 struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session);
 void farswap_rdma_session_failed(struct farswap_rdma_conn *conn);
 void farswap_rdma_session_fail_work(struct work_struct *work);
+bool farswap_rdma_session_closing(struct farswap_session *session);
+
+/* resume.c */
+void farswap_rdma_resume_init(struct farswap_session *session);
+void farswap_rdma_resume_exit(struct farswap_session *session);
+bool farswap_rdma_resume_suspend(struct farswap_rdma_conn *conn);
+void farswap_rdma_resume_lost(struct farswap_session *session, int error);
+void farswap_rdma_resume_hello(struct farswap_session *session,
+			       struct farswap_wire_greeting *hello);
+int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked);
+bool farswap_rdma_resume_end(struct farswap_rdma_conn *conn);
+void farswap_rdma_resume_set_grace(unsigned int ms);
 
 /* conn.c */
 struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session);
@@ -339,7 +391,7 @@ void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn);
 void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 			    const char *why);
 
-/* Dead for good? Then nothing may be posted. */
+/* Dead for good? Then nothing may be posted, though its regions may go over. */
 static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
 {
 	return unlikely(READ_ONCE(conn->error));
@@ -350,7 +402,8 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 				u32 max_recvs, int vector,
 				enum ib_poll_context poll);
-int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u16 number);
+int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
+			      u16 number);
 void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
@@ -365,6 +418,8 @@ void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
 				 size_t len, u32 seq);
 void farswap_rdma_control_ping(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_release(struct farswap_rdma_conn *conn);
+void farswap_rdma_control_open(struct farswap_rdma_conn *conn);
+void farswap_rdma_control_flush(struct farswap_rdma_conn *conn);
 
 /* call.c */
 int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,

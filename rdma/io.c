@@ -5,9 +5,11 @@
  * Why no late WRITE can hurt (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
  *    error only after farswap_rdma_conn_fail() has marked the connection dead.
- * 2. A dead connection's regions are dead for ever: submit refuses them, and a
- *    WRITE that succeeds after all is reported as failed. So a packet that is
- *    late hits memory nobody will read as ours; the donor's own side is rule 7.
+ * 2. A dead connection's regions are dead: submit refuses them, and a WRITE that
+ *    succeeds after all is reported as failed. So a packet that is late hits
+ *    memory nobody will read as ours; the donor's own side is rule 7. Regions that
+ *    go over to another connection come alive only when the donor has destroyed
+ *    its ends of the dead one's queue pairs, and nothing late can arrive.
  * 3. Posting and looking for death are one critical section of queue->lock. The
  *    drain takes that lock once after the mark, so nothing is posted behind it.
  * 4. A page is handed back only with its own completion, or after the queue pair
@@ -21,6 +23,7 @@
  *
  * Locking: queue->lock.
  */
+#include <linux/error-injection.h>
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -28,6 +31,13 @@
 #include <linux/smp.h>
 
 #include "internal.h"
+
+/* Errors can be injected into what is a function of its own only. */
+#ifdef CONFIG_FUNCTION_ERROR_INJECTION
+#define io_injectable	noinline
+#else
+#define io_injectable
+#endif
 
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
@@ -99,7 +109,7 @@ static void io_abandon(struct farswap_rdma_io *rio)
 	io->done(io, -EHOSTDOWN);
 }
 
-static int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
+static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
 {
 	const struct farswap_io *io = to_io(rio);
 	struct ib_sge sge = {
@@ -127,6 +137,7 @@ static int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio
 	queue->inflight++;
 	return 0;
 }
+ALLOW_ERROR_INJECTION(io_post, ERRNO);
 
 /*
  * Post what waits. What can't be posted waits on, for the flush that the caller
@@ -159,7 +170,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 	return 0;
 }
 
-static int io_status_errno(enum ib_wc_status status)
+static io_injectable int io_status_errno(enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_SUCCESS:
@@ -179,6 +190,7 @@ static int io_status_errno(enum ib_wc_status status)
 		return -EIO;
 	}
 }
+ALLOW_ERROR_INJECTION(io_status_errno, ERRNO);
 
 static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -204,6 +216,8 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	list_del(&rio->entry);
 	queue->inflight--;
 	queue->completed[io->urgent]++;
+	if (likely(!error))
+		queue->good = true;
 	err = io_post_backlog(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
 
@@ -238,9 +252,9 @@ static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
  */
 int farswap_rdma_io_submit(struct farswap_io *io)
 {
-	struct farswap_rdma_conn *conn = io->region->conn;
 	struct farswap_rdma_io *rio = to_rio(io);
 	struct farswap_rdma_queue *queue;
+	struct farswap_rdma_conn *conn;
 	unsigned long flags;
 	int err;
 
@@ -248,7 +262,9 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 		return -EINVAL;
 
 	rcu_read_lock();
-	if (farswap_rdma_conn_dead(conn)) {
+	conn = READ_ONCE(io->region->conn);
+	/* Pairs with farswap_rdma_control_open(). */
+	if (farswap_rdma_conn_dead(conn) || unlikely(!smp_load_acquire(&conn->open))) {
 		err = -EHOSTDOWN;
 		goto out_unlock_rcu;
 	}

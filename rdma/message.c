@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the donor asks of us: EVICT, CHECK_ACTIVITY, PING; and PONG. The core is
- * asked through its callbacks; only about regions that it holds.
+ * asked through its callbacks; only about regions that it holds, and not more
+ * often than a donor has reason to: its answers cost this machine's time.
  */
 #include "internal.h"
+
+/* A donor's seconds are not ours. */
+#define MESSAGE_ASKS_MAX	(2 * FARSWAP_ASKS_PER_SECOND)
+
+/* False: it is too much, and the connection dead. */
+static bool message_count_asks(struct farswap_rdma_conn *conn, unsigned int asks)
+{
+	if (time_after(jiffies, conn->asks_since + HZ)) {
+		conn->asks_since = jiffies;
+		conn->nr_asks = 0;
+	}
+	conn->nr_asks += asks;
+	if (conn->nr_asks <= MESSAGE_ASKS_MAX)
+		return true;
+	farswap_rdma_conn_fail(conn, -EPROTO, "asks more than it may in a second");
+	return false;
+}
 
 static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 {
@@ -52,6 +70,8 @@ static void message_check_activity(struct farswap_rdma_conn *conn, const void *b
 	size_t len;
 
 	count = farswap_wire_read_check_activity(buf, region);
+	if (!message_count_asks(conn, count))
+		return;
 	mutex_lock(&session->ops_lock);
 	for (i = 0; i < count && !farswap_rdma_conn_dead(conn); i++)
 		if (message_region_held(conn, region[i]))
@@ -67,6 +87,8 @@ static void message_ping(struct farswap_rdma_conn *conn, const void *buf)
 	struct farswap_hdr answer;
 	size_t len = farswap_wire_bare(&answer, FARSWAP_MSG_PONG);
 
+	if (!message_count_asks(conn, 1))
+		return;
 	farswap_rdma_control_answer(conn, &answer, len, farswap_wire_seq(buf));
 }
 
@@ -77,8 +99,10 @@ static void message_pong(struct farswap_rdma_conn *conn, const void *buf)
 	spin_lock(&conn->lock);
 	ours = conn->ping_out && !conn->ping_unsent &&
 	       conn->ping_seq == farswap_wire_seq(buf);
-	if (ours)
+	if (ours) {
 		conn->ping_out = false;
+		conn->session->answered++;
+	}
 	spin_unlock(&conn->lock);
 	if (!ours)
 		farswap_rdma_conn_fail(conn, -EPROTO, "answer to nothing we asked");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Regions: asked for, found by the donor's name, given back. A region outlives
- * its connection until the core releases it, and is of no use then.
+ * its connection until the core releases it, and is of no use then, unless it
+ * goes over to another: see resume.c.
  *
  * Locking: conn->lock covers conn->regions and conn->releases.
  */
@@ -61,10 +62,13 @@ struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
 		farswap_rdma_conn_put(conn);
 		return ERR_PTR(-ENOMEM);
 	}
-	region->conn = conn;	/* with the reference */
+	/* Its own: the region may leave the connection before the call has returned. */
+	kref_get(&conn->ref);
+	region->conn = conn;
 	len = farswap_wire_map(&msg, slab);
 	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_MR_INFO, region,
 				     answer, FARSWAP_RDMA_CALL_MS);
+	farswap_rdma_conn_put(conn);
 	if (err)
 		return ERR_PTR(err);
 	farswap_wire_read_region(answer, &info);
@@ -155,22 +159,32 @@ void farswap_rdma_region_free(struct farswap_region *region)
  * farswap_rdma_region_release() - &struct farswap_transport.release
  * @region:	region
  *
- * The donor is told DONE or UNMAP, unless the connection is dead: then it knows.
+ * The donor is told DONE or UNMAP, unless the connection is dead: then it knows,
+ * or will not find it among those to be resumed.
  *
  * Context: process.
  */
 void farswap_rdma_region_release(struct farswap_region *region)
 {
-	struct farswap_rdma_conn *conn = region->conn;
+	struct farswap_rdma_conn *conn;
 	bool dead;
 
+	/* The connection that it belongs to, which it can't leave under the lock. */
+	rcu_read_lock();
+	for (;;) {
+		conn = READ_ONCE(region->conn);
+		spin_lock(&conn->lock);
+		if (likely(conn == region->conn))
+			break;
+		spin_unlock(&conn->lock);
+	}
 	kref_get(&conn->ref);
-	spin_lock(&conn->lock);
 	hash_del(&region->hash);
 	dead = farswap_rdma_conn_dead(conn);
 	if (!dead)
 		list_add_tail(&region->entry, &conn->releases);
 	spin_unlock(&conn->lock);
+	rcu_read_unlock();
 
 	if (dead)
 		farswap_rdma_region_free(region);

@@ -20,6 +20,10 @@
 
 #define SESSION_PAUSE_MIN_MS	100
 #define SESSION_PAUSE_MAX_MS	5000
+/* The grace is short. */
+#define SESSION_PAUSE_HELD_MS	500U
+/* A donor that comes and goes is a few lines a minute; debugfs counts the rest. */
+#define SESSION_SAYS_BURST	10
 
 /* The only writer of session->state. */
 static void farswap_rdma_session_set_state(struct farswap_session *session,
@@ -51,6 +55,8 @@ static unsigned int session_next_pause(struct farswap_session *session)
 {
 	unsigned int ms = session->pause_ms;
 
+	if (READ_ONCE(session->held))
+		ms = min(ms, SESSION_PAUSE_HELD_MS);
 	session->pause_ms = min(2 * ms, SESSION_PAUSE_MAX_MS);
 	return ms - ms / 8 + get_random_u32_below(ms / 4);
 }
@@ -68,7 +74,8 @@ static void session_say(struct farswap_session *session, const char *what,
 	if (!strcmp(line, session->said))
 		return;
 	strscpy(session->said, line, sizeof(session->said));
-	pr_warn_ratelimited("donor %s: %s\n", session->address, line);
+	if (__ratelimit(&session->says))
+		pr_warn("donor %s: %s\n", session->address, line);
 }
 
 /**
@@ -93,15 +100,28 @@ void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
 	spin_unlock_irqrestore(&session->lock, flags);
 }
 
-static void session_down(struct farswap_session *session, int error)
+/**
+ * farswap_rdma_session_closing() - will there be no other connection
+ * @session:	session
+ *
+ * Context: process.
+ * Return: whether it is being closed.
+ */
+bool farswap_rdma_session_closing(struct farswap_session *session)
 {
 	bool closing;
 
-	mutex_lock(&session->ops_lock);
 	spin_lock_irq(&session->lock);
 	closing = session->closing;
 	spin_unlock_irq(&session->lock);
-	if (!closing)
+	return closing;
+}
+
+static void session_down(struct farswap_session *session, int error)
+{
+	mutex_lock(&session->ops_lock);
+	/* One that is suspended stays so when an attempt to connect fails. */
+	if (!session->held && !farswap_rdma_session_closing(session))
 		session->ops->down(session->ctx, error);
 	mutex_unlock(&session->ops_lock);
 }
@@ -127,7 +147,8 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 	if (time_after(jiffies, conn->live_since +
 				msecs_to_jiffies(SESSION_PAUSE_MAX_MS)))
 		session->pause_ms = SESSION_PAUSE_MIN_MS;
-	session_down(session, conn->error);
+	if (!farswap_rdma_resume_suspend(conn))
+		session_down(session, conn->error);
 	session_queue_connect(session, 0);
 	memalloc_noio_restore(noio);
 }
@@ -181,11 +202,17 @@ static bool session_up(struct farswap_session *session,
 	}
 	spin_unlock_irq(&session->lock);
 	if (up) {
-		pr_info_ratelimited("donor %s: connected over %s, %u data queues\n",
-				    session->address, conn->device->name,
-				    conn->nr_queues);
+		if (__ratelimit(&session->says))
+			pr_info("donor %s: connected over %s, %u data queues\n",
+				session->address, conn->device->name,
+				conn->nr_queues);
 		session->said[0] = '\0';
-		session->ops->up(session->ctx, &peer);
+		session->token = conn->welcome.session;
+		farswap_rdma_control_open(conn);
+		if (farswap_rdma_resume_end(conn))
+			session->ops->resumed(session->ctx);
+		else
+			session->ops->up(session->ctx, &peer);
 	}
 	mutex_unlock(&session->ops_lock);
 	return up;
@@ -214,6 +241,8 @@ static void session_connect(struct farswap_session *session)
 	if (conn->error != -ESHUTDOWN)
 		session_say(session, "can't connect", conn);
 	farswap_rdma_conn_quiesce(conn);
+	if (conn->gone)
+		farswap_rdma_resume_lost(session, conn->error);
 	session_down(session, conn->error);
 	if (session_retire(session))
 		session_queue_connect(session, session_next_pause(session));
@@ -283,6 +312,9 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	spin_lock_init(&session->lock);
 	mutex_init(&session->ops_lock);
 	INIT_DELAYED_WORK(&session->work, session_work);
+	ratelimit_state_init(&session->says, 60 * HZ, SESSION_SAYS_BURST);
+	farswap_rdma_resume_init(session);
+	session->attempt = get_random_u32();
 	session->ops = ops;
 	session->ctx = ctx;
 	session->pause_ms = SESSION_PAUSE_MIN_MS;
@@ -305,7 +337,8 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
  * seen no connection begins or becomes live, so fail_work can't be queued again
  * after it is flushed, nor session->work after it is cancelled.
  *
- * Context: may sleep.
+ * Context: may sleep; waits for the donor to have what was released, a second at
+ * most.
  */
 void farswap_rdma_session_close(struct farswap_session *session)
 {
@@ -319,6 +352,8 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	spin_unlock_irq(&session->lock);
 
 	if (conn) {
+		/* Or the donor would keep for us what we gave back. */
+		farswap_rdma_control_flush(conn);
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "closed");
 		/* Whoever failed it first may not have got to this yet. */
 		farswap_rdma_session_failed(conn);
@@ -328,6 +363,7 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	cancel_delayed_work_sync(&session->work);
 	if (session->conn)
 		session_retire(session);
+	farswap_rdma_resume_exit(session);
 
 	spin_lock_irq(&session->lock);
 	farswap_rdma_session_set_state(session, FARSWAP_RDMA_CLOSED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Building, checking and reading the control messages and the CM's private
- * data. farswap_wire_check() is the one gate: nothing reads a received buffer
- * that it has not let pass. What a message means is not decided here.
+ * The layout of the control messages and the CM's private data; checking and
+ * reading what was received. farswap_wire_check() is the one gate: nothing reads a
+ * buffer that it has not let pass. What a message means is not decided here.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -17,15 +17,15 @@
 
 /* The layout, against literal numbers; the daemon has its own list. */
 static_assert(sizeof(struct farswap_connect) == 24);
-static_assert(offsetof(struct farswap_connect, reserved) == 18);
+static_assert(offsetof(struct farswap_connect, attempt) == 20);
 static_assert(sizeof(struct farswap_accept) == 16);
 static_assert(offsetof(struct farswap_accept, reserved) == 8);
 static_assert(sizeof(struct farswap_hdr) == 16);
 static_assert(offsetof(struct farswap_hdr, seq) == 12);
-static_assert(sizeof(struct farswap_hello) == 88);
-static_assert(offsetof(struct farswap_hello, auth) == 56);
-static_assert(sizeof(struct farswap_welcome) == 64);
-static_assert(offsetof(struct farswap_welcome, session) == 56);
+static_assert(sizeof(struct farswap_hello) == 96);
+static_assert(offsetof(struct farswap_hello, auth) == 64);
+static_assert(sizeof(struct farswap_welcome) == 72);
+static_assert(offsetof(struct farswap_welcome, answers) == 64);
 static_assert(sizeof(struct farswap_free_mem) == 32);
 static_assert(offsetof(struct farswap_free_mem, reserved) == 28);
 static_assert(sizeof(struct farswap_map) == 24);
@@ -41,11 +41,15 @@ static_assert(offsetof(struct farswap_check_activity, region) == 24);
 static_assert(sizeof(struct farswap_activity_entry) == 16);
 static_assert(sizeof(struct farswap_activity) == 280);
 static_assert(offsetof(struct farswap_activity, entry) == 24);
+static_assert(sizeof(struct farswap_resume) == 504);
+static_assert(offsetof(struct farswap_resume, region) == 24);
+static_assert(sizeof(struct farswap_resumed) == 24);
+static_assert(offsetof(struct farswap_resumed, reserved) == 20);
 
 /* rdma_connect(3) and rdma_accept(3), for RDMA_PS_TCP. */
 static_assert(sizeof(struct farswap_connect) <= 56);
 static_assert(sizeof(struct farswap_accept) <= 196);
-static_assert(sizeof(struct farswap_activity) <= FARSWAP_MSG_BYTES);
+static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES);
 
 static const u32 farswap_wire_length[] = {
 	[FARSWAP_MSG_HELLO] = sizeof(struct farswap_hello),
@@ -61,6 +65,8 @@ static const u32 farswap_wire_length[] = {
 	[FARSWAP_MSG_ACTIVITY] = sizeof(struct farswap_activity),
 	[FARSWAP_MSG_PING] = sizeof(struct farswap_hdr),
 	[FARSWAP_MSG_PONG] = sizeof(struct farswap_hdr),
+	[FARSWAP_MSG_RESUME] = sizeof(struct farswap_resume),
+	[FARSWAP_MSG_RESUMED] = sizeof(struct farswap_resumed),
 };
 
 static_assert(sizeof(farswap_wire_length) ==
@@ -89,11 +95,12 @@ static enum farswap_wire_fault check_welcome(const struct farswap_welcome *msg)
 {
 	u64 slab_bytes = le64_to_cpu(msg->slab_bytes);
 	u16 queues = le16_to_cpu(msg->queues);
+	u16 resumed = le16_to_cpu(msg->resumed);
 
-	if (!all_zero(msg->reserved, sizeof(msg->reserved)))
-		return FARSWAP_WIRE_RESERVED;
 	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK)
-		return FARSWAP_WIRE_OK;
+		return resumed || msg->answers ? FARSWAP_WIRE_RESERVED : FARSWAP_WIRE_OK;
+	if (resumed > 1 || (!resumed && msg->answers))
+		return FARSWAP_WIRE_VALUE;
 	if (queues < 1 || queues > FARSWAP_QUEUES_MAX)
 		return FARSWAP_WIRE_VALUE;
 	if (!is_power_of_2(slab_bytes) || slab_bytes < FARSWAP_SLAB_BYTES_MIN ||
@@ -176,6 +183,11 @@ enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 		return FARSWAP_WIRE_OK;
 	case FARSWAP_MSG_CHECK_ACTIVITY:
 		return check_check_activity(buf);
+	case FARSWAP_MSG_RESUMED:
+		if (!all_zero(((const struct farswap_resumed *)buf)->reserved,
+			      sizeof_field(struct farswap_resumed, reserved)))
+			return FARSWAP_WIRE_RESERVED;
+		return FARSWAP_WIRE_OK;
 	default:
 		return FARSWAP_WIRE_OK;
 	}
@@ -245,6 +257,8 @@ const char *farswap_wire_status_name(u32 status)
 		return "too many clients";
 	case FARSWAP_STATUS_LEAVING:
 		return "shutting down";
+	case FARSWAP_STATUS_GONE:
+		return "a region is gone";
 	default:
 		return "unknown status";
 	}
@@ -309,10 +323,12 @@ void farswap_wire_read_welcome(const void *buf, struct farswap_wire_welcome *wel
 
 	welcome->status = le32_to_cpu(msg->status);
 	welcome->queues = le16_to_cpu(msg->queues);
+	welcome->resumed = le16_to_cpu(msg->resumed);
 	memcpy(welcome->node, msg->node, sizeof(welcome->node));
 	welcome->instance = le64_to_cpu(msg->instance);
 	welcome->slab_bytes = le64_to_cpu(msg->slab_bytes);
 	welcome->session = le64_to_cpu(msg->session);
+	welcome->answers = le64_to_cpu(msg->answers);
 }
 
 /**
@@ -375,140 +391,17 @@ unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region)
 	return count;
 }
 
-static size_t begin(void *buf, u16 type)
-{
-	struct farswap_hdr *hdr = buf;
-	u32 len = farswap_wire_length[type];
-
-	memset(buf, 0, len);
-	hdr->magic = cpu_to_le32(FARSWAP_MAGIC);
-	hdr->version = cpu_to_le16(FARSWAP_VERSION);
-	hdr->type = cpu_to_le16(type);
-	hdr->length = cpu_to_le32(len);
-	return len;
-}
-
 /**
- * farswap_wire_connect() - build a connect request's private data
- * @buf:	where
- * @kind:	FARSWAP_CONNECT_*
- * @session:	WELCOME's, for data
- * @queue:	number of the queue pair, for data
- *
- * Return: its length.
- */
-size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue)
-{
-	struct farswap_connect *connect = buf;
-
-	memset(connect, 0, sizeof(*connect));
-	connect->magic = cpu_to_le32(FARSWAP_MAGIC);
-	connect->version = cpu_to_le16(FARSWAP_VERSION);
-	connect->kind = cpu_to_le16(kind);
-	connect->session = cpu_to_le64(session);
-	connect->queue = cpu_to_le16(queue);
-	return sizeof(*connect);
-}
-
-/**
- * farswap_wire_bare() - build a message that is only a header
- * @buf:	where
- * @type:	QUERY_MEM, PING or PONG
- *
- * Return: its length.
- */
-size_t farswap_wire_bare(void *buf, u16 type)
-{
-	return begin(buf, type);
-}
-
-/**
- * farswap_wire_hello() - build a HELLO
- * @buf:	where
- * @node:	this machine
- * @instance:	this run
- * @slab_bytes:	size of a slab
- * @queues:	data queue pairs wanted
- *
- * Return: its length.
- */
-size_t farswap_wire_hello(void *buf, const u8 *node, u64 instance,
-			  u64 slab_bytes, u16 queues)
-{
-	struct farswap_hello *msg = buf;
-	size_t len = begin(buf, FARSWAP_MSG_HELLO);
-
-	memcpy(msg->node, node, sizeof(msg->node));
-	msg->instance = cpu_to_le64(instance);
-	msg->slab_bytes = cpu_to_le64(slab_bytes);
-	msg->queues = cpu_to_le16(queues);
-	msg->auth_kind = cpu_to_le16(FARSWAP_AUTH_NONE);
-	return len;
-}
-
-/**
- * farswap_wire_map() - build a MAP
- * @buf:	where
- * @slab:	our name for the slab
- *
- * Return: its length.
- */
-size_t farswap_wire_map(void *buf, u64 slab)
-{
-	struct farswap_map *msg = buf;
-	size_t len = begin(buf, FARSWAP_MSG_MAP);
-
-	msg->slab = cpu_to_le64(slab);
-	return len;
-}
-
-/**
- * farswap_wire_region_msg() - build an UNMAP or a DONE
- * @buf:	where
- * @type:	which
- * @region:	the region given back
- *
- * Return: its length.
- */
-size_t farswap_wire_region_msg(void *buf, u16 type, u64 region)
-{
-	struct farswap_region_msg *msg = buf;
-	size_t len = begin(buf, type);
-
-	msg->region = cpu_to_le64(region);
-	return len;
-}
-
-/**
- * farswap_wire_activity() - build an ACTIVITY
- * @buf:	where
- * @region:	the regions asked for
- * @pages:	their activities
- * @count:	how many, at most FARSWAP_ACTIVITY_REGIONS
- *
- * Return: its length.
- */
-size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
-			     unsigned int count)
-{
-	struct farswap_activity *msg = buf;
-	size_t len = begin(buf, FARSWAP_MSG_ACTIVITY);
-	unsigned int i;
-
-	msg->count = cpu_to_le32(count);
-	for (i = 0; i < count; i++) {
-		msg->entry[i].region = cpu_to_le64(region[i]);
-		msg->entry[i].pages = cpu_to_le32(pages[i]);
-	}
-	return len;
-}
-
-/**
- * farswap_wire_set_seq() - number a built message
+ * farswap_wire_read_resumed() - read a checked RESUMED
  * @buf:	the message
- * @seq:	its number
+ *
+ * Return: FARSWAP_STATUS_*.
  */
-void farswap_wire_set_seq(void *buf, u32 seq)
+u32 farswap_wire_read_resumed(const void *buf)
 {
-	((struct farswap_hdr *)buf)->seq = cpu_to_le32(seq);
+	return le32_to_cpu(((const struct farswap_resumed *)buf)->status);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/wire-kunit.h"
+#endif

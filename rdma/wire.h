@@ -34,21 +34,43 @@ enum farswap_wire_fault {
 };
 
 /**
+ * struct farswap_wire_greeting - a HELLO, as numbers
+ * @node:	this machine
+ * @instance:	this run
+ * @slab_bytes:	size of a slab
+ * @queues:	data queue pairs wanted
+ * @grace_ms:	how long regions are to be kept when the connections fail
+ * @resume:	0, or what WELCOME called the session to be resumed
+ */
+struct farswap_wire_greeting {
+	const u8 *node;
+	u64 instance;
+	u64 slab_bytes;
+	u16 queues;
+	u32 grace_ms;
+	u64 resume;
+};
+
+/**
  * struct farswap_wire_welcome - a WELCOME, as numbers
  * @status:	FARSWAP_STATUS_*
  * @queues:	data queue pairs we may connect
+ * @resumed:	it is the session that was to be resumed
  * @node:	the donor's machine
  * @instance:	the donor's run
  * @slab_bytes:	size of the donor's regions
  * @session:	what the data connections present
+ * @answers:	how many requests the donor has answered in it, HELLO aside
  */
 struct farswap_wire_welcome {
 	u32 status;
 	u16 queues;
+	u16 resumed;
 	u8 node[FARSWAP_NODE_BYTES];
 	u64 instance;
 	u64 slab_bytes;
 	u64 session;
+	u64 answers;
 };
 
 /**
@@ -77,7 +99,7 @@ struct farswap_wire_answer {
 	u16 status;
 };
 
-/* Checking. */
+/* wire.c: checking. */
 enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len);
 enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 						  struct farswap_wire_answer *answer);
@@ -93,16 +115,19 @@ void farswap_wire_read_region(const void *buf, struct farswap_wire_region *regio
 u64 farswap_wire_read_free_mem(const void *buf);
 u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms);
 unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region);
+u32 farswap_wire_read_resumed(const void *buf);
 
-/* Building; each returns the message's length. */
-size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue);
+/* wire-build.c; each returns the message's length. */
+size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
+			    u32 attempt);
 size_t farswap_wire_bare(void *buf, u16 type);
-size_t farswap_wire_hello(void *buf, const u8 *node, u64 instance,
-			  u64 slab_bytes, u16 queues);
+size_t farswap_wire_hello(void *buf, const struct farswap_wire_greeting *hello);
 size_t farswap_wire_map(void *buf, u64 slab);
 size_t farswap_wire_region_msg(void *buf, u16 type, u64 region);
 size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
 			     unsigned int count);
+size_t farswap_wire_resume(void *buf, const u64 *region, unsigned int count,
+			   bool more);
 void farswap_wire_set_seq(void *buf, u32 seq);
 
 #endif /* FARSWAP_RDMA_WIRE_H */

@@ -7,11 +7,11 @@
 #ifndef _LINUX_FARSWAP_TRANSPORT_H
 #define _LINUX_FARSWAP_TRANSPORT_H
 
+#include <linux/socket.h>
 #include <linux/types.h>
 
 struct module;
 struct page;
-struct sockaddr_storage;
 
 /* Opaque: a transport embeds these in its own. */
 struct farswap_session;
@@ -92,10 +92,21 @@ struct farswap_peer {
  *		for good; ->submit() refuses them with -EHOSTDOWN since before the
  *		first error was reported through &struct farswap_io.done, and by
  *		now all I/O of the session has been completed. The core releases
- *		each region. Called once after each @up, unless ->close() comes
+ *		each region. Called once after each @up, with @suspended in between
+ *		or not, unless ->close() comes
  *		first, and once after each failed attempt to connect (then without
  *		an @up before it); the transport goes on trying to connect by
  *		itself. Process context; may sleep.
+ * @suspended:	The session's connection failed with @error (-errno), but its
+ *		regions may yet go on: ->submit() refuses them with -EHOSTDOWN since
+ *		before the first error was reported through &struct farswap_io.done,
+ *		and by now all I/O of the session has been completed. @resumed or
+ *		@down follows, the latter within grace_ms. Until then ->release() may
+ *		be called, and @evict may come. Process context; may sleep.
+ * @resumed:	The regions that have not been released are as they were before
+ *		@suspended, but for writes that failed since: of these it is not
+ *		known what the region holds. ->query(), ->map() and ->submit() may
+ *		be used. Process context; may sleep.
  * @evict:	The donor wants the region named @id back within @deadline_ms. The
  *		core answers with ->release(), later. Process context.
  * @activity:	Return the activity, page I/Os a second, of the region named @id,
@@ -106,6 +117,8 @@ struct farswap_peer {
 struct farswap_session_ops {
 	void (*up)(void *ctx, const struct farswap_peer *peer);
 	void (*down)(void *ctx, int error);
+	void (*suspended)(void *ctx, int error);
+	void (*resumed)(void *ctx);
 	void (*evict)(void *ctx, u64 id, u32 deadline_ms);
 	u32 (*activity)(void *ctx, u64 id);
 };
@@ -136,6 +149,10 @@ struct farswap_session_ops {
  * @set_io_timeout: Bound on an I/O from ->submit() to its done(), milliseconds,
  *		for all sessions, from now on. An I/O that exceeds it fails its whole
  *		session. Process context.
+ * @set_grace:	How long regions are held after a connection failed, milliseconds,
+ *		for all sessions: to ask the donor for with the next connection, and
+ *		to wait after the next failure. 0: a session that fails is down at
+ *		once. Process context.
  */
 struct farswap_transport {
 	const char *name;
@@ -151,6 +168,7 @@ struct farswap_transport {
 	void (*release)(struct farswap_region *region);
 	int (*submit)(struct farswap_io *io);
 	void (*set_io_timeout)(unsigned int ms);
+	void (*set_grace)(unsigned int ms);
 };
 
 int farswap_transport_register(const struct farswap_transport *transport);

@@ -11,21 +11,39 @@
 #include <linux/mm_types.h>
 
 struct swap_info_struct;
-struct writeback_control;
+
+/**
+ * enum farswap_slot_flags - what the kernel knows of a slot
+ * @FARSWAP_SLOT_USED:		somebody uses it
+ * @FARSWAP_SLOT_CACHED:	it has a folio in the swap cache
+ * @FARSWAP_SLOT_ZERO:		it is a zero page, kept as this mark only
+ */
+enum farswap_slot_flags {
+	FARSWAP_SLOT_USED = 1 << 0,
+	FARSWAP_SLOT_CACHED = 1 << 1,
+	FARSWAP_SLOT_ZERO = 1 << 2,
+};
 
 /* The core, called by the hook. */
-bool farswap_store(struct folio *folio, struct writeback_control *wbc);
+bool farswap_store(struct folio *folio);
 bool farswap_load(struct folio *folio, bool urgent);
-bool farswap_is_remote(swp_entry_t entry);
+bool farswap_load_large(struct folio *folio);
+bool farswap_is_remote(swp_entry_t entry, unsigned int nr);
 bool farswap_poll_lock(struct folio *folio);
 void farswap_forget(struct folio *folio);
 void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last);
 void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		    unsigned long nr_slots);
+void farswap_swapoff_drain(unsigned int type);
 void farswap_swapoff(unsigned int type);
 
 /* The hook, called by the core. */
+void farswap_hook_count(struct folio *folio);
 void farswap_hook_read(struct folio *folio);
 void farswap_hook_swapin(struct folio *folio);
+void farswap_hook_loaded(struct folio *folio);
+void farswap_hook_give_up(struct folio *folio);
+unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset);
+bool farswap_hook_zswap_holds(void);
 
 #endif /* _LINUX_FARSWAP_H */

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define FARSWAP_MAGIC			0x70777366U	/* "fswp" */
-#define FARSWAP_VERSION			1
+#define FARSWAP_VERSION			3
 #define FARSWAP_PORT			9400
 
 /* Receives that each side keeps posted on the control queue pair. */
@@ -25,6 +25,13 @@
 #define FARSWAP_MSG_BYTES		512
 /* Regions in one CHECK_ACTIVITY or ACTIVITY. */
 #define FARSWAP_ACTIVITY_REGIONS	16
+/* Regions in one RESUME. */
+#define FARSWAP_RESUME_REGIONS		60
+/*
+ * Regions that a donor may ask about in a second; each PING counts as one. A client
+ * ends a session with more than twice as many in a second of its own.
+ */
+#define FARSWAP_ASKS_PER_SECOND		1024
 
 #define FARSWAP_SLAB_BYTES_MIN		(2ULL << 20)
 #define FARSWAP_SLAB_BYTES_MAX		(1ULL << 30)
@@ -54,9 +61,11 @@
 #define FARSWAP_MSG_ACTIVITY		11
 #define FARSWAP_MSG_PING		12
 #define FARSWAP_MSG_PONG		13
-#define FARSWAP_MSG_MAX			13
+#define FARSWAP_MSG_RESUME		14
+#define FARSWAP_MSG_RESUMED		15
+#define FARSWAP_MSG_MAX			15
 
-/* struct farswap_accept.status, farswap_welcome.status, farswap_mr_info.status */
+/* The status of farswap_accept, farswap_welcome, farswap_mr_info, farswap_resumed */
 #define FARSWAP_STATUS_OK		0
 #define FARSWAP_STATUS_NO_MEMORY	1	/* nothing left to lend */
 #define FARSWAP_STATUS_BAD_VERSION	2	/* see the version beside it */
@@ -66,15 +75,20 @@
 #define FARSWAP_STATUS_BAD_MESSAGE	6
 #define FARSWAP_STATUS_BUSY		7	/* too many clients or queue pairs */
 #define FARSWAP_STATUS_LEAVING		8	/* the donor is shutting down */
+#define FARSWAP_STATUS_GONE		9	/* a region to be resumed is gone */
 
 /**
  * struct farswap_connect - private data of a connect request
  * @magic:	FARSWAP_MAGIC
  * @version:	FARSWAP_VERSION of the client
  * @kind:	FARSWAP_CONNECT_CONTROL or FARSWAP_CONNECT_DATA
- * @session:	0 for control; for data the session WELCOME gave
+ * @session:	for control 0, or the session to be resumed, as in HELLO; for data the
+ *		session WELCOME gave
  * @queue:	0 for control; for data the queue pair's number, from 0
  * @reserved:	zero
+ * @attempt:	the client's number for this attempt to connect, the same in all its
+ *		requests and another in the next: a data request that comes late is
+ *		not taken for one of the connection that resumes the session
  */
 struct farswap_connect {
 	__le32 magic;
@@ -82,7 +96,8 @@ struct farswap_connect {
 	__le16 kind;
 	__le64 session;
 	__le16 queue;
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__le32 attempt;
 };
 
 /**
@@ -123,7 +138,9 @@ struct farswap_hdr {
  * @slab_bytes:	size of a slab, a power of two
  * @queues:	data queue pairs the client will connect
  * @auth_kind:	FARSWAP_AUTH_NONE
- * @reserved:	zero
+ * @grace_ms:	how long the session's regions are to be kept when its connections
+ *		fail, milliseconds; 0: not at all
+ * @resume:	0, or the session WELCOME gave whose regions are to be kept on
  * @auth:	zero
  */
 struct farswap_hello {
@@ -133,7 +150,8 @@ struct farswap_hello {
 	__le64 slab_bytes;
 	__le16 queues;
 	__le16 auth_kind;
-	__u8 reserved[4];
+	__le32 grace_ms;
+	__le64 resume;
 	__u8 auth[FARSWAP_AUTH_BYTES];
 };
 
@@ -142,21 +160,26 @@ struct farswap_hello {
  * @hdr:	header
  * @status:	FARSWAP_STATUS_*; unless OK the donor disconnects next
  * @queues:	data queue pairs the client may connect, at most what it asked
- * @reserved:	zero
+ * @resumed:	1 if this is the session that HELLO asked for, with its regions:
+ *		RESUME comes next; else 0
  * @node:	the donor's machine
  * @instance:	the donor's run, another each time farswapd starts
  * @slab_bytes:	size of the donor's regions
- * @session:	what the data connections present; hard to guess
+ * @session:	what the data connections present, and HELLO to resume; hard to
+ *		guess; stays the same when it is resumed
+ * @answers:	how many requests of the client, HELLO aside, the donor has answered in
+ *		this session, whatever the connection; 0 for another than was asked for
  */
 struct farswap_welcome {
 	struct farswap_hdr hdr;
 	__le32 status;
 	__le16 queues;
-	__u8 reserved[2];
+	__le16 resumed;
 	__u8 node[FARSWAP_NODE_BYTES];
 	__le64 instance;
 	__le64 slab_bytes;
 	__le64 session;
+	__le64 answers;
 };
 
 /**
@@ -268,6 +291,32 @@ struct farswap_activity {
 	__le32 count;
 	__u8 reserved[4];
 	struct farswap_activity_entry entry[FARSWAP_ACTIVITY_REGIONS];
+};
+
+/**
+ * struct farswap_resume - client to donor: the regions it still holds
+ * @hdr:	header
+ * @count:	how many of @region are meant: all of them unless it is the last
+ * @more:	1 if another RESUME follows the answer, 0 if this is the last
+ * @region:	the regions, each named once; zero past @count
+ */
+struct farswap_resume {
+	struct farswap_hdr hdr;
+	__le32 count;
+	__le32 more;
+	__le64 region[FARSWAP_RESUME_REGIONS];
+};
+
+/**
+ * struct farswap_resumed - donor to client, answers RESUME
+ * @hdr:	header
+ * @status:	FARSWAP_STATUS_OK, or FARSWAP_STATUS_GONE: the donor disconnects next
+ * @reserved:	zero
+ */
+struct farswap_resumed {
+	struct farswap_hdr hdr;
+	__le32 status;
+	__u8 reserved[4];
 };
 
 /* QUERY_MEM, PING and PONG are a bare struct farswap_hdr. */

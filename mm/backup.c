@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Backup: what a store has written to a region goes to the swap device too, from
+ * a staging copy, after its writeback has ended (Infiniswap, section 4.3). Until
+ * the device has it, reads are served from the copy.
+ *
+ * The block layer does not order two writes of a sector, and once its writeback
+ * has ended nothing keeps a slot from being freed and stored anew. Hence the
+ * table: one write of a slot is in flight at most, the next is held until it ends,
+ * and of those that aren't only the newest is kept. A copy in the table that isn't
+ * stale is what its slot holds, and then the slot's unbacked bit is set; both end
+ * together.
+ *
+ * The writing itself is in backup-write.c.
+ *
+ * Locking: see struct farswap_backups. Nests inside the kernel's si->lock, with
+ * interrupts off; staging_lock nests inside nothing.
+ */
+#include <linux/blkdev.h>
+#include <linux/cgroup.h>
+#include <linux/hash.h>
+#include <linux/highmem.h>
+#include <linux/memcontrol.h>
+#include <linux/pagemap.h>
+
+#include "internal.h"
+
+static struct hlist_head *backup_bucket(struct farswap_backups *backups,
+					pgoff_t offset)
+{
+	return &backups->table[hash_long(offset, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+}
+
+static pgoff_t backup_offset(const struct farswap_slab *slab, unsigned int slot)
+{
+	return (pgoff_t)slab->index * slab->nr_slots + slot;
+}
+
+/**
+ * farswap_backup_find() - look for a slot's copy
+ * @backups:	its device's
+ * @offset:	its swap offset
+ *
+ * Context: under @backups->lock.
+ * Return: the copy of what the slot holds, or NULL.
+ */
+struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
+					   pgoff_t offset)
+{
+	struct farswap_backup *backup;
+
+	lockdep_assert_held(&backups->lock);
+	hlist_for_each_entry(backup, backup_bucket(backups, offset), node)
+		if (backup->offset == offset && !backup->stale)
+			return backup;
+	return NULL;
+}
+
+/* Is a write of the slot in flight, of whatever contents? */
+static bool backup_inflight(struct farswap_backups *backups, pgoff_t offset)
+{
+	struct farswap_backup *backup;
+
+	lockdep_assert_held(&backups->lock);
+	hlist_for_each_entry(backup, backup_bucket(backups, offset), node)
+		if (backup->offset == offset &&
+		    backup->state == FARSWAP_BACKUP_INFLIGHT)
+			return true;
+	return false;
+}
+
+/**
+ * farswap_backup_insert() - put a copy into the table
+ * @backups:	the device's
+ * @backup:	the copy
+ *
+ * Context: under @backups->lock.
+ */
+void farswap_backup_insert(struct farswap_backups *backups,
+			   struct farswap_backup *backup)
+{
+	lockdep_assert_held(&backups->lock);
+	hlist_add_head(&backup->node, backup_bucket(backups, backup->offset));
+	backups->nr++;
+}
+
+/**
+ * farswap_backup_remove() - take a copy out of the table
+ * @backups:	the device's
+ * @backup:	the copy
+ * @drop:	a list that it goes to, for farswap_backup_put_all()
+ *
+ * Context: under @backups->lock.
+ */
+void farswap_backup_remove(struct farswap_backups *backups,
+			   struct farswap_backup *backup, struct list_head *drop)
+{
+	lockdep_assert_held(&backups->lock);
+	hlist_del(&backup->node);
+	list_move(&backup->entry, drop);
+	backups->nr--;
+	if (backup->state == FARSWAP_BACKUP_KEPT)
+		backups->nr_kept--;
+}
+
+/**
+ * farswap_backup_put_all() - give the pages back of copies that were removed
+ * @drop:	the copies
+ *
+ * Nothing may be touched any more of a device whose last copy was removed.
+ *
+ * Context: any; not under a device's lock.
+ */
+void farswap_backup_put_all(struct list_head *drop)
+{
+	struct farswap_backup *backup, *next;
+
+	list_for_each_entry_safe(backup, next, drop, entry) {
+		if (backup->css)
+			css_put(backup->css);
+		backup->css = NULL;
+		farswap_staging_put(backup);
+	}
+}
+
+/**
+ * farswap_backup_queue() - have a copy written, behind a write of the same slot that
+ * is in flight
+ * @backups:	the device's
+ * @backup:	the copy
+ *
+ * Context: under @backups->lock.
+ */
+void farswap_backup_queue(struct farswap_backups *backups,
+			  struct farswap_backup *backup)
+{
+	lockdep_assert_held(&backups->lock);
+	if (backup_inflight(backups, backup->offset)) {
+		backup->state = FARSWAP_BACKUP_HELD;
+		list_del_init(&backup->entry);
+		return;
+	}
+	backup->state = FARSWAP_BACKUP_QUEUED;
+	list_move_tail(&backup->entry, &backups->queue);
+}
+
+/**
+ * farswap_backup_retire() - a slot's contents change: its copy is of no use any more
+ * @backups:	the device's
+ * @backup:	the copy
+ * @drop:	a list that it goes to, unless somebody still reads or writes it
+ *
+ * Context: under @backups->lock.
+ */
+void farswap_backup_retire(struct farswap_backups *backups,
+			   struct farswap_backup *backup, struct list_head *drop)
+{
+	lockdep_assert_held(&backups->lock);
+	switch (backup->state) {
+	case FARSWAP_BACKUP_FETCHING:
+	case FARSWAP_BACKUP_INFLIGHT:
+		backup->stale = true;
+		break;
+	default:
+		farswap_backup_remove(backups, backup, drop);
+		farswap_stat_add(FARSWAP_STAT_BACKUP_SPARED, 1);
+		/* Who waits looks under the lock, when it is on the queue already. */
+		if (waitqueue_active(&backups->settled))
+			wake_up_all(&backups->settled);
+	}
+}
+
+static struct cgroup_subsys_state *backup_css(struct folio *folio)
+{
+#if defined(CONFIG_MEMCG) && defined(CONFIG_BLK_CGROUP)
+	struct mem_cgroup *memcg = folio_memcg(folio);
+
+	if (memcg)
+		return cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
+#endif
+	return NULL;
+}
+
+/**
+ * farswap_backup_add() - the device is to have a folio that is being stored
+ * @slab:	its slab
+ * @slot:	its first slot there
+ * @folio:	locked, not under writeback
+ * @staged:	as many staging pages as it has; empty afterwards
+ * @sector:	of its first page
+ *
+ * Sets the unbacked bits. farswap_backup_kick() must follow.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
+			struct folio *folio, struct list_head *staged,
+			sector_t sector)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct cgroup_subsys_state *css = backup_css(folio);
+	unsigned int nr = folio_nr_pages(folio), i = 0;
+	struct farswap_backup *backup, *next, *old;
+	LIST_HEAD(drop);
+
+	list_for_each_entry(backup, staged, entry) {
+		copy_highpage(backup->page, folio_page(folio, i));
+		if (css)
+			css_get(css);
+		backup->css = css;
+		backup->slab = slab;
+		backup->slot = slot + i;
+		backup->offset = backup_offset(slab, slot + i);
+		backup->sector = sector + ((sector_t)i << PAGE_SECTORS_SHIFT);
+		i++;
+	}
+	spin_lock_irq(&backups->lock);
+	list_for_each_entry_safe(backup, next, staged, entry) {
+		old = farswap_backup_find(backups, backup->offset);
+		if (old)
+			farswap_backup_retire(backups, old, &drop);
+		farswap_backup_queue(backups, backup);
+		farswap_backup_insert(backups, backup);
+	}
+	farswap_slotbits_set(slab->bits.unbacked, slot, nr);
+	spin_unlock_irq(&backups->lock);
+	farswap_backup_put_all(&drop);
+	if (css)
+		css_put(css);
+}
+
+/**
+ * farswap_backup_forget() - slots have been freed, or will hold something else
+ * @slab:	their slab, which has bits
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Clears the unbacked bits. A write in flight goes on: see farswap_backup_settle().
+ *
+ * Context: any, also with interrupts off.
+ */
+void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
+			   unsigned int nr)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup *backup;
+	unsigned long flags;
+	LIST_HEAD(drop);
+
+	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
+		return;
+	spin_lock_irqsave(&backups->lock, flags);
+	for (; nr--; slot++) {
+		if (!test_bit(slot, slab->bits.unbacked))
+			continue;
+		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+		if (backup)
+			farswap_backup_retire(backups, backup, &drop);
+		clear_bit(slot, slab->bits.unbacked);
+	}
+	spin_unlock_irqrestore(&backups->lock, flags);
+	farswap_backup_put_all(&drop);
+}
+
+static bool backup_is_settled(struct farswap_slab *slab, unsigned int slot,
+			      unsigned int nr)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	bool settled = true;
+
+	spin_lock_irq(&backups->lock);
+	for (; nr-- && settled; slot++)
+		settled = !backup_inflight(backups, backup_offset(slab, slot));
+	spin_unlock_irq(&backups->lock);
+	return settled;
+}
+
+/**
+ * farswap_backup_settle() - somebody else is about to write slots to the device
+ * @slab:	their slab, which has bits
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Forgets what is staged, and waits until no write of ours is in flight, which
+ * might otherwise come last.
+ *
+ * Context: process context; may sleep, as long as the device takes.
+ */
+void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
+			   unsigned int nr)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+
+	farswap_backup_forget(slab, slot, nr);
+	if (READ_ONCE(backups->nr))
+		wait_event(backups->settled, backup_is_settled(slab, slot, nr));
+}
+
+/**
+ * farswap_backup_read() - read a folio from its staging copies
+ * @slab:	its slab, which has bits
+ * @slot:	its first slot there
+ * @folio:	locked, not up to date
+ *
+ * When a page's copy is gone, the device has it, and its unbacked bit is seen
+ * clear after this; or it is remote only.
+ *
+ * Context: process context; does not sleep.
+ * Return: false if not all of its pages have one.
+ */
+bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
+			 struct folio *folio)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	unsigned int nr = folio_nr_pages(folio), i;
+	struct farswap_backup *backup;
+
+	spin_lock_irq(&backups->lock);
+	for (i = 0; i < nr; i++) {
+		backup = farswap_backup_find(backups, backup_offset(slab, slot + i));
+		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING)
+			break;
+		copy_highpage(folio_page(folio, i), backup->page);
+	}
+	spin_unlock_irq(&backups->lock);
+	return i == nr;
+}
+
+static bool backup_is_fetched(struct farswap_slab *slab, unsigned int slot,
+			      unsigned int nr)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup *backup;
+	bool fetched = true;
+
+	spin_lock_irq(&backups->lock);
+	for (; nr-- && fetched; slot++) {
+		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+		fetched = !backup || backup->state != FARSWAP_BACKUP_FETCHING;
+	}
+	spin_unlock_irq(&backups->lock);
+	return fetched;
+}
+
+/**
+ * farswap_backup_await() - wait until copies are complete that are being fetched
+ * @slab:	their slab, which has bits
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: process context; may sleep, as long as a remote read takes.
+ */
+void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
+			  unsigned int nr)
+{
+	wait_event(slab->device->backups.settled, backup_is_fetched(slab, slot, nr));
+}
+
+/**
+ * farswap_backup_holds() - is there a copy of a slot
+ * @slab:	its slab, which has bits
+ * @slot:	the slot
+ *
+ * Context: process context; does not sleep.
+ * Return: whether there is, complete.
+ */
+bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup *backup;
+	bool holds;
+
+	spin_lock_irq(&backups->lock);
+	backup = farswap_backup_find(backups, backup_offset(slab, slot));
+	holds = backup && backup->state != FARSWAP_BACKUP_FETCHING;
+	spin_unlock_irq(&backups->lock);
+	return holds;
+}
+
+/**
+ * farswap_backup_adopt() - a store's remote write has failed: only these are left
+ * @slab:	its slab
+ * @slot:	its first slot
+ * @nr:		how many
+ * @owner:	the store, under writeback; farswap_store_backed() will be called for
+ *		each write that is still to end
+ * @error:	set to -EIO if one has failed already
+ *
+ * Context: any up to interrupts.
+ * Return: how many are still to end.
+ */
+unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
+				  unsigned int nr, struct farswap_store *owner,
+				  int *error)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup *backup;
+	unsigned int adopted = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&backups->lock, flags);
+	for (; nr--; slot++) {
+		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+		if (!backup)
+			continue;
+		if (backup->state == FARSWAP_BACKUP_KEPT) {
+			*error = -EIO;
+			continue;
+		}
+		backup->owner = owner;
+		adopted++;
+	}
+	spin_unlock_irqrestore(&backups->lock, flags);
+	return adopted;
+}
+
+/* Only a region has it, this one does, and a store that begins now will be noticed. */
+static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int slot)
+{
+	struct farswap_slab *slab = mapping->slab;
+
+	if (!test_bit(slot, slab->bits.unbacked))
+		return false;
+	/*
+	 * In this order: a store looks at the first bit when it has cleared the next,
+	 * and takes the lock if it is set; it has the region miss the slot after that.
+	 */
+	smp_rmb();
+	if (!test_bit(slot, slab->bits.remote))
+		return false;
+	/*
+	 * Pairs with that store's full barrier, in farswap_mapping_store_begin(). One that
+	 * didn't find the mapping any more did not have it miss the slot.
+	 */
+	smp_rmb();
+	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1) &&
+	       !farswap_backup_find(&slab->device->backups, backup_offset(slab, slot));
+}
+
+/**
+ * farswap_backup_fetch_begin() - a page that only regions have is about to be read
+ * @mapping:	from there
+ * @slot:	its slot
+ * @backup:	a staging page
+ *
+ * A store that begins afterwards makes the staging page stale.
+ *
+ * Context: process context; does not sleep.
+ * Return: false if it isn't there, or somewhere else too, and nothing was done.
+ */
+bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
+				struct farswap_backup *backup)
+{
+	struct farswap_slab *slab = mapping->slab;
+	struct farswap_backups *backups = &slab->device->backups;
+	bool sole;
+
+	spin_lock_irq(&backups->lock);
+	sole = backup_is_sole(mapping, slot);
+	if (sole) {
+		backup->slab = slab;
+		backup->slot = slot;
+		backup->offset = backup_offset(slab, slot);
+		backup->sector = farswap_device_sector(slab->device, backup->offset);
+		backup->state = FARSWAP_BACKUP_FETCHING;
+		farswap_backup_insert(backups, backup);
+	}
+	spin_unlock_irq(&backups->lock);
+	return sole;
+}
+
+/**
+ * farswap_backup_fetch_end() - the read has ended
+ * @backup:	the copy
+ * @error:	0 or -errno
+ *
+ * Context: any up to softirq.
+ */
+void farswap_backup_fetch_end(struct farswap_backup *backup, int error)
+{
+	struct farswap_device *device = backup->slab->device;
+	struct farswap_backups *backups = &device->backups;
+	unsigned long flags;
+	LIST_HEAD(drop);
+
+	spin_lock_irqsave(&backups->lock, flags);
+	if (error || backup->stale) {
+		farswap_backup_remove(backups, backup, &drop);
+		wake_up_all(&backups->settled);
+	} else {
+		farswap_stat_add(FARSWAP_STAT_FETCHED, 1);
+		farswap_backup_queue(backups, backup);
+		farswap_backup_kick(device);
+		wake_up_all(&backups->settled);
+	}
+	spin_unlock_irqrestore(&backups->lock, flags);
+	farswap_backup_put_all(&drop);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gives a mapping the pages that it misses and another one of the slab has, while the
+ * slab is stored to and read.
+ *
+ * A run of slots at a time. A store to one of them that begins meanwhile does not
+ * write to the region that is copied to, where an older page might arrive later, and
+ * the slot's copy has been in vain. Which slots that are is told before their remote bits are
+ * looked at, and a store looks here after it has cleared those: so one of both sees
+ * the other. For the same reason a mapping is copied to by one run at a time.
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/semaphore.h>
+#include <linux/wait.h>
+
+#include "internal.h"
+
+/* Slots that are copied at once. */
+#define COPY_RUN	32
+/* Copies at a time: one is a repair, the others are of slabs whose donors want them back. */
+#define COPY_COPIES	8
+/* A repair that has to wait so long is left for another time. */
+#define COPY_PATIENCE	(HZ / 4)
+/* A repair is at work for one part in so many of the time: loads and stores come first. */
+#define COPY_SHARE	2
+#define COPY_REST_MAX_US	(100 * USEC_PER_MSEC)
+
+/**
+ * struct copy_run - a run that is being copied
+ * @to:		to where, or NULL; also looked at without the lock
+ * @first:	its first slot
+ * @stale:	bit mask of its slots that are being stored to
+ */
+struct copy_run {
+	const struct farswap_mapping *to;
+	unsigned int first;
+	unsigned long stale;
+};
+
+/* Of the runs. */
+static DEFINE_SPINLOCK(copy_lock);
+static struct copy_run copy_runs[COPY_COPIES];
+static DECLARE_WAIT_QUEUE_HEAD(copy_ended);
+/* First come, first served: one that is at work has all it needs to get to its end. */
+static DEFINE_SEMAPHORE(copy_copies, COPY_COPIES);
+
+static bool copy_run_excludes(struct copy_run *run, const struct farswap_mapping *to,
+			      unsigned int slot, unsigned int nr)
+{
+	unsigned int first, end;
+	bool excludes = false;
+
+	spin_lock(&copy_lock);
+	if (run->to == to) {
+		first = max(slot, run->first);
+		end = min(slot + nr, run->first + COPY_RUN);
+		excludes = first < end;
+		if (excludes)
+			run->stale |= GENMASK(end - 1 - run->first, first - run->first);
+	}
+	spin_unlock(&copy_lock);
+	return excludes;
+}
+
+/**
+ * farswap_copy_excludes() - must a store leave a mapping out
+ * @to:		the mapping
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Context: process context; does not sleep.
+ * Return: whether one of the slots is being copied there.
+ */
+bool farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+			   unsigned int nr)
+{
+	struct copy_run *run;
+
+	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++)
+		/* Pairs with copy_end(). */
+		if (unlikely(smp_load_acquire(&run->to) == to))
+			return copy_run_excludes(run, to, slot, nr);
+	return false;
+}
+
+/* Not while another one copies there. */
+static bool copy_try_begin(const struct farswap_mapping *to, unsigned int first,
+			   struct copy_run **begun)
+{
+	struct copy_run *run, *free = NULL;
+
+	spin_lock(&copy_lock);
+	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++) {
+		if (run->to == to) {
+			free = NULL;
+			break;
+		}
+		if (!run->to)
+			free = run;
+	}
+	if (free) {
+		free->first = first;
+		free->stale = 0;
+		WRITE_ONCE(free->to, to);
+	}
+	spin_unlock(&copy_lock);
+	*begun = free;
+	return free;
+}
+
+static long copy_time_left(const struct farswap_mapping *from)
+{
+	if (!from)
+		return COPY_PATIENCE;
+	return max(0L, (long)(READ_ONCE(from->leave_until) - jiffies));
+}
+
+/* Or NULL if others copied there all the time that there was. */
+static struct copy_run *copy_begin(const struct farswap_mapping *to,
+				   const struct farswap_mapping *from, unsigned int first)
+{
+	struct copy_run *run;
+
+	if (!wait_event_timeout(copy_ended, copy_try_begin(to, first, &run),
+				copy_time_left(from)))
+		return NULL;
+	/* Pairs with farswap_mapping_store_begin(). */
+	smp_mb();
+	return run;
+}
+
+/* What has arrived is there from now on, unless it is old already. How many slots? */
+static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
+			     unsigned long *moved)
+{
+	unsigned int end = run->first + COPY_RUN, slot, nr = 0;
+
+	spin_lock(&copy_lock);
+	for (slot = run->first; slot < end; slot++) {
+		if (!test_bit(slot, moved))
+			continue;
+		clear_bit(slot, moved);
+		if (run->stale & BIT(slot - run->first))
+			continue;
+		clear_bit(slot, to->missing);
+		nr++;
+	}
+	/* Pairs with farswap_copy_excludes(): a store may mark the slots again now. */
+	smp_store_release(&run->to, NULL);
+	spin_unlock(&copy_lock);
+	wake_up_all(&copy_ended);
+	return nr;
+}
+
+static bool copy_slot_is_wanted(const struct farswap_mapping *to, unsigned int slot)
+{
+	const struct farswap_slab *slab = to->slab;
+
+	return test_bit(slot, slab->bits.remote) && test_bit(slot, to->missing) &&
+	       !farswap_slab_zero(slab, slot);
+}
+
+static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int first)
+{
+	unsigned int slot;
+
+	for (slot = first; slot < first + COPY_RUN; slot++)
+		if (copy_slot_is_wanted(to, slot))
+			return true;
+	return false;
+}
+
+/**
+ * farswap_copy_is_wanted() - does a mapping miss pages that another one has
+ * @to:		a mapping
+ *
+ * Context: any; a hint.
+ * Return: whether it does.
+ */
+bool farswap_copy_is_wanted(const struct farswap_mapping *to)
+{
+	const struct farswap_slab *slab = to->slab;
+	const struct farswap_mapping *other;
+	unsigned long word = 0, there;
+	unsigned int i, nth;
+
+	rcu_read_lock();
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !word; i++) {
+		there = 0;
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+			other = rcu_dereference(slab->mapping[nth]);
+			if (other && other != to && !farswap_donor_is_suspect(other->donor))
+				there |= ~READ_ONCE(other->missing[i]);
+		}
+		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(to->missing[i]) & there;
+	}
+	rcu_read_unlock();
+	return word;
+}
+
+/* Where to read a slot, with a reference, or NULL. */
+static struct farswap_mapping *copy_source(struct farswap_mapping *to,
+					   struct farswap_mapping *from,
+					   unsigned int slot)
+{
+	struct farswap_mapping *source = from;
+
+	if (!from)
+		source = farswap_mapping_find(to->slab, slot, 1, NULL);
+	else if (!farswap_mapping_get_this(from))
+		source = NULL;
+	if (source && (!farswap_mapping_has(source, slot, 1) ||
+		       farswap_donor_is_suspect(source->donor))) {
+		farswap_mapping_put(source);
+		source = NULL;
+	}
+	return source;
+}
+
+/* The slots from here on that are read from one region together. */
+static unsigned int copy_together(const struct farswap_mapping *to,
+				  const struct farswap_mapping *source,
+				  unsigned int slot, unsigned int end)
+{
+	unsigned int nr = 1;
+
+	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr) &&
+	       farswap_mapping_has(source, slot + nr, 1))
+		nr++;
+	return nr;
+}
+
+/* How many slots were read. */
+static unsigned int copy_one_run(struct farswap_mover *mover,
+				 struct farswap_mapping *to,
+				 struct farswap_mapping *from, unsigned int first)
+{
+	unsigned int slot = first, end = first + COPY_RUN, nr_sources = 0, nr = 0, begun;
+	struct farswap_mapping *sources[COPY_RUN], *source;
+	struct copy_run *run = copy_begin(to, from, first);
+
+	if (!run)
+		return 0;
+	while (slot < end) {
+		source = copy_slot_is_wanted(to, slot) ? copy_source(to, from, slot) : NULL;
+		if (!source) {
+			slot++;
+			continue;
+		}
+		sources[nr_sources++] = source;
+		begun = farswap_mover_start(mover, source, to, slot,
+					    copy_together(to, source, slot, end));
+		slot += begun;
+		nr += begun;
+	}
+	farswap_mover_wait(mover);
+	farswap_stat_add(from ? FARSWAP_STAT_MOVED : FARSWAP_STAT_REPAIRED,
+			 copy_end(run, to, farswap_mover_moved(mover)));
+	while (nr_sources)
+		farswap_mapping_put(sources[--nr_sources]);
+	return nr;
+}
+
+static bool copy_may_go_on(const struct farswap_mover *mover,
+			   const struct farswap_mapping *to,
+			   const struct farswap_mapping *from)
+{
+	const struct farswap_slab *slab = to->slab;
+
+	return !farswap_mover_failed(mover) && !READ_ONCE(to->leaving) &&
+	       !READ_ONCE(to->dead) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
+	       !farswap_donor_is_suspect(to->donor) &&
+	       (!from || time_before(jiffies, READ_ONCE(from->leave_until)));
+}
+
+/**
+ * farswap_copy_rest() - leave the network to others, after a run of a repair
+ * @nr:		slots of the run
+ * @mb:		MiB a second at the most
+ * @begun:	when it was
+ *
+ * Context: sleeps, as long as the run took, and more if that was too fast; a tenth of a
+ * second at most.
+ */
+void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
+{
+	u64 bound = nr * (USEC_PER_SEC >> (20 - PAGE_SHIFT)) / mb;
+	u64 share = ktime_us_delta(ktime_get(), begun) * (COPY_SHARE - 1);
+
+	fsleep(min_t(u64, max(bound, share), COPY_REST_MAX_US));
+}
+
+static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
+		     unsigned int mb)
+{
+	struct farswap_mover *mover = farswap_mover_alloc(to->slab->nr_slots);
+	unsigned int first, nr;
+	ktime_t begun;
+
+	if (!mover)
+		return;
+	for (first = 0; first < to->slab->nr_slots; first += COPY_RUN) {
+		if (!copy_run_is_wanted(to, first))
+			continue;
+		if (!copy_may_go_on(mover, to, from))
+			break;
+		begun = ktime_get();
+		nr = copy_one_run(mover, to, from, first);
+		if (mb)
+			farswap_copy_rest(nr, mb, begun);
+		cond_resched();
+	}
+	farswap_mover_free(mover);
+}
+
+/* The right to copy, by turns. A donor that is in a greater hurry than it was is heard. */
+static bool copy_take(const struct farswap_mapping *from)
+{
+	while (down_timeout(&copy_copies,
+			    min_t(long, copy_time_left(from), COPY_PATIENCE)))
+		if (!from || !copy_time_left(from))
+			return false;
+	return true;
+}
+
+/**
+ * farswap_copy() - give a mapping what it misses
+ * @to:		the mapping, referenced
+ * @from:	copy what is there, until its leave_until; NULL: what is anywhere
+ * @mb:		MiB a second at the most, and with rests that leave the network to others
+ *		for half of the time; 0: as fast as it goes
+ *
+ * As far as it goes. Slots that are stored to meanwhile may be left for another time.
+ *
+ * Context: may sleep, as long as the copying takes.
+ */
+void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
+		  unsigned int mb)
+{
+	if (!copy_take(from))
+		return;
+	copy_all(to, from, mb);
+	up(&copy_copies);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fan-out: a store writes its folio to every region that the slab has; with
+ * backup=replica these are several. Which of them are written to, and how many writes
+ * have succeeded, is known here; what follows from that is up to store.c.
+ *
+ * Locking: none; an atomic count, and who ends the last write has the rest to itself.
+ */
+#include <linux/mm.h>
+
+#include "fanout.h"
+#include "internal.h"
+
+static void fanout_write_done(struct farswap_io *io, int error)
+{
+	struct farswap_fanout_write *write = container_of(io, struct farswap_fanout_write,
+							  io);
+	struct farswap_fanout *fanout = write->fanout;
+	unsigned int slot = io->offset >> PAGE_SHIFT, nr = io->length >> PAGE_SHIFT;
+
+	farswap_window_leave(&write->mapping->donor->window, nr);
+	if (!error) {
+		farswap_slotbits_clear(write->mapping->missing, slot, nr);
+		atomic_inc(&fanout->good);
+	}
+	/* Orders what was cleared before the remote bits. */
+	if (atomic_dec_and_test(&fanout->pending))
+		farswap_store_written(fanout);
+}
+
+static void fanout_write_init(struct farswap_fanout_write *write,
+			      struct farswap_fanout *fanout, struct folio *folio,
+			      unsigned int slot)
+{
+	struct farswap_io *io = &write->io;
+
+	write->fanout = fanout;
+	io->page = folio_page(folio, 0);
+	io->offset = slot << PAGE_SHIFT;
+	io->length = folio_size(folio);
+	io->op = FARSWAP_IO_WRITE;
+	io->urgent = false;
+	io->done = fanout_write_done;
+}
+
+static struct farswap_window *fanout_window(const struct farswap_fanout *fanout,
+					    unsigned int i)
+{
+	return &fanout->writes[i].mapping->donor->window;
+}
+
+/* The first window without room, or as many as there are; there room is left again. */
+static unsigned int fanout_try_windows(const struct farswap_fanout *fanout,
+				       unsigned int nr)
+{
+	unsigned int full, i;
+
+	for (full = 0; full < fanout->nr_writes; full++)
+		if (!farswap_window_try(fanout_window(fanout, full), nr))
+			break;
+	for (i = 0; full < fanout->nr_writes && i < full; i++)
+		farswap_window_leave(fanout_window(fanout, i), nr);
+	return full;
+}
+
+/**
+ * farswap_fanout_begin() - begin a write to each region that a slab has
+ * @fanout:	the store's
+ * @slab:	a slab that has bits
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ * @sole:	the device may not get it
+ *
+ * Context: process context; does not sleep.
+ * Return: false if there is none that can be written to; see
+ * farswap_mapping_store_begin(). Otherwise farswap_fanout_enter() must follow.
+ */
+bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
+			  unsigned int slot, unsigned int nr, bool sole)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	fanout->nr_writes = 0;
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_store_begin(slab, nth, slot, nr, sole);
+		if (mapping)
+			fanout->writes[fanout->nr_writes++].mapping = mapping;
+	}
+	return fanout->nr_writes;
+}
+
+/**
+ * farswap_fanout_enter() - take room for each write in its donor's window
+ * @fanout:	one that has begun
+ * @nr:		how many pages each write has
+ *
+ * A write for which there is no room is left out. At most one window is waited for, and
+ * nothing held meanwhile that another store could wait for.
+ *
+ * Context: process context; may sleep, as farswap_window_enter() does.
+ * Return: false if no write is left. Otherwise farswap_fanout_submit() must follow.
+ */
+bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
+{
+	unsigned int full = fanout_try_windows(fanout, nr), kept = 0, i;
+	struct farswap_mapping *mapping;
+	bool waited;
+
+	if (likely(full == fanout->nr_writes))
+		return true;
+	waited = farswap_window_enter(fanout_window(fanout, full), nr);
+	for (i = 0; i < fanout->nr_writes; i++) {
+		mapping = fanout->writes[i].mapping;
+		if (i == full ? waited : farswap_window_try(&mapping->donor->window, nr))
+			fanout->writes[kept++].mapping = mapping;
+		else
+			farswap_mapping_store_end(mapping);
+	}
+	fanout->nr_writes = kept;
+	return kept;
+}
+
+/**
+ * farswap_fanout_submit() - write the folio to every region
+ * @fanout:	one that has room
+ * @folio:	under writeback
+ * @slot:	its first slot
+ *
+ * farswap_store_written() is called when all writes have ended, perhaps before this
+ * returns: @fanout may be gone then.
+ *
+ * Context: process context; does not sleep; after farswap_mapping_store_mark().
+ */
+void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
+			   unsigned int slot)
+{
+	unsigned int nr_writes = fanout->nr_writes, refused = 0, i;
+	struct farswap_fanout_write *write;
+
+	/* One more, so that it is known what was refused when all have ended. */
+	atomic_set(&fanout->pending, nr_writes + 1);
+	atomic_set(&fanout->good, 0);
+	for (i = 0; i < nr_writes; i++)
+		fanout_write_init(&fanout->writes[i], fanout, folio, slot);
+	for (i = 0; i < nr_writes; i++) {
+		write = &fanout->writes[i];
+		if (!farswap_mapping_submit(write->mapping, &write->io))
+			continue;
+		refused++;
+		fanout_write_done(&write->io, -EHOSTDOWN);
+	}
+	fanout->refused = refused == nr_writes;
+	if (atomic_dec_and_test(&fanout->pending))
+		farswap_store_written(fanout);
+}
+
+/**
+ * farswap_fanout_mappings() - the regions that were written to
+ * @fanout:	one whose writes have ended
+ * @mappings:	where they go, FARSWAP_REPLICAS_MAX at most
+ *
+ * farswap_mapping_store_end() must follow for each, and @fanout may be gone by then.
+ *
+ * Context: any.
+ * Return: how many.
+ */
+unsigned int farswap_fanout_mappings(const struct farswap_fanout *fanout,
+				     struct farswap_mapping **mappings)
+{
+	unsigned int nr_writes = fanout->nr_writes, i;
+
+	for (i = 0; i < nr_writes; i++)
+		mappings[i] = fanout->writes[i].mapping;
+	return nr_writes;
+}

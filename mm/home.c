@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fetches what only a slab's region has, before the region goes: each such page
+ * is read into a staging page, from where the swap device gets it in its turn. So
+ * an eviction loses nothing whatever the backup policy, and waits for the device
+ * only when the staging pool is empty.
+ *
+ * Not through the swap cache: a slot that is freed or stored anew meanwhile makes
+ * the staging page stale, as it does with any other (see backup.c).
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include <linux/mempool.h>
+
+#include "internal.h"
+
+/* Pages being read at once, of one slab. */
+#define HOME_READS	8
+/* Rounds that may fail though the donor's session did not. */
+#define HOME_ROUNDS	3
+/* Attempts to begin a read that the donor is not to blame for. */
+#define HOME_TRIES	100
+#define HOME_PAUSE_MS	10
+/* Slabs that can be fetched however little memory there is. */
+#define HOME_POOL	2
+
+/**
+ * struct home_read - one page being fetched
+ * @io:		the remote read
+ * @home:	of which slab
+ * @backup:	where it goes
+ */
+struct home_read {
+	struct farswap_io io;
+	struct home *home;
+	struct farswap_backup *backup;
+};
+
+/**
+ * struct home - a slab being fetched
+ * @mapping:	where from
+ * @tags:	of @reads
+ * @failed:	a read has failed: the donor is dead
+ * @reads:	the reads
+ */
+struct home {
+	struct farswap_mapping *mapping;
+	struct farswap_tags tags;
+	bool failed;
+	struct home_read reads[HOME_READS];
+};
+
+static mempool_t *home_pool;
+
+static void home_read_done(struct farswap_io *io, int error)
+{
+	struct home_read *read = container_of(io, struct home_read, io);
+	struct home *home = read->home;
+
+	farswap_backup_fetch_end(read->backup, error);
+	if (error)
+		WRITE_ONCE(home->failed, true);
+	/* Last: who waits frees @home. */
+	farswap_tags_put(&home->tags, read - home->reads);
+}
+
+/* There may be no memory to map the page for the adapter, for a moment. */
+static int home_submit(struct home *home, struct farswap_io *io)
+{
+	int err, tries;
+
+	for (tries = 0; tries < HOME_TRIES; tries++) {
+		err = farswap_mapping_submit(home->mapping, io);
+		if (!err || err == -EHOSTDOWN)
+			break;
+		msleep(HOME_PAUSE_MS);
+	}
+	return err;
+}
+
+static void home_fetch(struct home *home, unsigned int slot)
+{
+	struct farswap_slab *slab = home->mapping->slab;
+	struct farswap_backup *backup = farswap_staging_wait(slab->device);
+	struct home_read *read;
+	struct farswap_io *io;
+	int err;
+
+	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
+		farswap_staging_put(backup);
+		return;
+	}
+	read = &home->reads[farswap_tags_get(&home->tags)];
+	read->backup = backup;
+	io = &read->io;
+	io->page = backup->page;
+	io->offset = slot << PAGE_SHIFT;
+	io->length = PAGE_SIZE;
+	io->op = FARSWAP_IO_READ;
+	io->urgent = false;
+	io->done = home_read_done;
+	err = home_submit(home, io);
+	if (err)
+		home_read_done(io, err);
+}
+
+/* Of one mapping of several that leaves alone, only what none has that stays. */
+static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slot)
+{
+	if (READ_ONCE(mapping->leaving) &&
+	    READ_ONCE(mapping->slab->state) == FARSWAP_SLAB_MAPPED)
+		return farswap_drain_is_only(mapping, slot);
+	return farswap_mapping_has(mapping, slot, 1);
+}
+
+static struct home *home_begin(struct farswap_mapping *mapping)
+{
+	struct home *home = mempool_alloc(home_pool, GFP_NOIO);
+	int i;
+
+	home->mapping = mapping;
+	home->failed = false;
+	farswap_tags_init(&home->tags, HOME_READS);
+	for (i = 0; i < HOME_READS; i++)
+		home->reads[i].home = home;
+	return home;
+}
+
+/* False: a read has failed. */
+static bool home_end(struct home *home)
+{
+	bool failed;
+
+	farswap_tags_wait(&home->tags);
+	failed = home->failed;
+	mempool_free(home, home_pool);
+	return !failed;
+}
+
+/* Likewise. */
+static bool home_fetch_all(struct farswap_mapping *mapping)
+{
+	struct home *home = home_begin(mapping);
+	struct farswap_slab *slab = mapping->slab;
+	unsigned int slot;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
+		if (READ_ONCE(home->failed))
+			break;
+		if (test_bit(slot, slab->bits.unbacked) &&
+		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot))
+			home_fetch(home, slot);
+	}
+	return home_end(home);
+}
+
+/* False: there is no such page, or it could not be read. */
+static bool home_fetch_one(struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+	struct home *home;
+	unsigned int slot;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
+		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
+		    farswap_slab_zero(slab, slot))
+			continue;
+		home = home_begin(mapping);
+		home_fetch(home, slot);
+		return home_end(home);
+	}
+	return false;
+}
+
+/**
+ * farswap_home_probe() - have one page staged that only a region has, if there is any
+ * @device:	whose page; no store of it begins any more
+ *
+ * It stays where it is, too. So a device that can't be written is found out before
+ * all such pages are taken from where they are safe.
+ *
+ * Context: under farswap_devices_lock; may sleep, until a staging page or other memory
+ * is free.
+ */
+void farswap_home_probe(struct farswap_device *device)
+{
+	struct farswap_mapping *mapping;
+	struct farswap_slab *slab;
+	bool fetched = false;
+	unsigned int nth;
+	unsigned long i;
+
+	for (i = 0; i < device->map->nr_slabs && !fetched; i++) {
+		slab = READ_ONCE(device->map->slab[i]);
+		if (!slab || !farswap_slab_has_bits(slab) || !READ_ONCE(slab->sole))
+			continue;
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !fetched; nth++) {
+			mapping = farswap_mapping_get(slab, nth);
+			if (!mapping)
+				continue;
+			fetched = home_fetch_one(mapping);
+			farswap_mapping_put(mapping);
+		}
+	}
+}
+
+/**
+ * farswap_home_fetch() - have every page staged that only the region has
+ * @mapping:	one of the slab's; no store to it is in flight or begins
+ *
+ * When a read fails the donor is dead, or suspect: then again, as often as it comes
+ * back, which ends with its grace if no page gets through.
+ *
+ * Context: may sleep, until staging pages or other memory are free.
+ */
+void farswap_home_fetch(struct farswap_mapping *mapping)
+{
+	const struct farswap_donor *donor = mapping->donor;
+	unsigned int suspects, failed = 0;
+
+	while (failed < HOME_ROUNDS) {
+		suspects = READ_ONCE(donor->suspects);
+		if (home_fetch_all(mapping) || !farswap_donor_await(donor))
+			break;
+		failed += READ_ONCE(donor->suspects) == suspects;
+	}
+}
+
+/**
+ * farswap_home_init() - make what fetching needs
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_home_init(void)
+{
+	home_pool = mempool_create_kmalloc_pool(HOME_POOL, sizeof(struct home));
+	return home_pool ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_home_exit() - undo farswap_home_init()
+ */
+void farswap_home_exit(void)
+{
+	mempool_destroy(home_pool);
+}

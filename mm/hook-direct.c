@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Direct: in a kernel whose swap code calls frontswap, farswap is its backend. Knows
+ * nothing of slabs and donors; calls the core through <linux/farswap.h> only.
+ *
+ * Teardown: frontswap waits for who is inside.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/farswap.h>
+#include <linux/frontswap.h>
+
+#include "hook.h"
+
+static const struct frontswap_ops hook_ops = {
+	.store		= farswap_store,
+	.load		= farswap_load,
+	.load_large	= farswap_load_large,
+	.has		= farswap_is_remote,
+	.poll_lock	= farswap_poll_lock,
+	.zswapped	= farswap_forget,
+	.invalidate	= farswap_invalidate,
+	.swapon		= farswap_swapon,
+	.swapoff_drain	= farswap_swapoff_drain,
+	.swapoff	= farswap_swapoff,
+};
+
+/**
+ * farswap_hook_count() - account for a folio that farswap takes
+ * @folio:	locked, before its writeback begins
+ *
+ * Context: any.
+ */
+void farswap_hook_count(struct folio *folio)
+{
+	frontswap_count(folio);
+}
+
+/**
+ * farswap_hook_read() - read a folio as if farswap were not there
+ * @folio:	locked, in the swap cache, not up to date
+ *
+ * Context: may sleep. Whoever calls it is waited for before the hook goes.
+ */
+void farswap_hook_read(struct folio *folio)
+{
+	frontswap_read_device(folio);
+}
+
+/**
+ * farswap_hook_swapin() - tell zswap that a page came from below it
+ * @folio:	locked
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_swapin(struct folio *folio)
+{
+	frontswap_swapin(folio);
+}
+
+/**
+ * farswap_hook_loaded() - account for a folio that farswap has read
+ * @folio:	locked
+ *
+ * Context: any.
+ */
+void farswap_hook_loaded(struct folio *folio)
+{
+	frontswap_loaded(folio);
+}
+
+/**
+ * farswap_hook_give_up() - have a large folio read page by page
+ * @folio:	locked, not up to date
+ *
+ * Context: process context, if it is in the swap cache.
+ */
+void farswap_hook_give_up(struct folio *folio)
+{
+	frontswap_give_up(folio);
+}
+
+static_assert((unsigned int)FARSWAP_SLOT_USED == FRONTSWAP_SLOT_USED);
+static_assert((unsigned int)FARSWAP_SLOT_CACHED == FRONTSWAP_SLOT_CACHED);
+static_assert((unsigned int)FARSWAP_SLOT_ZERO == FRONTSWAP_SLOT_ZERO);
+
+/**
+ * farswap_hook_slot() - what the kernel knows of a slot
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Context: any, until farswap_swapoff() has returned.
+ * Return: flags of enum farswap_slot_flags.
+ */
+unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
+{
+	return frontswap_slot(si, offset);
+}
+
+/**
+ * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
+ * there
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+bool farswap_hook_zswap_holds(void)
+{
+	return frontswap_zswap_pages();
+}
+
+/**
+ * farswap_hook_attach() - put the hook in place
+ *
+ * Context: may sleep.
+ * Return: 0, or -errno with nothing changed; the log says why.
+ */
+int farswap_hook_attach(void)
+{
+	int err = frontswap_register(&hook_ops);
+
+	if (err == -EBUSY)
+		pr_err("frontswap has another backend: not attached\n");
+	else if (err)
+		pr_err("frontswap takes no backend (%d): not attached\n", err);
+	return err;
+}
+
+/**
+ * farswap_hook_detach() - take the hook away
+ *
+ * The core is drained and stores nothing any more.
+ *
+ * Context: may sleep.
+ * Return: 0: no task is inside our functions.
+ */
+int farswap_hook_detach(void)
+{
+	frontswap_unregister();
+	return 0;
+}
+
+/**
+ * farswap_hook_exit() - free what stays between detaching and attaching again: nothing
+ */
+void farswap_hook_exit(void)
+{
+}

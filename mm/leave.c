@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a slab does before it leaves its last region: those pages that nobody else has are
+ * fetched (home.c). Loads go on meanwhile, stores don't.
+ *
+ * Before it leaves one of several, the others get what only that one has (copy.c), and
+ * what they don't get in time is fetched. Stores go on, to the others. A slab that moves to
+ * another donor, so that its eviction sends no read to the disk, has two for that time;
+ * Infiniswap (section 4.4) drops the pages and maps it anew, empty.
+ *
+ * Locking: runs once for each mapping, between farswap_drain_start() or
+ * farswap_leave_mapping_start() and the end of the mapping.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+
+#include "internal.h"
+
+/*
+ * Looks whether one of several mappings may go, for others may die meanwhile, and one
+ * that also leaves may be about to fetch a page: that gives up within a second.
+ */
+#define LEAVE_ROUNDS	8
+#define LEAVE_PAUSE_MS	250
+
+/* May wait for a device and for donors; who does holds nobody else up. */
+static struct workqueue_struct *leave_wq;
+/* The last store to a mapping has ended. */
+static DECLARE_WAIT_QUEUE_HEAD(leave_stored);
+
+/**
+ * farswap_leave_wake() - no remote write of a mapping is in flight
+ *
+ * Context: any.
+ */
+void farswap_leave_wake(void)
+{
+	if (wq_has_sleeper(&leave_stored))
+		wake_up_all(&leave_stored);
+}
+
+/* No store to any of its mappings is in flight. */
+static bool leave_is_quiet(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && atomic_read_acquire(&mapping->stores))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * farswap_leave_work() - fetch, then let no I/O begin any more
+ * @work:	the slab's
+ *
+ * The slab is draining, its mappings' references still live, and none of them leaves by
+ * itself any more.
+ *
+ * Context: may sleep.
+ */
+void farswap_leave_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab,
+						 leave_work);
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	/* Pairs with farswap_mapping_store_begin(). */
+	wait_event(leave_stored, leave_is_quiet(slab));
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping)
+			farswap_home_fetch(mapping);
+	}
+	spin_lock(&farswap_state_lock);
+	farswap_drain_kill(slab);
+	spin_unlock(&farswap_state_lock);
+}
+
+static bool leave_has_only(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	unsigned int slot;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		if (farswap_drain_is_only(mapping, slot) && !farswap_slab_zero(slab, slot))
+			return true;
+	return false;
+}
+
+/* The others get what only this one has. */
+static void leave_copy(struct farswap_mapping *from)
+{
+	struct farswap_mapping *to;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && leave_has_only(from); nth++) {
+		to = farswap_mapping_get(from->slab, nth);
+		if (!to)
+			continue;
+		if (to != from && !READ_ONCE(to->leaving))
+			farswap_copy(to, from, 0);
+		farswap_mapping_put(to);
+	}
+}
+
+/* The slab moves there. */
+static void leave_find_other(struct farswap_mapping *mapping)
+{
+	if (READ_ONCE(mapping->moving) && farswap_mapping_is_slabs(mapping))
+		farswap_replica_add(mapping->slab, 1, READ_ONCE(mapping->leave_until));
+}
+
+/* Is there time, and somebody who may yet take what only it has? */
+static bool leave_may_copy_more(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+
+	return time_before(jiffies, READ_ONCE(mapping->leave_until)) &&
+	       farswap_mapping_is_slabs(mapping) &&
+	       READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
+	       (farswap_mapping_staying(slab, mapping) ||
+		(READ_ONCE(mapping->moving) &&
+		 farswap_mapping_count(slab) == FARSWAP_REPLICAS_MAX)) &&
+	       leave_has_only(mapping);
+}
+
+/* One of several has left. If it was the only one before, the slab has moved. */
+static void leave_account(const struct farswap_mapping *mapping)
+{
+	farswap_stat_add(FARSWAP_STAT_REPLICA_LEFT, 1);
+	if (!mapping->moving || !farswap_mapping_staying(mapping->slab, NULL))
+		return;
+	farswap_stat_add(FARSWAP_STAT_SLAB_EVICTED, 1);
+	farswap_stat_add(FARSWAP_STAT_SLAB_MOVED, 1);
+	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
+}
+
+/* It goes, or the slab goes with it if there is no other by now. */
+static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	if (farswap_drain_is_one_of_several(mapping)) {
+		farswap_mapping_remove(mapping);
+		mapping->lost = farswap_drain_count(mapping);
+		farswap_mapping_kill(mapping);
+		leave_account(mapping);
+		if (mapping->moving && !whole)
+			farswap_rebuild_want(mapping->slab);
+	} else {
+		/* It has lost the others; an eviction alone takes pages to the device. */
+		if (!mapping->moving)
+			farswap_rebuild_want(mapping->slab);
+		farswap_drain_start(mapping->slab, FARSWAP_SLAB_DRAINING,
+				    FARSWAP_STAT_SLAB_EVICTED);
+	}
+}
+
+/*
+ * False: others that had its pages have gone meanwhile, so it can't yet. If the slab's
+ * end has begun, that is the mapping's too.
+ */
+static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
+{
+	bool whole = !leave_has_only(mapping), goes;
+	struct farswap_slab *slab = mapping->slab;
+
+	spin_lock(&farswap_state_lock);
+	goes = farswap_mapping_is_slabs(mapping) && slab->state == FARSWAP_SLAB_MAPPED;
+	if (goes && !at_once && farswap_drain_is_one_of_several(mapping) &&
+	    farswap_drain_count(mapping)) {
+		spin_unlock(&farswap_state_lock);
+		return false;
+	}
+	slab->nr_leaving--;
+	if (goes)
+		leave_mapping_go(mapping, whole);
+	if (slab->leave_due && !slab->nr_leaving) {
+		slab->leave_due = false;
+		queue_work(leave_wq, &slab->leave_work);
+	}
+	spin_unlock(&farswap_state_lock);
+	return true;
+}
+
+/**
+ * farswap_leave_mapping_work() - see to what only one of several mappings has
+ * @work:	the mapping's
+ *
+ * Context: may sleep.
+ */
+void farswap_leave_mapping_work(struct work_struct *work)
+{
+	struct farswap_mapping *mapping = container_of(work, struct farswap_mapping,
+						       leave_work);
+	int round = 0;
+
+	for (;;) {
+		leave_find_other(mapping);
+		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_end(). */
+		wait_event(leave_stored, !atomic_read_acquire(&mapping->stores));
+		leave_copy(mapping);
+		if (!leave_may_copy_more(mapping)) {
+			if (READ_ONCE(mapping->slab->sole))
+				farswap_home_fetch(mapping);
+			if (leave_mapping_end(mapping, ++round == LEAVE_ROUNDS))
+				break;
+		}
+		msleep(LEAVE_PAUSE_MS);
+	}
+	farswap_mapping_put(mapping);
+}
+
+/**
+ * farswap_leave_mapping_start() - a donor wants a region back of a slab that has others
+ * @mapping:	one of its slab's
+ * @until:	jiffies after which nothing is copied to the others any more; if it leaves
+ *		already, the earlier counts
+ *
+ * Context: process context, under farswap_state_lock; does not wait.
+ */
+void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long until)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	if (mapping->leaving) {
+		if (time_before(until, mapping->leave_until))
+			WRITE_ONCE(mapping->leave_until, until);
+		return;
+	}
+	mapping->leave_until = until;
+	/* Pairs with farswap_mapping_store_begin(). */
+	smp_store_mb(mapping->leaving, true);
+	refcount_inc(&mapping->users);
+	mapping->slab->nr_leaving++;
+	queue_work(leave_wq, &mapping->leave_work);
+}
+
+/**
+ * farswap_leave_start() - begin
+ * @slab:	a slab that was just set draining
+ *
+ * At once, or when those of its mappings have left that do so by themselves.
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_leave_start(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	slab->leave_due = slab->nr_leaving;
+	if (!slab->leave_due)
+		queue_work(leave_wq, &slab->leave_work);
+}
+
+/**
+ * farswap_leave_flush() - wait until what has begun has returned
+ *
+ * Context: may sleep.
+ */
+void farswap_leave_flush(void)
+{
+	flush_workqueue(leave_wq);
+}
+
+/**
+ * farswap_leave_init() - make the worker
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_leave_init(void)
+{
+	leave_wq = alloc_workqueue("farswap_leave", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return leave_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_leave_exit() - undo farswap_leave_init()
+ */
+void farswap_leave_exit(void)
+{
+	destroy_workqueue(leave_wq);
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A mapping: a region that a slab has, from the donor's answer to the region's
+ * release. With backup=replica a slab has several, each at another machine (XMemPod);
+ * while it moves to another donor it has one at either.
+ *
+ * What a slot holds is in every mapping of its slab that does not miss it, if the slot
+ * has the remote bit. So a store that begins has every mapping miss the slot, a write
+ * that succeeds takes that back for its own, and only then does the remote bit come. A
+ * mapping that has missed a store is not read, whatever becomes of its donor, until
+ * copy.c has made up for it.
+ *
+ * Locking: farswap_state_lock covers the donor's list and which mappings a slab has.
+ * Who looks without it is under RCU, and holds a reference from then on.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+/* The last I/O has ended: give the region back. */
+static void mapping_work_fn(struct work_struct *work)
+{
+	struct farswap_mapping *mapping = container_of(work, struct farswap_mapping,
+						       work);
+	struct farswap_slab *slab = mapping->slab;
+	struct farswap_donor *donor = mapping->donor;
+	/* Before the region can be anyone else's. */
+	bool last = farswap_drain_end(mapping);
+
+	donor->transport->release(mapping->region);
+
+	spin_lock(&farswap_state_lock);
+	list_del(&mapping->donor_entry);
+	donor->nr_slabs--;
+	slab->device->busy--;
+	if (last)
+		farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
+	/*
+	 * Who waits flushes the workqueue too before it frees the slab. A slab
+	 * that is still hot is mapped again at its next I/O.
+	 */
+	farswap_drain_wake();
+	spin_unlock(&farswap_state_lock);
+	kvfree_rcu(mapping, rcu);
+	farswap_donor_put(donor);
+}
+
+/**
+ * farswap_mapping_make() - get a region for a slab
+ * @slab:	the slab
+ * @until:	jiffies after which nobody is asked any more
+ * @epoch:	where the number of the donor's session goes
+ *
+ * At a machine where it has none. It misses everything, for a store that began
+ * before may still set the remote bits of its slots. The donor is in use until
+ * farswap_donor_unuse(). farswap_mapping_link() must follow.
+ *
+ * Context: may sleep, as farswap_donor_map() does.
+ * Return: the mapping, which nobody else knows; ERR_PTR(-ENOMEM), or -ENOSPC when
+ * nobody lends.
+ */
+struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
+					     unsigned long until,
+					     unsigned int *epoch)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
+	struct farswap_mapping *mapping;
+	int err = -ENOMEM;
+
+	mapping = kvzalloc(struct_size(mapping, missing, BITS_TO_LONGS(slab->nr_slots)),
+			   gfp);
+	if (!mapping)
+		return ERR_PTR(err);
+	refcount_set(&mapping->users, 1);
+	bitmap_fill(mapping->missing, slab->nr_slots);
+	mapping->donor = farswap_donor_map(slab, until, &mapping->region, epoch);
+	if (IS_ERR(mapping->donor)) {
+		err = PTR_ERR(mapping->donor);
+		goto out_free;
+	}
+	mapping->slab = slab;
+	mapping->id = mapping->donor->transport->region_id(mapping->region);
+	INIT_WORK(&mapping->work, mapping_work_fn);
+	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
+	return mapping;
+
+out_free:
+	kvfree(mapping);
+	return ERR_PTR(err);
+}
+
+/* Did the donor ask for the region before we knew that it is ours? */
+static bool mapping_evicted_early(const struct farswap_mapping *mapping)
+{
+	const struct farswap_donor *donor = mapping->donor;
+	unsigned int i;
+
+	for (i = 0; i < min(donor->nr_early, FARSWAP_EARLY_EVICTS); i++)
+		if (donor->early[i] == mapping->id)
+			return true;
+	return false;
+}
+
+/**
+ * farswap_mapping_link() - let the mapping be lost and wanted back
+ * @mapping:	a new one
+ * @epoch:	of the donor's session when the region was asked for
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: false if its donor's session has failed since; the region is dead.
+ * Otherwise @mapping->gone tells whether the donor wants it back already.
+ */
+bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
+{
+	struct farswap_donor *donor = mapping->donor;
+
+	lockdep_assert_held(&farswap_state_lock);
+	kref_get(&donor->ref);
+	list_add_tail(&mapping->donor_entry, &donor->mappings);
+	donor->nr_slabs++;
+	mapping->slab->device->busy++;
+	mapping->gone = mapping_evicted_early(mapping);
+	return donor->epoch == epoch && donor->state != FARSWAP_DONOR_CONNECTING;
+}
+
+/**
+ * farswap_mapping_kill() - let no I/O begin any more, and give the region back
+ * when the last has ended
+ * @mapping:	a linked one
+ *
+ * Context: any.
+ */
+void farswap_mapping_kill(struct farswap_mapping *mapping)
+{
+	WRITE_ONCE(mapping->dead, true);
+	farswap_mapping_put(mapping);
+}
+
+/**
+ * farswap_mapping_nth() - a mapping that a slab has
+ * @slab:	the slab
+ * @nth:	less than FARSWAP_REPLICAS_MAX
+ *
+ * Context: under farswap_state_lock, or where it can't change.
+ * Return: the mapping, or NULL.
+ */
+struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
+					    unsigned int nth)
+{
+	return rcu_dereference_protected(slab->mapping[nth], true);
+}
+
+/* Where in its slab it is, or would be; FARSWAP_REPLICAS_MAX: nowhere. */
+static unsigned int mapping_place(const struct farswap_slab *slab,
+				  const struct farswap_mapping *mapping)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (rcu_access_pointer(slab->mapping[nth]) == mapping)
+			break;
+	return nth;
+}
+
+/**
+ * farswap_mapping_is_slabs() - is it one of those its slab has
+ * @mapping:	a mapping
+ *
+ * Context: under farswap_state_lock; without it, one that isn't may have been just before.
+ * Return: whether it is; if not it comes or goes.
+ */
+bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
+{
+	return mapping_place(mapping->slab, mapping) < FARSWAP_REPLICAS_MAX;
+}
+
+static unsigned int mapping_count(const struct farswap_slab *slab,
+				  const struct farswap_mapping *but, bool staying)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, nr = 0;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (mapping && mapping != but && !(staying && READ_ONCE(mapping->leaving)))
+			nr++;
+	}
+	rcu_read_unlock();
+	return nr;
+}
+
+/**
+ * farswap_mapping_count() - count the mappings
+ * @slab:	a slab
+ *
+ * Context: under farswap_state_lock; without it, a hint.
+ * Return: how many it has.
+ */
+unsigned int farswap_mapping_count(const struct farswap_slab *slab)
+{
+	return mapping_count(slab, NULL, false);
+}
+
+/**
+ * farswap_mapping_staying() - count the mappings that are not about to go
+ * @slab:	a slab
+ * @but:	one that isn't counted, or NULL
+ *
+ * Context: under farswap_state_lock; without it, a hint.
+ * Return: how many.
+ */
+unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
+				     const struct farswap_mapping *but)
+{
+	return mapping_count(slab, but, true);
+}
+
+/**
+ * farswap_mapping_is_at() - has a slab a region on a machine
+ * @slab:	the slab
+ * @peer:	a daemon there
+ *
+ * Context: under farswap_state_lock.
+ * Return: whether it has.
+ */
+bool farswap_mapping_is_at(const struct farswap_slab *slab,
+			   const struct farswap_peer *peer)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	lockdep_assert_held(&farswap_state_lock);
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && !memcmp(mapping->donor->peer.node, peer->node,
+				       sizeof(peer->node)))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * farswap_mapping_add() - it becomes one of its slab's
+ * @mapping:	a linked one that misses all that it doesn't have
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: false if the slab has as many as it can have.
+ */
+bool farswap_mapping_add(struct farswap_mapping *mapping)
+{
+	unsigned int nth = mapping_place(mapping->slab, NULL);
+
+	lockdep_assert_held(&farswap_state_lock);
+	if (nth == FARSWAP_REPLICAS_MAX)
+		return false;
+	rcu_assign_pointer(mapping->slab->mapping[nth], mapping);
+	return true;
+}
+
+/**
+ * farswap_mapping_remove() - it is its slab's no more
+ * @mapping:	one of its slab's
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_mapping_remove(struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+
+	lockdep_assert_held(&farswap_state_lock);
+	RCU_INIT_POINTER(slab->mapping[mapping_place(slab, mapping)], NULL);
+}
+
+/* Ours, unless it has begun to end. */
+static bool mapping_tryget(struct farswap_mapping *mapping)
+{
+	if (!refcount_inc_not_zero(&mapping->users))
+		return false;
+	/* The bits are to be looked at after this: see farswap_mapping_find(). */
+	smp_acquire__after_ctrl_dep();
+	if (likely(!READ_ONCE(mapping->dead)))
+		return true;
+	farswap_mapping_put(mapping);
+	return false;
+}
+
+/**
+ * farswap_mapping_get() - begin to use a mapping
+ * @slab:	a slab that has bits
+ * @nth:	less than FARSWAP_REPLICAS_MAX
+ *
+ * Context: any.
+ * Return: the mapping, which stays until farswap_mapping_put(); or NULL.
+ */
+struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
+					    unsigned int nth)
+{
+	struct farswap_mapping *mapping;
+
+	rcu_read_lock();
+	mapping = rcu_dereference(slab->mapping[nth]);
+	if (mapping && !mapping_tryget(mapping))
+		mapping = NULL;
+	rcu_read_unlock();
+	return mapping;
+}
+
+/**
+ * farswap_mapping_get_this() - begin to use a mapping that is known
+ * @mapping:	a mapping
+ *
+ * Context: any.
+ * Return: whether it is its slab's, and stays until farswap_mapping_put().
+ */
+bool farswap_mapping_get_this(struct farswap_mapping *mapping)
+{
+	return farswap_mapping_is_slabs(mapping) && mapping_tryget(mapping);
+}
+
+/* The lower the better. */
+static unsigned int mapping_rank(const struct farswap_mapping *mapping,
+				 const struct farswap_mapping *avoid)
+{
+	return 4 * farswap_donor_is_suspect(mapping->donor) + 2 * (mapping == avoid) +
+	       READ_ONCE(mapping->leaving);
+}
+
+/* The best of those there are just now. */
+static struct farswap_mapping *mapping_find_now(struct farswap_slab *slab,
+						unsigned int slot, unsigned int nr,
+						const struct farswap_mapping *avoid)
+{
+	struct farswap_mapping *best = NULL, *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_get(slab, nth);
+		if (!mapping)
+			continue;
+		if (farswap_mapping_has(mapping, slot, nr) &&
+		    (!best || mapping_rank(mapping, avoid) < mapping_rank(best, avoid)))
+			swap(best, mapping);
+		if (mapping)
+			farswap_mapping_put(mapping);
+		if (best && !mapping_rank(best, avoid))
+			break;
+	}
+	return best;
+}
+
+/**
+ * farswap_mapping_find() - begin a read
+ * @slab:	a slab that has bits
+ * @slot:	the first slot
+ * @nr:		how many
+ * @avoid:	the last resort but for suspect donors, or NULL; may be freed
+ *
+ * The remote bits are to be looked at after this.
+ *
+ * Context: any.
+ * Return: a mapping that has what the slots hold, if they have the remote bit; it
+ * stays until farswap_mapping_put(). NULL if there is none.
+ */
+struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
+					     unsigned int slot, unsigned int nr,
+					     const struct farswap_mapping *avoid)
+{
+	struct farswap_mapping *best = mapping_find_now(slab, slot, nr, avoid);
+
+	if (best)
+		return best;
+	/* The pages may have moved from a place not yet looked at to one that was empty. */
+	smp_rmb();
+	return mapping_find_now(slab, slot, nr, avoid);
+}
+
+/**
+ * farswap_mapping_put() - an I/O has ended
+ * @mapping:	the mapping
+ *
+ * Context: any.
+ */
+void farswap_mapping_put(struct farswap_mapping *mapping)
+{
+	if (refcount_dec_and_test(&mapping->users))
+		queue_work(farswap_wq, &mapping->work);
+}
+
+/**
+ * farswap_mapping_store_begin() - begin a remote write
+ * @slab:	a slab that has bits
+ * @nth:	which of its mappings
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ * @sole:	the device may not get it
+ *
+ * Context: process context; does not sleep.
+ * Return: the mapping, which stays until farswap_mapping_store_end(); NULL if there is
+ * none, or its pages are about to be moved or fetched, or an older page is just being
+ * copied there, or its donor is suspect.
+ */
+struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
+						    unsigned int nth,
+						    unsigned int slot,
+						    unsigned int nr, bool sole)
+{
+	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
+
+	if (!mapping)
+		return NULL;
+	if (sole && !READ_ONCE(slab->sole))
+		WRITE_ONCE(slab->sole, true);
+	atomic_inc(&mapping->stores);
+	/*
+	 * Pairs with farswap_drain_start(), farswap_leave_work(),
+	 * farswap_leave_mapping_start() and copy_begin(): either they see the two
+	 * above, or that the remote bits are clear, or we see what they did.
+	 */
+	smp_mb__after_atomic();
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
+		/* Mapped again, perhaps, and not there any more. */
+		smp_rmb();
+		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
+		    !READ_ONCE(mapping->leaving) &&
+		    !farswap_donor_is_suspect(mapping->donor) &&
+		    !farswap_copy_excludes(mapping, slot, nr))
+			return mapping;
+	}
+	farswap_mapping_store_end(mapping);
+	return NULL;
+}
+
+/**
+ * farswap_mapping_store_mark() - what slots hold is about to change
+ * @slab:	a slab that has bits
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Until a write to it has succeeded a mapping misses them, and what is just being
+ * copied there is stale, whether this store writes there or not. A mapping that comes
+ * later misses everything. A slab's only one need not, for if the write there fails
+ * there is no remote bit either.
+ *
+ * Context: process context; does not sleep; after farswap_mapping_store_begin(), before
+ * the writes.
+ */
+void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
+				unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth, there = 0;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		there += !!rcu_access_pointer(slab->mapping[nth]);
+	for (nth = 0; there > 1 && nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (!mapping)
+			continue;
+		/* First: once the copying has ended it clears no bit any more. */
+		farswap_copy_excludes(mapping, slot, nr);
+		farswap_slotbits_set(mapping->missing, slot, nr);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * farswap_mapping_store_end() - a remote write has ended, or was not begun
+ * @mapping:	the mapping
+ *
+ * Context: any.
+ */
+void farswap_mapping_store_end(struct farswap_mapping *mapping)
+{
+	if (atomic_dec_and_test(&mapping->stores))
+		farswap_leave_wake();
+	farswap_mapping_put(mapping);
+}
+
+/**
+ * farswap_mapping_stays() - is a slot in a region that is not about to go
+ * @slab:	a mapped slab
+ * @slot:	a slot
+ *
+ * Context: any; the slot is not stored to meanwhile, or the answer is of no use then.
+ * Return: whether it is.
+ */
+bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_mapping *mapping;
+	bool stays = false;
+	unsigned int nth;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !stays; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		stays = mapping && !READ_ONCE(mapping->leaving) &&
+			farswap_mapping_has(mapping, slot, 1);
+	}
+	rcu_read_unlock();
+	return stays && test_bit(slot, slab->bits.remote);
+}
+
+/**
+ * farswap_mapping_submit() - start an I/O
+ * @mapping:	a mapping that a reference is held on
+ * @io:		all but its region filled in
+ *
+ * Context: any up to softirq.
+ * Return: as &struct farswap_transport.submit.
+ */
+int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io)
+{
+	io->region = mapping->region;
+	return mapping->donor->transport->submit(io);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The staging pool: pages made beforehand, into which a store copies what the
+ * swap device is to have later, so that its writeback need not wait for that.
+ *
+ * Locking: staging_lock covers the list and the numbers.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* Beyond what stores may take: whoever brings pages home always gets on. */
+#define STAGING_RESERVE	16
+#define STAGING_PATIENCE	(HZ / 50 ?: 1)
+
+static DEFINE_MUTEX(staging_mutex);	/* one resizes at a time */
+static DEFINE_SPINLOCK(staging_lock);
+static LIST_HEAD(staging_free);
+static unsigned int staging_total;
+static unsigned int staging_nr_free;
+static unsigned int staging_wanted;
+static DECLARE_WAIT_QUEUE_HEAD(staging_room);
+
+static void staging_destroy(struct farswap_backup *backup)
+{
+	__free_page(backup->page);
+	kfree(backup);
+}
+
+static struct farswap_backup *staging_make(gfp_t gfp)
+{
+	struct farswap_backup *backup;
+
+	gfp |= __GFP_NOWARN | __GFP_NORETRY;
+	backup = kzalloc(sizeof(*backup), gfp);
+
+	if (!backup)
+		return NULL;
+	backup->page = alloc_page(gfp);
+	if (backup->page)
+		return backup;
+	kfree(backup);
+	return NULL;
+}
+
+static void staging_add(struct farswap_backup *backup)
+{
+	lockdep_assert_held(&staging_lock);
+	list_add(&backup->entry, &staging_free);
+	staging_nr_free++;
+	/* The increment is ordered before the look at the waiters. */
+	if (wq_has_sleeper(&staging_room))
+		wake_up(&staging_room);
+}
+
+/* One that is too many, or NULL. */
+static struct farswap_backup *staging_surplus(void)
+{
+	struct farswap_backup *backup;
+
+	lockdep_assert_held(&staging_lock);
+	if (staging_total <= staging_wanted || list_empty(&staging_free))
+		return NULL;
+	backup = list_first_entry(&staging_free, struct farswap_backup, entry);
+	list_del(&backup->entry);
+	staging_nr_free--;
+	staging_total--;
+	return backup;
+}
+
+static void staging_shrink(void)
+{
+	struct farswap_backup *backup;
+
+	do {
+		spin_lock_irq(&staging_lock);
+		backup = staging_surplus();
+		spin_unlock_irq(&staging_lock);
+		if (backup)
+			staging_destroy(backup);
+		cond_resched();
+	} while (backup);
+}
+
+static unsigned int staging_target(void)
+{
+	if (!farswap_attached())
+		return 0;
+	return (READ_ONCE(farswap_settings.staging_mb) << (20 - PAGE_SHIFT)) +
+	       STAGING_RESERVE;
+}
+
+/**
+ * farswap_staging_resize() - make the pool as large as it is to be
+ *
+ * That is staging_mb while farswap is attached, and a few pages more; nothing when
+ * it isn't. Pages in use that are too many are freed when they come back.
+ *
+ * Context: may sleep.
+ */
+void farswap_staging_resize(void)
+{
+	struct farswap_backup *backup;
+	unsigned int wanted;
+
+	mutex_lock(&staging_mutex);
+	wanted = staging_target();
+	spin_lock_irq(&staging_lock);
+	staging_wanted = wanted;
+	spin_unlock_irq(&staging_lock);
+	staging_shrink();
+	/* Only this function adds to the total. */
+	while (READ_ONCE(staging_total) < wanted) {
+		backup = staging_make(GFP_KERNEL);
+		if (!backup) {
+			pr_warn("memory for %u of %u staging pages only\n",
+				READ_ONCE(staging_total), wanted);
+			break;
+		}
+		spin_lock_irq(&staging_lock);
+		staging_total++;
+		staging_add(backup);
+		spin_unlock_irq(&staging_lock);
+		cond_resched();
+	}
+	mutex_unlock(&staging_mutex);
+}
+
+/**
+ * farswap_staging_take() - take pages for a store
+ * @staged:	an empty list that they go to
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: false, with nothing taken, if there aren't as many.
+ */
+bool farswap_staging_take(struct list_head *staged, unsigned int nr)
+{
+	struct farswap_backup *backup;
+	unsigned long flags;
+	bool enough;
+
+	spin_lock_irqsave(&staging_lock, flags);
+	enough = staging_nr_free >= nr + STAGING_RESERVE;
+	for (; enough && nr; nr--) {
+		backup = list_first_entry(&staging_free, struct farswap_backup, entry);
+		list_move(&backup->entry, staged);
+		staging_nr_free--;
+	}
+	spin_unlock_irqrestore(&staging_lock, flags);
+	return enough;
+}
+
+static struct farswap_backup *staging_take_any(void)
+{
+	struct farswap_backup *backup;
+
+	spin_lock_irq(&staging_lock);
+	backup = list_first_entry_or_null(&staging_free, struct farswap_backup, entry);
+	if (backup) {
+		list_del_init(&backup->entry);
+		staging_nr_free--;
+	}
+	spin_unlock_irq(&staging_lock);
+	return backup;
+}
+
+/* Beyond the pool, where that is full of what the device can't take. */
+static struct farswap_backup *staging_take_extra(void)
+{
+	struct farswap_backup *backup = staging_make(GFP_NOIO);
+
+	if (!backup)
+		return NULL;
+	spin_lock_irq(&staging_lock);
+	staging_total++;
+	spin_unlock_irq(&staging_lock);
+	INIT_LIST_HEAD(&backup->entry);
+	return backup;
+}
+
+/**
+ * farswap_staging_wait() - take a page, and wait until there is one
+ * @device:	what it is to be written to
+ *
+ * Other memory serves if none comes back: a device that fails every write must not
+ * keep pages from being saved.
+ *
+ * Context: process context; may sleep, until a device write ends or memory is free.
+ * Return: the page.
+ */
+struct farswap_backup *farswap_staging_wait(const struct farswap_device *device)
+{
+	struct farswap_backup *backup;
+
+	do {
+		if (READ_ONCE(device->backups.nr_kept))
+			backup = staging_take_any();
+		else
+			wait_event_timeout(staging_room, (backup = staging_take_any()),
+					   STAGING_PATIENCE);
+		if (!backup)
+			backup = staging_take_extra();
+		if (!backup)
+			schedule_timeout_uninterruptible(STAGING_PATIENCE);
+	} while (!backup);
+	return backup;
+}
+
+/**
+ * farswap_staging_put() - give a page back
+ * @backup:	out of any table
+ *
+ * Context: any.
+ */
+void farswap_staging_put(struct farswap_backup *backup)
+{
+	unsigned long flags;
+
+	backup->owner = NULL;
+	backup->stale = false;
+	spin_lock_irqsave(&staging_lock, flags);
+	staging_add(backup);
+	backup = staging_surplus();
+	spin_unlock_irqrestore(&staging_lock, flags);
+	if (backup)
+		staging_destroy(backup);
+}
+
+/**
+ * farswap_staging_put_all() - give a list of pages back
+ * @staged:	out of any table; empty afterwards
+ *
+ * Context: any.
+ */
+void farswap_staging_put_all(struct list_head *staged)
+{
+	struct farswap_backup *backup, *next;
+
+	list_for_each_entry_safe(backup, next, staged, entry)
+		farswap_staging_put(backup);
+	INIT_LIST_HEAD(staged);
+}
+
+/**
+ * farswap_staging_used() - pages that are not in the pool
+ *
+ * Context: any.
+ * Return: how many, just now.
+ */
+unsigned int farswap_staging_used(void)
+{
+	/* For people to look at. */
+	return data_race(staging_total - staging_nr_free);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Backups: a slot that is stored, freed, written well and written badly goes through every
+ * order of these, up to some length. After each the device must have what the slot holds, or
+ * a copy that vouches for it. Not here: copies that are fetched from a region.
+ */
+#include <kunit/test.h>
+
+#include <linux/hash.h>
+
+#define SLOTS	512
+#define SLOT	7
+/* Events in a row: some thousand orders. */
+#define LENGTH	7
+
+enum event {
+	EVENT_STORE,
+	EVENT_FREE,
+	EVENT_SUBMIT,
+	EVENT_WRITTEN,
+	EVENT_FAILED,
+	EVENT_RETRY,
+	EVENTS,
+};
+
+static const char *const event_names[] = {
+	[EVENT_STORE]	= "store",
+	[EVENT_FREE]	= "free",
+	[EVENT_SUBMIT]	= "submit",
+	[EVENT_WRITTEN]	= "written",
+	[EVENT_FAILED]	= "failed",
+	[EVENT_RETRY]	= "retry",
+};
+
+/**
+ * struct world - one slot of one slab of one device
+ * @device:	owed what is stored, but nobody sends it
+ * @slab:	its only slab, not mapped
+ * @folio:	what is stored
+ * @write:	the one that is in flight, or NULL
+ * @now:	what the slot holds, a number; 0: it is free
+ * @last:	the last number stored
+ * @on_device:	what the device has of it
+ * @orders:	of events that were tried
+ */
+struct world {
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	struct folio *folio;
+	struct backup_bio *write;
+	unsigned int now;
+	unsigned int last;
+	unsigned int on_device;
+	unsigned int orders;
+};
+
+static unsigned int *number_in(struct page *page)
+{
+	return page_address(page);
+}
+
+static void store(struct world *world)
+{
+	struct farswap_backups *backups = &world->device->backups;
+	LIST_HEAD(staged);
+
+	/* So it takes memory at once if the pool is empty. */
+	backups->nr_kept++;
+	list_add(&farswap_staging_wait(world->device)->entry, &staged);
+	backups->nr_kept--;
+	world->now = ++world->last;
+	*number_in(folio_page(world->folio, 0)) = world->now;
+	farswap_backup_add(world->slab, SLOT, world->folio, &staged, 8 * SLOT);
+}
+
+static void submit(struct world *world)
+{
+	struct farswap_backups *backups = &world->device->backups;
+	struct bio *bio = bio_alloc_bioset(NULL, BACKUP_BIO_PAGES, REQ_OP_WRITE, GFP_KERNEL,
+					   &backups->bios);
+	struct backup_bio *write = container_of(bio, struct backup_bio, bio);
+
+	INIT_LIST_HEAD(&write->backups);
+	write->device = world->device;
+	write->start = ktime_get_ns();
+	if (backup_fill(write))
+		world->write = write;
+	else
+		bio_put(bio);
+}
+
+static void end(struct world *world, blk_status_t status)
+{
+	struct backup_bio *write = world->write;
+	struct farswap_backup *backup =
+		list_first_entry(&write->backups, struct farswap_backup, entry);
+
+	world->write = NULL;
+	if (!status)
+		world->on_device = *number_in(backup->page);
+	write->bio.bi_status = status;
+	backup_bio_done(&write->bio);
+}
+
+/* False if it can't happen now. */
+static bool happen(struct world *world, enum event event)
+{
+	struct farswap_backups *backups = &world->device->backups;
+
+	switch (event) {
+	case EVENT_STORE:
+		store(world);
+		return true;
+	case EVENT_FREE:
+		farswap_backup_forget(world->slab, SLOT, 1);
+		world->now = 0;
+		return true;
+	case EVENT_SUBMIT:
+		if (world->write || list_empty(&backups->queue))
+			return false;
+		submit(world);
+		return true;
+	case EVENT_WRITTEN:
+	case EVENT_FAILED:
+		if (!world->write)
+			return false;
+		end(world, event == EVENT_FAILED ? BLK_STS_IOERR : BLK_STS_OK);
+		return true;
+	default:
+		if (!backups->nr_kept)
+			return false;
+		backup_retry(backups);
+		return true;
+	}
+}
+
+/* What is wrong, or NULL. */
+static const char *complaint(struct world *world)
+{
+	struct farswap_backups *backups = &world->device->backups;
+	/* All there is: there is no other slot. */
+	struct hlist_head *bucket =
+		&backups->table[hash_long(SLOT, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+	unsigned int nr = 0, kept = 0, inflight = 0;
+	struct farswap_backup *backup;
+	const char *wrong = NULL;
+	bool unbacked;
+
+	spin_lock_irq(&backups->lock);
+	hlist_for_each_entry(backup, bucket, node) {
+		nr++;
+		kept += backup->state == FARSWAP_BACKUP_KEPT;
+		inflight += backup->state == FARSWAP_BACKUP_INFLIGHT;
+	}
+	backup = farswap_backup_find(backups, SLOT);
+	unbacked = test_bit(SLOT, world->slab->bits.unbacked);
+	if (nr != backups->nr || kept != backups->nr_kept)
+		wrong = "the counts";
+	else if (inflight != !!world->write)
+		wrong = "a write in flight that nobody sent";
+	else if (inflight && !list_empty(&backups->queue))
+		wrong = "a second write of the slot could be sent";
+	else if (unbacked != !!backup)
+		wrong = "the unbacked bit";
+	else if (backup && *number_in(backup->page) != world->now)
+		wrong = "a copy of something older vouches for the slot";
+	else if (!backup && world->now && world->on_device != world->now)
+		wrong = "the device has something older";
+	spin_unlock_irq(&backups->lock);
+	return wrong;
+}
+
+/* A device that works gets it in the end. */
+static const char *settle(struct world *world)
+{
+	struct farswap_backups *backups = &world->device->backups;
+	const char *wrong = NULL;
+	int left = 4 * LENGTH;
+
+	while (backups->nr && !wrong && left--) {
+		if (!happen(world, EVENT_WRITTEN) && !happen(world, EVENT_SUBMIT))
+			happen(world, EVENT_RETRY);
+		wrong = complaint(world);
+	}
+	return wrong ?: backups->nr ? "a copy that is never written" : NULL;
+}
+
+/* From nothing on; false if one of them can't happen there. */
+static bool replay(struct world *world, const enum event *order, unsigned int length,
+		   const char **wrong)
+{
+	unsigned int i;
+
+	farswap_backup_forget(world->slab, SLOT, 1);
+	world->now = 0;
+	world->last = 0;
+	world->on_device = 0;
+	*wrong = NULL;
+	for (i = 0; i < length && !*wrong; i++) {
+		if (!happen(world, order[i]))
+			return false;
+		*wrong = complaint(world);
+	}
+	return true;
+}
+
+static bool explore(struct kunit *test, struct world *world, enum event *order,
+		    unsigned int length)
+{
+	const char *wrong;
+	unsigned int i;
+	bool possible;
+
+	for (i = 0; i < EVENTS; i++) {
+		order[length] = i;
+		possible = replay(world, order, length + 1, &wrong);
+		wrong = wrong ?: settle(world);
+		if (wrong) {
+			for (i = 0; i <= length; i++)
+				kunit_info(test, "%s", event_names[order[i]]);
+			KUNIT_FAIL(test, "after these: %s", wrong);
+			return false;
+		}
+		world->orders += possible;
+		if (possible && length + 1 < LENGTH && !explore(test, world, order, length + 1))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+static void sent_by_nobody(struct work_struct *work) {}
+
+static void backup_test_orders(struct kunit *test)
+{
+	struct world world = {
+		.device = kunit_kzalloc(test, sizeof(*world.device), GFP_KERNEL),
+		.slab = kunit_kzalloc(test, sizeof(*world.slab), GFP_KERNEL),
+	};
+	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
+	unsigned int used = farswap_staging_used();
+	struct farswap_backups *backups;
+	enum event order[LENGTH];
+
+	KUNIT_ASSERT_NOT_NULL(test, world.device);
+	KUNIT_ASSERT_NOT_NULL(test, world.slab);
+	KUNIT_ASSERT_NOT_NULL(test, si);
+	backups = &world.device->backups;
+	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
+	/* What it would be sent by, at once or after a while. */
+	INIT_WORK(&backups->work, sent_by_nobody);
+	backups->flushing = true;
+	world.device->si = si;
+	world.slab->device = world.device;
+	world.slab->nr_slots = SLOTS;
+	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+	if (!world.folio || farswap_slotbits_alloc(&world.slab->bits, SLOTS))
+		KUNIT_FAIL(test, "no memory");
+	else
+		explore(test, &world, order, 0);
+	kunit_info(test, "%u orders of events", world.orders);
+	KUNIT_EXPECT_GT(test, world.orders, 1500);
+	flush_work(&backups->work);
+	KUNIT_EXPECT_EQ(test, farswap_staging_used(), used);
+	farswap_slotbits_free(&world.slab->bits);
+	if (world.folio)
+		folio_put(world.folio);
+	farswap_backups_exit(backups);
+}
+
+static struct kunit_case backup_cases[] = {
+	KUNIT_CASE_SLOW(backup_test_orders),
+	{}
+};
+
+static struct kunit_suite backup_suite = {
+	.name		= "farswap_backup",
+	.test_cases	= backup_cases,
+};
+
+kunit_test_suite(backup_suite);

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sessions whose connection failed for want of a network: their regions are held
+ * for a while, and go to the connection that the donor accepts as theirs.
+ *
+ * A region that moves was dead, as its old connection was, and is alive again
+ * when the new one opens. By then the donor has destroyed its end of the old
+ * queue pairs, as we did with ours: nothing of the old connection can reach the
+ * region, nor a page of ours, any more. That is what rule 6 asks for.
+ *
+ * Locking: ops_lock covers session->held; both connections' locks a region's move.
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static unsigned int resume_grace_ms;
+
+/* Is it the network that failed? Who breaks the protocol gets no second chance. */
+static bool resume_may_follow(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -EHOSTDOWN:
+	case -EHOSTUNREACH:
+	case -EIO:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static unsigned int resume_count(struct farswap_rdma_conn *conn)
+{
+	struct farswap_region *region;
+	unsigned int bucket, count = 0;
+
+	spin_lock(&conn->lock);
+	hash_for_each(conn->regions, bucket, region, hash)
+		count++;
+	spin_unlock(&conn->lock);
+	return count;
+}
+
+/* Is there any page of ours there? */
+static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; i < conn->nr_queues; i++)
+		if (conn->queue[i].good)
+			return true;
+	return conn->resumed;
+}
+
+/*
+ * Was the donor well before it failed? One that answers messages but moves no page is
+ * resumed each time, and must be lost some time nevertheless.
+ */
+static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int ms)
+{
+	const struct farswap_rdma_queue *queue = conn->queue;
+	unsigned int i;
+
+	if (!conn->resumed ||
+	    time_after(jiffies, conn->live_since + msecs_to_jiffies(ms)))
+		return true;
+	for (i = 0; i < conn->nr_queues; i++, queue++)
+		if ((queue->submitted[0] || queue->submitted[1]) && !queue->good)
+			return false;
+	return true;
+}
+
+/* The regions are dead for good. */
+static void resume_give_up(struct farswap_session *session, int error)
+{
+	struct farswap_rdma_conn *held = session->held;
+
+	lockdep_assert_held(&session->ops_lock);
+	if (!held)
+		return;
+	WRITE_ONCE(session->held, NULL);
+	/* It may be the one with which they were about to be resumed. */
+	farswap_rdma_conn_fail(held, error, "not resumed");
+	if (!farswap_rdma_session_closing(session))
+		session->ops->down(session->ctx, error);
+	farswap_rdma_conn_put(held);
+}
+
+static void resume_grace_over(struct work_struct *work)
+{
+	struct farswap_session *session = container_of(to_delayed_work(work),
+						       struct farswap_session,
+						       grace_work);
+
+	mutex_lock(&session->ops_lock);
+	/* Else it was resumed, and has failed again. */
+	if (time_after_eq(jiffies, session->held_until))
+		resume_give_up(session, -ETIMEDOUT);
+	mutex_unlock(&session->ops_lock);
+}
+
+/**
+ * farswap_rdma_resume_suspend() - hold the regions of a connection that failed
+ * @conn:	dead and quiesced
+ *
+ * Context: process.
+ * Return: false if there is nothing to resume, or no use in it: the session is
+ * down. Else the core has been told that it is suspended.
+ */
+bool farswap_rdma_resume_suspend(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	unsigned int ms = READ_ONCE(resume_grace_ms);
+	bool suspended = false;
+
+	if (!ms || !resume_may_follow(conn->error) || !resume_count(conn))
+		return false;
+	mutex_lock(&session->ops_lock);
+	if (farswap_rdma_session_closing(session) || !resume_is_worth_it(conn))
+		goto out_unlock;
+	if (resume_was_well(conn, ms))
+		session->held_until = jiffies + msecs_to_jiffies(ms);
+	if (time_before(jiffies, session->held_until)) {
+		kref_get(&conn->ref);
+		WRITE_ONCE(session->held, conn);
+		session->ops->suspended(session->ctx, conn->error);
+		mod_delayed_work(farswap_rdma_wq, &session->grace_work,
+				 session->held_until - jiffies);
+		suspended = true;
+	}
+out_unlock:
+	mutex_unlock(&session->ops_lock);
+	return suspended;
+}
+
+/**
+ * farswap_rdma_resume_lost() - the donor has the regions no more
+ * @session:	suspended, or nothing happens
+ * @error:	-errno
+ *
+ * Context: process.
+ */
+void farswap_rdma_resume_lost(struct farswap_session *session, int error)
+{
+	mutex_lock(&session->ops_lock);
+	resume_give_up(session, error);
+	mutex_unlock(&session->ops_lock);
+}
+
+/**
+ * farswap_rdma_resume_hello() - what HELLO says about it
+ * @session:	session
+ * @hello:	grace and session to be resumed are filled in
+ *
+ * The last session is named even if its regions were given up: then the donor is
+ * told that none is held, and has them back at once.
+ *
+ * Context: process, of session->work.
+ */
+void farswap_rdma_resume_hello(struct farswap_session *session,
+			       struct farswap_wire_greeting *hello)
+{
+	hello->grace_ms = READ_ONCE(resume_grace_ms);
+	hello->resume = session->token;
+}
+
+/*
+ * All at once: what is released before is not named, what is released later is
+ * named, and given back when the connection is open.
+ */
+static unsigned int resume_move(struct farswap_rdma_conn *from,
+				struct farswap_rdma_conn *to, u64 *id)
+{
+	struct farswap_region *region;
+	unsigned int bucket, i, count = 0;
+	struct hlist_node *next;
+
+	spin_lock(&from->lock);
+	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	hash_for_each_safe(from->regions, bucket, next, region, hash) {
+		hash_del(&region->hash);
+		/* An EVICT that it had been sent for is sent anew. */
+		region->evicted = false;
+		kref_get(&to->ref);
+		WRITE_ONCE(region->conn, to);
+		hash_add(to->regions, &region->hash, region->id);
+		id[count++] = region->id;
+	}
+	spin_unlock(&to->lock);
+	spin_unlock(&from->lock);
+	for (i = 0; i < count; i++)
+		farswap_rdma_conn_put(from);
+	return count;
+}
+
+/* The held regions' ids; they are @conn's then. NULL: no memory. */
+static u64 *resume_take(struct farswap_rdma_conn *conn, unsigned int *count)
+{
+	struct farswap_session *session = conn->session;
+	struct farswap_rdma_conn *held;
+	u64 *id;
+
+	*count = 0;
+	mutex_lock(&session->ops_lock);
+	held = session->held;
+	/*
+	 * No more are added to a dead connection. The grace ends under this lock, so
+	 * nothing here may wait for memory; there will be another attempt.
+	 */
+	id = kvmalloc_array(held ? resume_count(held) + 1 : 1, sizeof(*id),
+			    GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN);
+	if (id && held) {
+		*count = resume_move(held, conn, id);
+		kref_get(&conn->ref);
+		WRITE_ONCE(session->held, conn);
+		farswap_rdma_conn_put(held);
+	}
+	mutex_unlock(&session->ops_lock);
+	return id;
+}
+
+static int resume_claim(struct farswap_rdma_conn *conn, const u64 *id,
+			unsigned int count, bool more)
+{
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_resume msg;
+	size_t len;
+	u32 status;
+	int err;
+
+	len = farswap_wire_resume(&msg, id, count, more);
+	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_RESUMED, NULL,
+				     answer, FARSWAP_RDMA_CALL_MS);
+	if (err == -ETIMEDOUT)
+		strscpy(conn->detail, "doesn't answer RESUME");
+	if (err)
+		return err;
+	status = farswap_wire_read_resumed(answer);
+	if (status == FARSWAP_STATUS_OK)
+		return 0;
+	snprintf(conn->detail, sizeof(conn->detail), "can't resume: %s",
+		 farswap_wire_status_name(status));
+	farswap_rdma_resume_lost(conn->session, -ECONNREFUSED);
+	return -ECONNREFUSED;
+}
+
+/* Is the donor that says so the one that has the regions? */
+static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
+{
+	const struct farswap_wire_welcome *welcome = &conn->welcome;
+	struct farswap_session *session = conn->session;
+	bool same = asked && welcome->session == asked;
+
+	mutex_lock(&session->ops_lock);
+	if (session->held)
+		same = same && welcome->instance == session->held->welcome.instance &&
+		       !memcmp(welcome->node, session->held->welcome.node,
+			       sizeof(welcome->node));
+	mutex_unlock(&session->ops_lock);
+	return same;
+}
+
+/*
+ * Is it as we left it? The donor has answered what it was heard to answer, and no more
+ * than it was asked. If not, one of both is a virtual machine that was put back to an
+ * earlier state, and the regions, or what we know of them, are not the last.
+ */
+static bool resume_is_in_step(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	u64 answers = conn->welcome.answers;
+
+	return !READ_ONCE(session->held) ||
+	       (session->answered <= answers && answers <= session->asked);
+}
+
+/**
+ * farswap_rdma_resume_claim() - have the donor confirm the held regions
+ * @conn:	connection with a WELCOME, of which nobody knows yet
+ * @asked:	the session that HELLO asked for
+ *
+ * If this is another session the regions are lost, and the connection good.
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno.
+ */
+int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
+{
+	struct farswap_session *session = conn->session;
+	unsigned int count, at = 0, nr;
+	const char *wrong = NULL;
+	int err = 0;
+	u64 *id;
+
+	if (!conn->welcome.resumed)
+		farswap_rdma_resume_lost(session, -ECONNRESET);
+	else if (!resume_is_same(conn, asked))
+		wrong = "resumes another session than ours";
+	else if (!resume_is_in_step(conn))
+		wrong = "can't resume: it, or this machine, was put back to an earlier state";
+	if (wrong) {
+		strscpy(conn->detail, wrong);
+		farswap_rdma_resume_lost(session, -EPROTO);
+		session->token = 0;
+		return -EPROTO;
+	}
+	/* What the old connections had out is forgotten on both sides. */
+	session->asked = conn->welcome.answers;
+	session->answered = conn->welcome.answers;
+	if (!conn->welcome.resumed)
+		return 0;
+	id = resume_take(conn, &count);
+	if (!id)
+		return -ENOMEM;
+	/* One at least, though no region be held: the donor waits for it. */
+	do {
+		nr = min(count - at, FARSWAP_RESUME_REGIONS + 0U);
+		err = resume_claim(conn, id + at, nr, at + nr < count);
+		at += nr;
+	} while (!err && at < count);
+	kvfree(id);
+	if (err && !READ_ONCE(session->held))
+		session->token = 0;
+	return err;
+}
+
+/**
+ * farswap_rdma_resume_end() - a connection is live: does it go on with regions
+ * @conn:	connection
+ *
+ * Context: process, under ops_lock.
+ * Return: whether it does; then they are not held any more.
+ */
+bool farswap_rdma_resume_end(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+
+	lockdep_assert_held(&session->ops_lock);
+	if (session->held != conn)
+		return false;
+	WRITE_ONCE(session->held, NULL);
+	conn->resumed = true;
+	cancel_delayed_work(&session->grace_work);
+	farswap_rdma_conn_put(conn);
+	return true;
+}
+
+/**
+ * farswap_rdma_resume_set_grace() - &struct farswap_transport.set_grace
+ * @ms:		milliseconds
+ *
+ * Context: any.
+ */
+void farswap_rdma_resume_set_grace(unsigned int ms)
+{
+	WRITE_ONCE(resume_grace_ms, ms);
+}
+
+/**
+ * farswap_rdma_resume_init() - a session that holds nothing
+ * @session:	session
+ */
+void farswap_rdma_resume_init(struct farswap_session *session)
+{
+	INIT_DELAYED_WORK(&session->grace_work, resume_grace_over);
+}
+
+/**
+ * farswap_rdma_resume_exit() - let go of what is held
+ * @session:	closing; it is neither connected nor suspended any more
+ *
+ * Context: may sleep.
+ */
+void farswap_rdma_resume_exit(struct farswap_session *session)
+{
+	cancel_delayed_work_sync(&session->grace_work);
+	if (session->held)
+		farswap_rdma_conn_put(session->held);
+	session->held = NULL;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Building the control messages and the CM's private data, complete but for the
+ * number. When one is sent is not decided here.
+ */
+#include <linux/string.h>
+
+#include <asm/byteorder.h>
+
+#include "wire.h"
+
+static size_t begin(void *buf, u16 type, u32 len)
+{
+	struct farswap_hdr *hdr = buf;
+
+	memset(buf, 0, len);
+	hdr->magic = cpu_to_le32(FARSWAP_MAGIC);
+	hdr->version = cpu_to_le16(FARSWAP_VERSION);
+	hdr->type = cpu_to_le16(type);
+	hdr->length = cpu_to_le32(len);
+	return len;
+}
+
+/**
+ * farswap_wire_connect() - build a connect request's private data
+ * @buf:	where
+ * @kind:	FARSWAP_CONNECT_*
+ * @session:	WELCOME's, for data; for control the one to be resumed, or 0
+ * @queue:	number of the queue pair, for data
+ * @attempt:	number of this attempt to connect
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
+			    u32 attempt)
+{
+	struct farswap_connect *connect = buf;
+
+	memset(connect, 0, sizeof(*connect));
+	connect->magic = cpu_to_le32(FARSWAP_MAGIC);
+	connect->version = cpu_to_le16(FARSWAP_VERSION);
+	connect->kind = cpu_to_le16(kind);
+	connect->session = cpu_to_le64(session);
+	connect->queue = cpu_to_le16(queue);
+	connect->attempt = cpu_to_le32(attempt);
+	return sizeof(*connect);
+}
+
+/**
+ * farswap_wire_bare() - build a message that is only a header
+ * @buf:	where
+ * @type:	QUERY_MEM, PING or PONG
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_bare(void *buf, u16 type)
+{
+	return begin(buf, type, sizeof(struct farswap_hdr));
+}
+
+/**
+ * farswap_wire_hello() - build a HELLO
+ * @buf:	where
+ * @hello:	what it says
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_hello(void *buf, const struct farswap_wire_greeting *hello)
+{
+	struct farswap_hello *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_HELLO, sizeof(*msg));
+
+	memcpy(msg->node, hello->node, sizeof(msg->node));
+	msg->instance = cpu_to_le64(hello->instance);
+	msg->slab_bytes = cpu_to_le64(hello->slab_bytes);
+	msg->queues = cpu_to_le16(hello->queues);
+	msg->auth_kind = cpu_to_le16(FARSWAP_AUTH_NONE);
+	msg->grace_ms = cpu_to_le32(hello->grace_ms);
+	msg->resume = cpu_to_le64(hello->resume);
+	return len;
+}
+
+/**
+ * farswap_wire_map() - build a MAP
+ * @buf:	where
+ * @slab:	our name for the slab
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_map(void *buf, u64 slab)
+{
+	struct farswap_map *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_MAP, sizeof(*msg));
+
+	msg->slab = cpu_to_le64(slab);
+	return len;
+}
+
+/**
+ * farswap_wire_region_msg() - build an UNMAP or a DONE
+ * @buf:	where
+ * @type:	which
+ * @region:	the region given back
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_region_msg(void *buf, u16 type, u64 region)
+{
+	struct farswap_region_msg *msg = buf;
+	size_t len = begin(buf, type, sizeof(*msg));
+
+	msg->region = cpu_to_le64(region);
+	return len;
+}
+
+/**
+ * farswap_wire_activity() - build an ACTIVITY
+ * @buf:	where
+ * @region:	the regions asked for
+ * @pages:	their activities
+ * @count:	how many, at most FARSWAP_ACTIVITY_REGIONS
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
+			     unsigned int count)
+{
+	struct farswap_activity *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_ACTIVITY, sizeof(*msg));
+	unsigned int i;
+
+	msg->count = cpu_to_le32(count);
+	for (i = 0; i < count; i++) {
+		msg->entry[i].region = cpu_to_le64(region[i]);
+		msg->entry[i].pages = cpu_to_le32(pages[i]);
+	}
+	return len;
+}
+
+/**
+ * farswap_wire_resume() - build a RESUME
+ * @buf:	where
+ * @region:	regions that we hold
+ * @count:	how many, at most FARSWAP_RESUME_REGIONS; that many if @more
+ * @more:	another follows
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_resume(void *buf, const u64 *region, unsigned int count,
+			   bool more)
+{
+	struct farswap_resume *msg = buf;
+	size_t len = begin(buf, FARSWAP_MSG_RESUME, sizeof(*msg));
+	unsigned int i;
+
+	msg->count = cpu_to_le32(count);
+	msg->more = cpu_to_le32(more);
+	for (i = 0; i < count; i++)
+		msg->region[i] = cpu_to_le64(region[i]);
+	return len;
+}
+
+/**
+ * farswap_wire_set_seq() - number a built message
+ * @buf:	the message
+ * @seq:	its number
+ */
+void farswap_wire_set_seq(void *buf, u32 seq)
+{
+	((struct farswap_hdr *)buf)->seq = cpu_to_le32(seq);
+}
