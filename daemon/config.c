@@ -20,6 +20,7 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define CONFIG_EVICT_MS_MAX	600000
+#define CONFIG_GRACE_MS_MAX	600000
 #define CONFIG_CLIENTS_MAX	4096
 #define CONFIG_AHEAD_MAX	64
 
@@ -63,15 +64,17 @@ static bool config_bytes(const char *value, uint64_t *bytes)
 		return false;
 	switch (toupper((unsigned char)*end)) {
 	case 'G':
-		shift += 10;
-		/* fall through */
+		shift = 30;
+		break;
 	case 'M':
-		shift += 10;
-		/* fall through */
+		shift = 20;
+		break;
 	case 'K':
-		shift += 10;
-		end++;
+		shift = 10;
+		break;
 	}
+	if (shift)
+		end++;
 	if (*end || n > UINT64_MAX >> shift)
 		return false;
 	*bytes = n << shift;
@@ -174,13 +177,18 @@ static int config_control(struct config *config, const struct config_at *at, con
 	if (*value != '/' || strlen(value) >= sizeof(config->control))
 		return config_wrong(at, "control is '%s'; it must be an absolute path of at most %zu characters",
 				    value, sizeof(config->control) - 1);
-	strcpy(config->control, value);
+	snprintf(config->control, sizeof(config->control), "%s", value);
 	return 0;
 }
 
 static int config_evict_ms(struct config *config, const struct config_at *at, const char *value)
 {
 	return config_number(&config->evict_ms, at, "evict_ms", value, 1, CONFIG_EVICT_MS_MAX);
+}
+
+static int config_grace_ms(struct config *config, const struct config_at *at, const char *value)
+{
+	return config_number(&config->grace_ms, at, "grace_ms", value, 0, CONFIG_GRACE_MS_MAX);
 }
 
 static int config_clients(struct config *config, const struct config_at *at, const char *value)
@@ -211,6 +219,7 @@ static const struct {
 	{ "slab", config_slab },
 	{ "control", config_control },
 	{ "evict_ms", config_evict_ms },
+	{ "grace_ms", config_grace_ms },
 	{ "clients", config_clients },
 	{ "ahead", config_ahead },
 	{ "hugepages", config_hugepages },
@@ -224,7 +233,7 @@ static int config_set(struct config *config, const struct config_at *at, const c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, headroom, slab, control, evict_ms, clients, ahead and hugepages",
+	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead and hugepages",
 			    key);
 }
 
@@ -264,6 +273,7 @@ void config_init(struct config *config)
 	config->slab = 64ULL << 20;
 	strcpy(config->control, CONTROL_PATH);
 	config->evict_ms = 5000;
+	config->grace_ms = 60000;
 	config->clients = 64;
 	config->ahead = 2;
 	config->hugepages = true;
@@ -292,7 +302,7 @@ int config_read(struct config *config, const char *path, char error[CONFIG_ERROR
 		err = -EIO;
 	}
 	free(line);
-	fclose(file);
+	(void)fclose(file);
 	return err;
 }
 

@@ -22,6 +22,7 @@ struct config {
 	char control[CONTROL_PATH_MAX];
 	uint64_t headroom;		/* bytes to leave available; 0: don't look */
 	unsigned int evict_ms;
+	unsigned int grace_ms;
 	unsigned int clients;
 	unsigned int ahead;
 	bool hugepages;

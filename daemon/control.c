@@ -4,6 +4,8 @@
  * one request and one reply; each side of it has a deadline.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,11 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "drain.h"
 #include "evict.h"
 #include "log.h"
 #include "loop.h"
+#include "session.h"
 #include "status.h"
 
 #define CONTROL_CONNS_MAX	16
@@ -33,6 +37,8 @@ struct control_conn {
 	size_t bytes;
 	size_t sent;
 	struct evict_job *job;		/* whose end it waits for */
+	struct drain_wait drain;
+	bool waits_drain;
 };
 
 static struct {
@@ -50,6 +56,8 @@ static void control_close(struct control_conn *conn)
 	loop_timer_stop(&conn->timer);
 	if (conn->job)
 		evict_forget(conn->job);
+	if (conn->waits_drain)
+		drain_forget(&conn->drain);
 	close(fd);
 	free(conn->reply);
 	list_del(&conn->link);
@@ -94,9 +102,17 @@ static void control_reply(struct control_conn *conn, int error, char *text, size
 	loop_fd_events(&conn->fd, EPOLLOUT);
 }
 
-static void control_error(struct control_conn *conn, int error, const char *text)
+__attribute__((format(printf, 3, 4)))
+static void control_print(struct control_conn *conn, int error, const char *fmt, ...)
 {
-	control_reply(conn, error, strdup(text), strlen(text));
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	control_reply(conn, error, n < 0 ? NULL : text, n < 0 ? 0 : n);
 }
 
 static void control_text(struct control_conn *conn, void (*show)(FILE *out))
@@ -104,26 +120,30 @@ static void control_text(struct control_conn *conn, void (*show)(FILE *out))
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
+	bool failed;
 
 	if (!out) {
 		control_close(conn);
 		return;
 	}
 	show(out);
-	fclose(out);
+	/* Part of it would be taken for all of it. */
+	failed = ferror(out);
+	if (fclose(out) || failed) {
+		free(text);
+		control_close(conn);
+		return;
+	}
 	control_reply(conn, 0, text, len);
 }
 
 static void control_evicted(void *arg, const struct evict_result *result)
 {
 	struct control_conn *conn = arg;
-	char *text = NULL;
-	int n;
 
 	conn->job = NULL;
-	n = asprintf(&text, "%u regions evicted: %u given back, %u killed\n",
-		     result->returned + result->killed, result->returned, result->killed);
-	control_reply(conn, 0, n < 0 ? NULL : text, n < 0 ? 0 : n);
+	control_print(conn, 0, "%u regions evicted: %u given back, %u killed\n",
+		      result->returned + result->killed, result->returned, result->killed);
 }
 
 static void control_evict(struct control_conn *conn)
@@ -132,13 +152,71 @@ static void control_evict(struct control_conn *conn)
 	loop_timer_stop(&conn->timer);
 	conn->job = evict_start(conn->request.arg, control_evicted, conn);
 	if (!conn->job)
-		control_error(conn, ENOMEM, "out of memory");
+		control_print(conn, ENOMEM, "out of memory");
+}
+
+static void control_drained(void *arg, const struct drain_result *result)
+{
+	struct control_conn *conn = arg;
+
+	conn->waits_drain = false;
+	switch (result->end) {
+	case DRAIN_END_DONE:
+		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed\n",
+			      result->lent, result->lent - result->killed, result->killed);
+		break;
+	case DRAIN_END_TIMEOUT:
+		control_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; draining goes on",
+			      result->left, result->lent, result->ms / 1000.0);
+		break;
+	case DRAIN_END_UNDRAINED:
+		control_print(conn, ECANCELED, "undrained, with %u of %u regions still lent",
+			      result->left, result->lent);
+		break;
+	case DRAIN_END_LEAVING:
+		control_print(conn, ESHUTDOWN, "farswapd is shutting down");
+		break;
+	}
+}
+
+static void control_drain(struct control_conn *conn)
+{
+	if (session_leaving()) {
+		control_print(conn, ESHUTDOWN, "farswapd is shutting down");
+		return;
+	}
+	if (conn->request.arg > CONTROL_DRAIN_S_MAX) {
+		control_print(conn, EINVAL, "a drain is waited for %d seconds at most",
+			      CONTROL_DRAIN_S_MAX);
+		return;
+	}
+	if (drain_begin()) {
+		control_print(conn, ENOMEM, "out of memory");
+		return;
+	}
+	/* No deadline but the wait's own. */
+	loop_timer_stop(&conn->timer);
+	conn->waits_drain = true;
+	drain_wait(&conn->drain, conn->request.arg * 1000, control_drained, conn);
+}
+
+static void control_undrain(struct control_conn *conn)
+{
+	bool drained = drain_state() != DRAIN_NOT;
+
+	if (session_leaving()) {
+		control_print(conn, ESHUTDOWN, "farswapd is shutting down");
+		return;
+	}
+	drain_stop(DRAIN_END_UNDRAINED);
+	control_print(conn, 0, "%s: %" PRIu64 "M can be lent\n",
+		      drained ? "undrained" : "was not drained", region_free_bytes() >> 20);
 }
 
 static void control_serve(struct control_conn *conn)
 {
 	if (conn->request.magic != CONTROL_MAGIC || conn->request.version != CONTROL_VERSION) {
-		control_error(conn, EPROTO, "farswapctl is of another version than farswapd");
+		control_print(conn, EPROTO, "farswapctl is of another version than farswapd");
 		return;
 	}
 	switch (conn->request.command) {
@@ -151,8 +229,14 @@ static void control_serve(struct control_conn *conn)
 	case CONTROL_EVICT:
 		control_evict(conn);
 		break;
+	case CONTROL_DRAIN:
+		control_drain(conn);
+		break;
+	case CONTROL_UNDRAIN:
+		control_undrain(conn);
+		break;
 	default:
-		control_error(conn, EOPNOTSUPP, "this farswapd does not know that command");
+		control_print(conn, EOPNOTSUPP, "this farswapd does not know that command");
 	}
 }
 
@@ -238,7 +322,7 @@ int control_init(const char *path)
 	int err, fd;
 
 	list_init(&control.conns);
-	strcpy(addr.sun_path, path);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
@@ -250,7 +334,7 @@ int control_init(const char *path)
 		log_err("%s: cannot make the control socket: %s", path, strerror(-err));
 	if (err)
 		goto out_close;
-	strcpy(control.path, path);
+	snprintf(control.path, sizeof(control.path), "%s", path);
 	err = loop_fd_add(&control.fd, fd, EPOLLIN, control_accept, NULL);
 	if (err)
 		goto out_unlink;

@@ -20,9 +20,12 @@ enum control_command {
 	CONTROL_STATUS = 1,
 	CONTROL_METRICS = 2,
 	CONTROL_EVICT = 3,		/* @arg: how many, or CONTROL_EVICT_ALL */
+	CONTROL_DRAIN = 4,		/* @arg: seconds to wait; 0: as long as it should take */
+	CONTROL_UNDRAIN = 5,
 };
 
 #define CONTROL_EVICT_ALL	UINT64_MAX
+#define CONTROL_DRAIN_S_MAX	86400
 
 struct control_request {
 	uint32_t magic;

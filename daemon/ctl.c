@@ -28,8 +28,24 @@ static const char usage[] =
 "  metrics    the same in Prometheus's text format\n"
 "  evict N    take the N least busy of some randomly picked regions back\n"
 "  evict all  take all regions back\n"
+"  drain      lend nothing any more, take all regions back, and wait for it\n"
+"  undrain    lend again\n"
 "\n"
-"  -s SOCKET  instead of " CONTROL_PATH "\n";
+"  -h         print this and exit\n"
+"  -s SOCKET  instead of " CONTROL_PATH "\n"
+"  --timeout SECONDS\n"
+"             for drain: how long to wait; it goes on after that\n";
+
+static const struct {
+	const char *name;
+	enum control_command command;
+} commands[] = {
+	{ "status", CONTROL_STATUS },
+	{ "metrics", CONTROL_METRICS },
+	{ "evict", CONTROL_EVICT },
+	{ "drain", CONTROL_DRAIN },
+	{ "undrain", CONTROL_UNDRAIN },
+};
 
 __attribute__((format(printf, 1, 2), noreturn))
 static void ctl_fail(const char *fmt, ...)
@@ -52,11 +68,11 @@ static int ctl_connect(const char *path, bool may_take_long)
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		ctl_fail("%s: longer than %zu characters", path, sizeof(addr.sun_path) - 1);
-	strcpy(addr.sun_path, path);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		ctl_fail("no socket: %s", strerror(errno));
-	/* An eviction's end is farswapd's to bound. */
+	/* The end of what takes long is farswapd's to bound. */
 	if (!may_take_long)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
@@ -76,7 +92,8 @@ static void ctl_read(int fd, void *buf, size_t len)
 
 static void ctl_ask(const char *path, const struct control_request *request)
 {
-	int fd = ctl_connect(path, request->command == CONTROL_EVICT);
+	int fd = ctl_connect(path, request->command == CONTROL_EVICT ||
+				   request->command == CONTROL_DRAIN);
 	struct control_reply reply;
 	char *text;
 
@@ -100,46 +117,86 @@ static void ctl_ask(const char *path, const struct control_request *request)
 	close(fd);
 }
 
-static uint64_t ctl_count(const char *arg)
+/* A number from 1 to @max; 0 if it is none. */
+static uint64_t ctl_number(const char *arg, uint64_t max)
 {
 	unsigned long n;
 	char *end;
 
+	if (!arg || !isdigit((unsigned char)*arg))
+		return 0;
+	errno = 0;
+	n = strtoul(arg, &end, 10);
+	return *end || errno || n > max ? 0 : n;
+}
+
+static uint64_t ctl_count(const char *arg)
+{
+	uint64_t n = ctl_number(arg, UINT32_MAX);
+
 	if (arg && !strcmp(arg, "all"))
 		return CONTROL_EVICT_ALL;
-	errno = 0;
-	n = arg && isdigit((unsigned char)*arg) ? strtoul(arg, &end, 10) : 0;
-	if (!n || *end || errno)
+	if (!n)
 		ctl_fail("evict what? A number of regions from 1, or all");
 	return n;
 }
 
+static enum control_command ctl_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].command;
+	ctl_fail("'%s' is no command: they are status, metrics, evict, drain and undrain", name);
+}
+
 int main(int argc, char **argv)
 {
+	static const struct option longopts[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ 0 }
+	};
 	struct control_request request = { .magic = CONTROL_MAGIC, .version = CONTROL_VERSION };
-	const char *path = CONTROL_PATH, *command;
+	const char *path = CONTROL_PATH, *timeout = NULL;
 	int opt, args = 1;
 
-	while ((opt = getopt(argc, argv, "hs:")) != -1) {
-		if (opt == 'h') {
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":hs:", longopts, NULL)) != -1) {
+		switch (opt) {
+		case 'h':
 			fputs(usage, stdout);
 			return EXIT_SUCCESS;
+		case 's':
+			path = optarg;
+			break;
+		case 't':
+			timeout = optarg;
+			break;
+		case ':':
+			ctl_fail("'%s' wants a value; farswapctl -h shows the options",
+				 argv[optind - 1]);
+		default:
+			if (optopt)
+				ctl_fail("'-%c' is no option; farswapctl -h shows them", optopt);
+			ctl_fail("'%s' is no option; farswapctl -h shows them",
+				 argv[optind - 1]);
 		}
-		if (opt != 's')
-			ctl_fail("farswapctl -h shows the options");
-		path = optarg;
 	}
-	command = optind < argc ? argv[optind++] : "";
-	if (!strcmp(command, "status")) {
-		request.command = CONTROL_STATUS;
-	} else if (!strcmp(command, "metrics")) {
-		request.command = CONTROL_METRICS;
-	} else if (!strcmp(command, "evict")) {
-		request.command = CONTROL_EVICT;
+	if (optind == argc)
+		ctl_fail("no command; farswapctl -h shows them");
+	request.command = ctl_command(argv[optind++]);
+	if (timeout && request.command != CONTROL_DRAIN)
+		ctl_fail("only drain takes --timeout");
+	if (timeout)
+		request.arg = ctl_number(timeout, CONTROL_DRAIN_S_MAX);
+	if (timeout && !request.arg)
+		ctl_fail("--timeout is '%s'; it must be a number of seconds from 1 to %d",
+			 timeout, CONTROL_DRAIN_S_MAX);
+	if (request.command == CONTROL_EVICT) {
 		request.arg = ctl_count(argv[optind]);
 		args = 2;
-	} else {
-		ctl_fail("'%s' is no command: they are status, metrics and evict", command);
 	}
 	if (optind + args - 1 < argc)
 		ctl_fail("'%s' is too much", argv[optind + args - 1]);

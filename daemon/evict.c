@@ -3,6 +3,10 @@
  * Batch eviction: pick E + E' lent regions at random, ask their clients how
  * busy they are, evict the E least busy. A client that does not answer in time
  * counts as idle. Knows nothing of messages.
+ *
+ * What is kept for clients whose connections failed goes first: nobody has to be
+ * asked, nor waited for. One client's after another's, since who lost one of them
+ * has lost all.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -24,6 +28,7 @@ struct evict_candidate {
 	struct region_owner *owner;	/* only to compare */
 	unsigned int index;		/* of region_at() */
 	uint32_t pages;
+	bool lost;			/* kept for a client that may come back */
 };
 
 struct evict_job {
@@ -32,6 +37,7 @@ struct evict_job {
 	enum evict_phase phase;
 	struct evict_candidate *candidates;
 	unsigned int nr;
+	unsigned int nr_lost;		/* the first of them, until asked */
 	unsigned int asked;		/* CHECK_ACTIVITY not answered */
 	unsigned int pending;		/* regions on their way back */
 	struct evict_result result;
@@ -76,6 +82,8 @@ static int evict_by_pages(const void *a, const void *b)
 {
 	const struct evict_candidate *left = a, *right = b;
 
+	if (left->lost != right->lost)
+		return right->lost - left->lost;
 	return (left->pages > right->pages) - (left->pages < right->pages);
 }
 
@@ -84,6 +92,15 @@ static int evict_by_owner(const void *a, const void *b)
 	const struct evict_candidate *left = a, *right = b;
 
 	return (left->owner > right->owner) - (left->owner < right->owner);
+}
+
+static int evict_by_loss(const void *a, const void *b)
+{
+	const struct evict_candidate *left = a, *right = b;
+
+	if (left->lost != right->lost)
+		return right->lost - left->lost;
+	return left->lost ? evict_by_owner(a, b) : 0;
 }
 
 /* Evicts the coldest; one that came back meanwhile counts too. */
@@ -146,6 +163,13 @@ void evict_answered(uint64_t number)
 		loop_timer_set(&job->timer, 0);
 }
 
+bool evict_asks(uint64_t number)
+{
+	struct evict_job *job = evict_find(number);
+
+	return job && job->phase == EVICT_ASKING;
+}
+
 /* One CHECK_ACTIVITY for each client and 16 regions; who can't be asked is idle. */
 static void evict_ask(struct evict_job *job)
 {
@@ -177,26 +201,31 @@ static int evict_collect(struct evict_job *job)
 	if (!job->candidates)
 		return -1;
 	for (i = 0; i < region_total(); i++) {
+		struct evict_candidate *candidate = &job->candidates[job->nr];
 		struct region *region = region_at(i);
 
 		if (region->state != REGION_MAPPED ||
 		    session_of(region->owner)->state == SESSION_DEAD)
 			continue;
-		job->candidates[job->nr].region = region->id;
-		job->candidates[job->nr].owner = region->owner;
-		job->candidates[job->nr++].index = i;
+		candidate->region = region->id;
+		candidate->owner = region->owner;
+		candidate->index = i;
+		candidate->lost = session_of(region->owner)->state == SESSION_LIMBO;
+		job->nr_lost += candidate->lost;
+		job->nr++;
 	}
+	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_loss);
 	return 0;
 }
 
-/* Leaves @count of them, each as likely as any other. */
+/* Leaves @count of them: those that are lost, of the others each as likely as any. */
 static void evict_pick(struct evict_job *job, unsigned int count)
 {
 	struct evict_candidate swap;
 	unsigned int i, other;
 	uint32_t random = 0;
 
-	for (i = 0; i < count; i++) {
+	for (i = job->nr_lost; i < count; i++) {
 		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 			random = random * 1664525 + 1013904223;
 		other = i + random % (job->nr - i);
@@ -226,6 +255,10 @@ struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const stru
 	list_add_tail(&job->link, &evict.jobs);
 
 	job->result.wanted = count < job->nr ? count : job->nr;
+	if (job->nr_lost > job->result.wanted)
+		job->nr_lost = job->result.wanted;
+	if (job->nr_lost == job->result.wanted)
+		job->nr = job->nr_lost;
 	if (job->result.wanted == job->nr) {
 		evict_coldest(job);
 		return job;
@@ -239,6 +272,11 @@ struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const stru
 void evict_forget(struct evict_job *job)
 {
 	job->done = NULL;
+}
+
+unsigned int evict_deadline_ms(void)
+{
+	return evict.evict_ms;
 }
 
 void evict_init(unsigned int evict_ms)

@@ -19,6 +19,8 @@ struct evict_result {
 struct evict_job;
 
 void evict_init(unsigned int evict_ms);
+/* What a client has to give a region back in. */
+unsigned int evict_deadline_ms(void);
 /*
  * Takes back @count regions, the least busy of some picked at random. @done is
  * called when it is over, from the loop and never from here. NULL: no memory.
@@ -32,5 +34,7 @@ void evict_forget(struct evict_job *job);
 void evict_region_gone(uint64_t job, bool killed);
 void evict_busy(uint64_t job, uint64_t region, uint32_t pages);
 void evict_answered(uint64_t job);
+/* Is the answer still waited for? */
+bool evict_asks(uint64_t job);
 
 #endif

@@ -19,6 +19,9 @@ struct list {
 #define list_first(head, type, member) \
 	(list_empty(head) ? NULL : container_of((head)->next, type, member))
 
+#define list_last(head, type, member) \
+	(list_empty(head) ? NULL : container_of((head)->prev, type, member))
+
 #define list_for_each(pos, head) \
 	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 
@@ -36,6 +39,14 @@ static inline void list_init(struct list *list)
 static inline bool list_empty(const struct list *head)
 {
 	return head->next == head;
+}
+
+static inline void list_add(struct list *entry, struct list *head)
+{
+	entry->next = head->next;
+	entry->prev = head;
+	head->next->prev = entry;
+	head->next = entry;
 }
 
 static inline void list_add_tail(struct list *entry, struct list *head)

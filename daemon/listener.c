@@ -79,10 +79,9 @@ static void listener_request(struct rdma_cm_id *id, const struct rdma_conn_param
 		return;
 	}
 	if (le16toh(connect->kind) == FARSWAP_CONNECT_CONTROL)
-		status = session_create(id, param);
+		status = session_create(id, param, connect);
 	else
-		status = session_add_data(id, param, le64toh(connect->session),
-					  le16toh(connect->queue));
+		status = session_add_data(id, param, connect);
 	if (status != FARSWAP_STATUS_OK)
 		listener_reject(id, status);
 }
@@ -94,7 +93,9 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 		session_established(conn);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		session_end(conn->session, STAT_END_CLIENT, "the client disconnected");
+		/* Who leaves has given its regions back: they aren't to be kept. */
+		queue_finish(conn->session);
+		session_lost(conn->session, STAT_END_CLIENT, "the client disconnected");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		session_end(conn->session, STAT_END_LINK, "the RDMA device is gone");
@@ -102,7 +103,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		session_end(conn->session, STAT_END_LINK, "%s, %d", rdma_event_str(type), status);
+		session_lost(conn->session, STAT_END_LINK, "%s, %d", rdma_event_str(type), status);
 		break;
 	default:
 		break;
@@ -144,15 +145,19 @@ static void device_event(void *arg, uint32_t events)
 	struct device *device = arg;
 	struct ibv_async_event event;
 	struct session *session = NULL;
+	bool lost = true;
 	struct conn *conn;
 
 	(void)events;
 	if (ibv_get_async_event(device->verbs, &event))
 		return;
 	switch (event.event_type) {
-	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
+		/* The client's doing. */
+		lost = false;
+		/* fallthrough */
+	case IBV_EVENT_QP_FATAL:
 		conn = event.element.qp->qp_context;
 		session = conn->session;
 		break;
@@ -168,7 +173,9 @@ static void device_event(void *arg, uint32_t events)
 		break;
 	}
 	ibv_ack_async_event(&event);
-	if (session)
+	if (session && lost)
+		session_lost(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
+	else if (session)
 		session_end(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
 	else if (event.event_type == IBV_EVENT_DEVICE_FATAL)
 		session_end_all(STAT_END_LINK, device->verbs, "the RDMA device failed");

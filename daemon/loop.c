@@ -37,12 +37,17 @@ static struct {
 	.signals = { .fd = -1 },
 };
 
-uint64_t loop_now_ms(void)
+uint64_t loop_now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+uint64_t loop_now_ms(void)
+{
+	return loop_now_ns() / 1000000;
 }
 
 int loop_fd_add(struct loop_fd *lf, int fd, uint32_t events,
@@ -87,8 +92,8 @@ static void loop_timer_arm(void)
 	struct itimerspec when = { 0 };
 
 	if (first) {
-		when.it_value.tv_sec = first->at_ms / 1000;
-		when.it_value.tv_nsec = first->at_ms % 1000 * 1000000;
+		when.it_value.tv_sec = (time_t)(first->at_ms / 1000);
+		when.it_value.tv_nsec = (long)(first->at_ms % 1000 * 1000000);
 		/* Zero would disarm it. */
 		if (!first->at_ms)
 			when.it_value.tv_nsec = 1;
@@ -194,7 +199,7 @@ static void loop_signal_read(void *arg, uint32_t events)
 	(void)arg;
 	(void)events;
 	if (read(loop.signals.fd, &info, sizeof(info)) == sizeof(info))
-		loop.signal_fn(info.ssi_signo);
+		loop.signal_fn((int)info.ssi_signo);
 }
 
 int loop_signals(const sigset_t *set, void (*fn)(int signo))

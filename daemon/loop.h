@@ -39,7 +39,8 @@ void loop_exit(void);
 /* Until loop_stop(); 0, or -errno if the loop itself broke. */
 int loop_run(void);
 void loop_stop(void);
-/* Milliseconds since some time; never goes back. */
+/* Since some time; neither goes back. */
+uint64_t loop_now_ns(void);
 uint64_t loop_now_ms(void);
 
 int loop_fd_add(struct loop_fd *lf, int fd, uint32_t events,

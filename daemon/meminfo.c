@@ -2,8 +2,8 @@
 /*
  * Reads /proc/meminfo and the like.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "meminfo.h"
@@ -22,11 +22,10 @@ uint64_t meminfo_read(const char *path, const char *name, int base)
 	while (fgets(line, sizeof(line), file)) {
 		if (strncmp(line, name, len) || line[len] != ':')
 			continue;
-		if (sscanf(line + len + 1, base == 16 ? "%" SCNx64 : "%" SCNu64, &value) != 1)
-			value = 0;
+		value = strtoull(line + len + 1, NULL, base);
 		break;
 	}
-	fclose(file);
+	(void)fclose(file);
 	return value;
 }
 
@@ -34,12 +33,13 @@ uint64_t meminfo_number(const char *path)
 {
 	FILE *file = fopen(path, "re");
 	uint64_t value = 0;
+	char line[32];
 
 	if (!file)
 		return 0;
-	if (fscanf(file, "%" SCNu64, &value) != 1)
-		value = 0;
-	fclose(file);
+	if (fgets(line, sizeof(line), file))
+		value = strtoull(line, NULL, 10);
+	(void)fclose(file);
 	return value;
 }
 

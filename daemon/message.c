@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "drain.h"
 #include "log.h"
 #include "session.h"
 
@@ -45,19 +46,27 @@ static void message_welcome(struct session *session, uint32_t seq, unsigned int 
 	welcome.slab_bytes = htole64(region_bytes());
 	if (status == FARSWAP_STATUS_OK) {
 		welcome.queues = htole16(session->queues);
+		welcome.resumed = htole16(session->resuming);
 		welcome.session = htole64(session->secret);
+		welcome.answers = htole64(session->answers);
 	}
 	queue_send(session, &welcome.hdr, true);
 }
 
-static void message_refuse(struct session *session, uint32_t seq, unsigned int status,
-			   enum stats_counter reason)
+static void message_close(struct session *session, unsigned int status,
+			  enum stats_counter reason)
 {
 	log_peer("%s: session %" PRIu64 " refused: %s", session->peer, session->number,
 		 wire_status_name(status));
 	session->close_reason = reason;
 	session->state = SESSION_CLOSING;
 	loop_timer_set(&session->deadline, SESSION_CLOSE_MS);
+}
+
+static void message_refuse(struct session *session, uint32_t seq, unsigned int status,
+			   enum stats_counter reason)
+{
+	message_close(session, status, reason);
 	message_welcome(session, seq, status);
 }
 
@@ -65,6 +74,7 @@ static void message_hello(struct session *session, const void *msg)
 {
 	const struct farswap_hello *hello = msg;
 	uint32_t seq = le32toh(hello->hdr.seq);
+	struct session *old;
 
 	if (le64toh(hello->slab_bytes) != region_bytes()) {
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
@@ -82,9 +92,12 @@ static void message_hello(struct session *session, const void *msg)
 	session->queues = le16toh(hello->queues);
 	if (session->queues > FARSWAP_QUEUES_MAX)
 		session->queues = FARSWAP_QUEUES_MAX;
-	region_owner_add(&session->owner, session->pd);
+	region_owner_add(&session->owner, session->lend_pd);
 	session->has_owner = true;
 	session->state = SESSION_READY;
+	old = limbo_find(session, hello);
+	if (old)
+		limbo_adopt(session, old);
 	loop_timer_set(&session->deadline, SESSION_DATA_MS);
 	request_start(session);
 	message_welcome(session, seq, FARSWAP_STATUS_OK);
@@ -198,6 +211,8 @@ static void message_pool_work(void *arg)
 	/* Who leaves zeroes and registers nothing more. */
 	if ((!session_leaving() && region_step()) || served)
 		loop_work_queue(&message.pool);
+	else
+		drain_look();
 }
 
 static void message_pool_retry(void *arg)
@@ -258,6 +273,34 @@ static void message_pong(struct session *session, const void *msg)
 		message_bad_order(session, msg);
 }
 
+static void message_resume(struct session *session, const void *msg)
+{
+	const struct farswap_resume *resume = msg;
+	struct farswap_resumed answer;
+	unsigned int status;
+
+	if (!session->resuming) {
+		message_bad_order(session, msg);
+		return;
+	}
+	status = limbo_claim(session, resume);
+	if (status != FARSWAP_STATUS_OK)
+		message_close(session, status, STAT_END_REFUSED);
+	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));
+	answer.status = htole32(status);
+	queue_send(session, &answer.hdr, true);
+	/* Not before: an EVICT must not come first. */
+	if (status == FARSWAP_STATUS_OK && !resume->more && !session_is_over(session))
+		limbo_resumed(session);
+}
+
+/* What may come before the last RESUME. */
+static bool message_may_precede_resume(unsigned int type)
+{
+	return type == FARSWAP_MSG_RESUME || type == FARSWAP_MSG_PING ||
+	       type == FARSWAP_MSG_PONG;
+}
+
 /* Each in a session that is ready; HELLO in one that is not yet. */
 static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, const void *) = {
 	[FARSWAP_MSG_HELLO] = message_hello,
@@ -268,6 +311,7 @@ static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, con
 	[FARSWAP_MSG_ACTIVITY] = message_activity,
 	[FARSWAP_MSG_PING] = message_ping,
 	[FARSWAP_MSG_PONG] = message_pong,
+	[FARSWAP_MSG_RESUME] = message_resume,
 };
 
 void message_received(struct session *session, const void *msg, size_t len)
@@ -289,7 +333,8 @@ void message_received(struct session *session, const void *msg, size_t len)
 			    wire_error_name(error));
 		return;
 	}
-	if (greeting != (le16toh(hdr->type) == FARSWAP_MSG_HELLO)) {
+	if (greeting != (le16toh(hdr->type) == FARSWAP_MSG_HELLO) ||
+	    (session->resuming && !message_may_precede_resume(le16toh(hdr->type)))) {
 		message_bad_order(session, hdr);
 		return;
 	}

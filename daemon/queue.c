@@ -57,7 +57,7 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 	unsigned int i;
 	int err;
 
-	if (session->state == SESSION_DEAD)
+	if (session_is_over(session))
 		return;
 	if (is_answer && session->nr_answers == SESSION_ANSWERS_MAX) {
 		session_end(session, STAT_END_BAD_FLOOD, "asks more than it takes answers");
@@ -74,6 +74,7 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 	i = session->free_sends[--session->nr_free_sends];
 	session->send_is_answer[i] = is_answer;
 	session->nr_answers += is_answer;
+	session->answers += is_answer && le16toh(hdr->type) != FARSWAP_MSG_WELCOME;
 	memcpy(session->buffers->send[i], hdr, le32toh(hdr->length));
 	sge.addr = (uintptr_t)session->buffers->send[i];
 	sge.length = le32toh(hdr->length);
@@ -82,7 +83,7 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 	wr.sg_list = &sge;
 	err = ibv_post_send(session->control.id->qp, &wr, &bad);
 	if (err)
-		session_end(session, STAT_END_LINK, "cannot send: %s", strerror(err));
+		session_lost(session, STAT_END_LINK, "cannot send: %s", strerror(err));
 }
 
 bool queue_is_idle(const struct session *session)
@@ -98,8 +99,8 @@ static void queue_failed(struct session *session, const struct ibv_wc *wc)
 	if (wc->status == IBV_WC_LOC_LEN_ERR && wc->wr_id & QUEUE_RECV)
 		session_end(session, STAT_END_BAD_LONG, "message: %s", wire_error_name(WIRE_LONG));
 	else
-		session_end(session, STAT_END_LINK, "%s failed: %s", what,
-			    ibv_wc_status_str(wc->status));
+		session_lost(session, STAT_END_LINK, "%s failed: %s", what,
+			     ibv_wc_status_str(wc->status));
 }
 
 static void queue_completed(struct session *session, const struct ibv_wc *wc)
@@ -113,11 +114,11 @@ static void queue_completed(struct session *session, const struct ibv_wc *wc)
 	}
 	if (wc->wr_id & QUEUE_RECV) {
 		message_received(session, session->buffers->recv[i], wc->byte_len);
-		if (session->state == SESSION_DEAD)
+		if (session_is_over(session))
 			return;
 		err = queue_post_receive(session, i);
 		if (err)
-			session_end(session, STAT_END_LINK, "cannot receive: %s", strerror(-err));
+			session_lost(session, STAT_END_LINK, "cannot receive: %s", strerror(-err));
 		return;
 	}
 	session->nr_answers -= session->send_is_answer[i];
@@ -134,12 +135,12 @@ static void queue_poll(void *arg)
 
 	n = ibv_poll_cq(session->cq, ARRAY_SIZE(wc), wc);
 	if (n < 0) {
-		session_end(session, STAT_END_LINK, "cannot poll for completions");
+		session_lost(session, STAT_END_LINK, "cannot poll for completions");
 		return;
 	}
-	for (i = 0; i < n && session->state != SESSION_DEAD; i++)
+	for (i = 0; i < n && !session_is_over(session); i++)
 		queue_completed(session, &wc[i]);
-	if (n == ARRAY_SIZE(wc) && session->state != SESSION_DEAD)
+	if (n == ARRAY_SIZE(wc) && !session_is_over(session))
 		loop_work_queue(&session->poll);
 }
 
@@ -154,10 +155,19 @@ static void queue_event(void *arg, uint32_t events)
 		return;
 	ibv_ack_cq_events(cq, 1);
 	if (ibv_req_notify_cq(session->cq, 0)) {
-		session_end(session, STAT_END_LINK, "cannot arm the completion queue");
+		session_lost(session, STAT_END_LINK, "cannot arm the completion queue");
 		return;
 	}
 	queue_poll(session);
+}
+
+void queue_finish(struct session *session)
+{
+	unsigned int i;
+
+	for (i = 0; session->cq && !session_is_over(session) &&
+	     i <= (FARSWAP_RECV_DEPTH + SESSION_SENDS) / QUEUE_BATCH; i++)
+		queue_poll(session);
 }
 
 static int queue_create_cq(struct session *session)
@@ -212,9 +222,13 @@ void queue_destroy(struct session *session)
 	loop_fd_del(&session->channel_fd);
 	if (session->buffers_mr)
 		ibv_dereg_mr(session->buffers_mr);
+	session->buffers_mr = NULL;
 	free(session->buffers);
+	session->buffers = NULL;
 	if (session->cq)
 		ibv_destroy_cq(session->cq);
+	session->cq = NULL;
 	if (session->channel)
 		ibv_destroy_comp_channel(session->channel);
+	session->channel = NULL;
 }

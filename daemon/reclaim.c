@@ -39,8 +39,10 @@ static struct {
 	uint64_t second_ms;	/* when the average was last moved */
 	uint64_t configured;	/* headroom, bytes */
 	uint64_t knob_mb;	/* as it was last read */
+	bool drained;
+	bool at_once;		/* the limit may grow without waiting for a second look */
 	bool hugepages;
-} reclaim = { .pressure = { .fd = -1 } };
+} reclaim = { .pressure = { .fd = -1 }, .at_once = true };
 
 static void reclaim_evicted(void *arg, const struct evict_result *result)
 {
@@ -56,7 +58,7 @@ static void reclaim_evict(void)
 	unsigned int excess = region_excess();
 	unsigned int leaving = region_count(REGION_EVICT_WAIT) + region_count(REGION_EVICTING);
 
-	if (reclaim.job || session_leaving() || excess <= leaving ||
+	if (reclaim.job || reclaim.drained || session_leaving() || excess <= leaving ||
 	    !region_count(REGION_MAPPED))
 		return;
 	/* Without memory for the job: at the next look. */
@@ -88,7 +90,7 @@ static void reclaim_read_knob(void)
 static uint64_t reclaim_look(void)
 {
 	uint64_t available = meminfo_available(), now = loop_now_ms();
-	bool first = !reclaim.second_ms, second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
+	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
 	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
 
@@ -97,7 +99,7 @@ static uint64_t reclaim_look(void)
 		reclaim_read_knob();
 	}
 	if (!headroom_keep(&reclaim.headroom)) {
-		region_set_limit(region_total());
+		region_set_limit(reclaim.drained ? 0 : region_total());
 		message_kick_pool();
 		return RECLAIM_PERIOD_MS;
 	}
@@ -106,12 +108,13 @@ static uint64_t reclaim_look(void)
 	/* Of reserved huge pages no other program has any use. */
 	if (reclaim.hugepages)
 		allowed += huge + meminfo_huge_free();
-	if (allowed < held)
-		region_set_limit(allowed / slab);
-	else if (first)
+	if (reclaim.drained)
+		allowed = 0;
+	if (allowed < held || reclaim.at_once)
 		region_set_limit(allowed / slab);
 	else if (second && allowed - held >= 2 * slab)	/* so that it doesn't come and go */
 		region_set_limit((held + allowed) / 2 / slab);
+	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
 	return available < 2 * headroom_keep(&reclaim.headroom) ? RECLAIM_CLOSE_MS :
@@ -174,6 +177,13 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 		log_warn("nothing can be lent now: %" PRIu64 "M are available, %" PRIu64 "M of them are kept; there may be more later",
 			 meminfo_available() >> 20, headroom >> 20);
 	return 0;
+}
+
+void reclaim_drain(bool drained)
+{
+	reclaim.drained = drained;
+	reclaim.at_once = true;
+	reclaim_tick(NULL);
 }
 
 uint64_t reclaim_headroom(void)

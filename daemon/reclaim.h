@@ -13,6 +13,8 @@
  * available; 0: the pool has all its memory, unless the module's headroom_mb says else.
  */
 int reclaim_init(uint64_t headroom, bool hugepages);
+/* Nothing may be lent, whatever is available; or as much as is, at once. */
+void reclaim_drain(bool drained);
 /* What is to be left available now, bytes. */
 uint64_t reclaim_headroom(void);
 void reclaim_exit(void);

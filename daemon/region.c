@@ -50,7 +50,7 @@ static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_STAGED] = BIT(REGION_DIRTY) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
 	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
-	[REGION_EVICTING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
+	[REGION_EVICTING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN) | BIT(REGION_EVICT_WAIT),
 };
 
 static struct list *region_home(struct region *region)
@@ -83,11 +83,11 @@ void region_set_state(struct region *region, enum region_state state)
 	list_del(&region->link);
 
 	region->state = state;
-	if (!region_is_owned(state))
-		region->owner = NULL;
 	pool.nr[state]++;
 	if (region_is_owned(state))
 		region->owner->nr[state]++;
+	else
+		region->owner = NULL;
 	list_add_tail(&region->link, region_home(region));
 }
 
@@ -184,6 +184,7 @@ int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
 	region->evict_at_ms = 0;
 	region->evict_seq = 0;
 	region->evict_job = 0;
+	region->claimed = true;
 	region_set_state(region, REGION_MAPPED);
 	*out = region;
 	return 0;
@@ -361,6 +362,25 @@ void region_owner_add(struct region_owner *owner, void *pd)
 void region_owner_leave(struct region_owner *owner)
 {
 	owner->leaving = true;
+}
+
+void region_owner_move(struct region_owner *from, struct region_owner *to)
+{
+	struct region *region;
+	int i;
+
+	for (i = REGION_STAGED; i <= REGION_EVICTING; i++) {
+		assert(!to->nr[i]);
+		while ((region = list_first(&from->regions[i], struct region, link))) {
+			list_del(&region->link);
+			region->owner = to;
+			region->claimed = false;
+			list_add_tail(&region->link, &to->regions[i]);
+		}
+		to->nr[i] = from->nr[i];
+		from->nr[i] = 0;
+	}
+	to->pd = from->pd;
 }
 
 void region_owner_del(struct region_owner *owner)

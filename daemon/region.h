@@ -18,8 +18,8 @@
 
 /*
  * EMPTY -> DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
- * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY; from DIRTY and FREE
- * to EMPTY when there is to be less memory. From DIRTY until it is staged again no key for a region exists; one whose key can't be killed is BROKEN.
+ * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY; EVICTING to EVICT_WAIT
+ * when its session is resumed; from DIRTY and FREE to EMPTY when there is to be less memory. From DIRTY until it is staged again no key for a region exists; one whose key can't be killed is BROKEN.
  */
 enum region_state {
 	REGION_EMPTY,		/* has no memory */
@@ -47,8 +47,10 @@ struct region {
 	uint64_t id;
 	uint64_t slab;		/* what the client calls it */
 	uint64_t evict_at_ms;	/* when its key will be killed */
+	uint64_t evict_by_ms;	/* however often its client connects anew */
 	uint32_t evict_seq;
 	uint64_t evict_job;
+	bool claimed;		/* the client knows that it has it */
 };
 
 /* Someone who borrows; inside a session. */
@@ -68,6 +70,8 @@ void region_exit(void);
 void region_owner_add(struct region_owner *owner, void *pd);
 /* Nothing more is staged for it. */
 void region_owner_leave(struct region_owner *owner);
+/* All that @from has, and its domain, become @to's, which has nothing. */
+void region_owner_move(struct region_owner *from, struct region_owner *to);
 /* It must have no region any more. */
 void region_owner_del(struct region_owner *owner);
 

@@ -19,12 +19,14 @@ static struct session_request *request_alloc(struct session *session, unsigned i
 {
 	struct session_request *request = session->requests;
 
-	if (session->state != SESSION_READY || session->nr_requests == REQUEST_MAX)
+	if (session->state != SESSION_READY || session->resuming || session->sweeping ||
+	    session->nr_requests == REQUEST_MAX)
 		return NULL;
 	while (request->type)
 		request++;
 	request->type = type;
 	request->seq = ++session->seq;
+	request->sent_ns = loop_now_ns();
 	session->nr_requests++;
 	return request;
 }
@@ -90,6 +92,14 @@ static void request_region_back(struct region *region, enum stats_counter how)
 	message_kick_pool();
 }
 
+/* Before the others. The last that is put there goes first. */
+static void request_queue_first(struct region *region)
+{
+	region_set_state(region, REGION_EVICT_WAIT);
+	list_del(&region->link);
+	list_add(&region->link, &region->owner->regions[REGION_EVICT_WAIT]);
+}
+
 /* The next key to be killed; evictions keep the order of their deadlines. */
 static struct region *request_overdue(struct session *session)
 {
@@ -108,12 +118,12 @@ static void request_set_timer(struct session *session)
 	uint64_t now = loop_now_ms();
 
 	loop_timer_stop(&session->evict);
-	if (region && session->state == SESSION_READY)
+	if (region && session->state != SESSION_DEAD)
 		loop_timer_set(&session->evict,
 			       region->evict_at_ms > now ? region->evict_at_ms - now : 0);
 }
 
-static void request_send_evicts(struct session *session)
+void request_send_evicts(struct session *session)
 {
 	struct farswap_evict evict;
 	struct region *region;
@@ -141,9 +151,16 @@ void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
 {
 	struct session *session = session_of(region->owner);
 
+	/* Nobody is there to be asked. */
+	if (session->state == SESSION_LIMBO)
+		evict_ms = 0;
 	region->evict_job = job;
 	region->evict_at_ms = loop_now_ms() + evict_ms;
-	region_set_state(region, REGION_EVICT_WAIT);
+	region->evict_by_ms = region->evict_at_ms + evict_ms;
+	if (evict_ms)
+		region_set_state(region, REGION_EVICT_WAIT);
+	else
+		request_queue_first(region);
 	request_send_evicts(session);
 	request_set_timer(session);
 }
@@ -193,20 +210,55 @@ bool request_done(struct session *session, uint64_t id, uint32_t seq)
 		return request_was_settled(session, id, seq);
 	request_free(session, request);
 	/* Its time may have been over already. */
-	if (region)
+	if (region) {
 		request_region_back(region, STAT_RETURN_DONE);
+		stats_time(STAT_TIME_EVICT, loop_now_ns() - request->sent_ns);
+	}
 	request_send_evicts(session);
 	request_set_timer(session);
+	return true;
+}
+
+/*
+ * It owes an answer that nobody waits for any more. Asked again, it would hold up
+ * the next eviction too.
+ */
+static bool request_is_late(const struct session *session)
+{
+	int i;
+
+	for (i = 0; i < FARSWAP_CREDITS; i++)
+		if (session->requests[i].type == FARSWAP_MSG_CHECK_ACTIVITY &&
+		    !evict_asks(session->requests[i].job))
+			return true;
+	return false;
+}
+
+/* The client ends the session of a donor that asks more; leave some for PING. */
+static bool request_may_ask(struct session *session, unsigned int count)
+{
+	uint64_t now = loop_now_ms();
+
+	if (now - session->asks_since_ms >= 1000) {
+		session->asks_since_ms = now;
+		session->nr_asks = 0;
+	}
+	if (session->nr_asks + count > FARSWAP_ASKS_PER_SECOND - FARSWAP_CREDITS)
+		return false;
+	session->nr_asks += count;
 	return true;
 }
 
 bool request_activity(struct session *session, uint64_t job, const uint64_t *regions,
 		      unsigned int count)
 {
-	struct session_request *request = request_alloc(session, FARSWAP_MSG_CHECK_ACTIVITY);
+	struct session_request *request;
 	struct farswap_check_activity check;
 	unsigned int i;
 
+	if (request_is_late(session) || !request_may_ask(session, count))
+		return false;
+	request = request_alloc(session, FARSWAP_MSG_CHECK_ACTIVITY);
 	if (!request)
 		return false;
 	request->job = job;
@@ -233,6 +285,7 @@ bool request_activity_answer(struct session *session, const struct farswap_activ
 	for (i = 0; i < request->count; i++)
 		if (le64toh(answer->entry[i].region) != request->region[i])
 			return false;
+	stats_time(STAT_TIME_ACTIVITY, loop_now_ns() - request->sent_ns);
 	for (i = 0; i < request->count; i++)
 		evict_busy(request->job, request->region[i], le32toh(answer->entry[i].pages));
 	request_free(session, request);
@@ -249,12 +302,13 @@ static void request_ping(void *arg)
 	loop_timer_set(&session->ping, SESSION_PING_MS);
 	if (session->ping_waits) {
 		if (++session->ping_misses >= SESSION_PING_MISSES)
-			session_end(session, STAT_END_PING, "answered no PING for %u ms",
-				    SESSION_PING_MS * SESSION_PING_MISSES);
+			session_lost(session, STAT_END_PING, "answered no PING for %u ms",
+				     SESSION_PING_MS * SESSION_PING_MISSES);
 		return;
 	}
 	session->ping_waits = true;
 	session->ping_seq = ++session->seq;
+	session->ping_ns = loop_now_ns();
 	wire_init(&ping, FARSWAP_MSG_PING, session->ping_seq);
 	queue_send(session, &ping, false);
 }
@@ -263,6 +317,7 @@ bool request_pong(struct session *session, uint32_t seq)
 {
 	if (!session->ping_waits || session->ping_seq != seq)
 		return false;
+	stats_time(STAT_TIME_PING, loop_now_ns() - session->ping_ns);
 	session->ping_waits = false;
 	session->ping_misses = 0;
 	return true;
@@ -292,6 +347,46 @@ bool request_reclaim(struct session *session)
 		return true;
 	}
 	return false;
+}
+
+bool request_sweep(struct session *session)
+{
+	struct list *pos;
+	int state;
+
+	for (state = REGION_MAPPED; state <= REGION_EVICTING; state++) {
+		list_for_each(pos, &session->owner.regions[state]) {
+			struct region *region = container_of(pos, struct region, link);
+
+			if (region->claimed)
+				continue;
+			request_region_back(region, STAT_RETURN_SESSION);
+			return true;
+		}
+	}
+	return false;
+}
+
+void request_adopt(struct session *session)
+{
+	uint64_t at_ms = loop_now_ms() + evict_deadline_ms();
+	struct region *region;
+	struct list *pos;
+
+	while ((region = list_last(&session->owner.regions[REGION_EVICTING],
+				   struct region, link)))
+		request_queue_first(region);
+	list_for_each(pos, &session->owner.regions[REGION_EVICT_WAIT]) {
+		region = container_of(pos, struct region, link);
+		region->evict_at_ms = at_ms < region->evict_by_ms ? at_ms : region->evict_by_ms;
+	}
+	request_set_timer(session);
+}
+
+void request_limbo(struct session *session)
+{
+	request_stop(session);
+	request_set_timer(session);
 }
 
 void request_init(struct session *session)

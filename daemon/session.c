@@ -5,7 +5,8 @@
  *
  * A session ends in steps, one a turn of the loop: its queue pairs are
  * destroyed, so that nothing can reach its memory; the key of each region is
- * killed and the region goes back to the pool; then the rest is freed.
+ * killed and the region goes back to the pool; then the rest is freed. One
+ * whose connections failed may stop after the first of these: see limbo.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,11 +43,15 @@ static void session_deadline(void *arg)
 			    SESSION_HELLO_MS);
 		break;
 	case SESSION_READY:
-		session_end(session, STAT_END_DATA, "brought no data queue pair within %u ms",
-			    SESSION_DATA_MS);
+		/* It may be one that was about to be resumed. */
+		session_lost(session, STAT_END_DATA, "brought no data queue pair within %u ms",
+			     SESSION_DATA_MS);
 		break;
 	case SESSION_CLOSING:
 		session_end(session, session->close_reason, "refused");
+		break;
+	case SESSION_LIMBO:
+		session_end(session, STAT_END_GRACE, "did not come back in time");
 		break;
 	default:
 		break;
@@ -57,7 +62,7 @@ static void conn_timeout(void *arg)
 {
 	struct conn *conn = arg;
 
-	session_end(conn->session, STAT_END_CONNECT, "a data connection did not come up");
+	session_lost(conn->session, STAT_END_CONNECT, "a data connection did not come up");
 }
 
 static void conn_init(struct conn *conn, struct session *session)
@@ -101,7 +106,8 @@ static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, i
 	return conn_set_access(conn, access);
 }
 
-static int conn_create_qp(struct conn *conn, unsigned int sends, unsigned int recvs)
+static int conn_create_qp(struct conn *conn, struct ibv_pd *pd, unsigned int sends,
+			  unsigned int recvs)
 {
 	struct session *session = conn->session;
 	struct ibv_qp_init_attr attr = {
@@ -117,7 +123,7 @@ static int conn_create_qp(struct conn *conn, unsigned int sends, unsigned int re
 		.qp_type = IBV_QPT_RC,
 	};
 
-	return rdma_create_qp(conn->id, session->pd, &attr) ? -errno : 0;
+	return rdma_create_qp(conn->id, pd, &attr) ? -errno : 0;
 }
 
 static void conn_destroy_qp(struct conn *conn)
@@ -144,7 +150,8 @@ static void session_free(struct session *session)
 	if (session->has_owner)
 		region_owner_del(&session->owner);
 	queue_destroy(session);
-	if (session->pd && ibv_dealloc_pd(session->pd))
+	if ((session->pd && ibv_dealloc_pd(session->pd)) ||
+	    (session->lend_pd && ibv_dealloc_pd(session->lend_pd)))
 		log_err("%s: protection domain still in use", session->peer);
 	listener_put_device(session->device);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
@@ -156,14 +163,25 @@ static void session_free(struct session *session)
 	free(session);
 }
 
-static void session_teardown(void *arg)
+void session_disconnect(struct session *session)
 {
-	struct session *session = arg;
 	int i;
 
+	queue_stop(session);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
 		conn_destroy_qp(&session->data[i]);
 	conn_destroy_qp(&session->control);
+	queue_destroy(session);
+}
+
+static void session_teardown(void *arg)
+{
+	struct session *session = arg;
+
+	session_disconnect(session);
+	/* Its CM ids stay: they tell if the device goes. */
+	if (session->state == SESSION_LIMBO)
+		return;
 	if (request_reclaim(session)) {
 		loop_work_queue(&session->teardown);
 		return;
@@ -172,31 +190,56 @@ static void session_teardown(void *arg)
 	message_kick_pool();
 }
 
-void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
+unsigned int session_lent(const struct session *session)
 {
 	unsigned int lent = 0;
+	int i;
+
+	for (i = REGION_MAPPED; session->has_owner && i <= REGION_EVICTING; i++)
+		lent += session->owner.nr[i];
+	return lent;
+}
+
+void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
+{
 	char why[160];
 	va_list ap;
-	int i;
 
 	if (session->state == SESSION_DEAD)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	for (i = REGION_MAPPED; session->has_owner && i <= REGION_EVICTING; i++)
-		lent += session->owner.nr[i];
 	log_peer("%s: session %" PRIu64 " ended: %s (it had %u regions)", session->peer,
-		 session->number, why, lent);
+		 session->number, why, session_lent(session));
 	stats_inc(reason);
+	if (session->state == SESSION_LIMBO)
+		limbo_leave();
 	session->state = SESSION_DEAD;
 	loop_timer_stop(&session->deadline);
 	if (session->has_owner)
 		region_owner_leave(&session->owner);
 	queue_stop(session);
+	loop_work_cancel(&session->sweep);
 	message_stop(session);
 	request_stop(session);
 	loop_work_queue(&session->teardown);
+}
+
+void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
+{
+	char why[160];
+	va_list ap;
+
+	if (session_is_over(session))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	if (limbo_enter(session, why))
+		loop_work_queue(&session->teardown);
+	else
+		session_end(session, reason, "%s", why);
 }
 
 void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why)
@@ -249,30 +292,49 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 	loop_timer_init(&session->deadline, session_deadline, session);
 	loop_work_init(&session->teardown, session_teardown, session);
 	request_init(session);
+	limbo_init_session(session);
 	list_add_tail(&session->link, &session_list);
 	sessions.count++;
 	return session;
 }
 
-int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param)
+/*
+ * Who resumes takes the place that it has already, as soon as it has said HELLO. Not
+ * many at a time do, or somebody only connects.
+ */
+static bool session_is_room(const struct farswap_connect *connect,
+			    const struct ibv_context *device)
+{
+	unsigned int count = sessions.count - limbo_count();
+
+	return count < sessions.max ||
+	       (count < 2 * sessions.max &&
+		limbo_may_resume(le64toh(connect->session), device));
+}
+
+int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+		   const struct farswap_connect *connect)
 {
 	struct session *session;
 	int err;
 
 	if (sessions.leaving)
 		return FARSWAP_STATUS_LEAVING;
-	if (sessions.count >= sessions.max)
+	if (!session_is_room(connect, id->verbs))
 		return FARSWAP_STATUS_BUSY;
 	session = session_alloc(id);
 	if (!session)
 		return FARSWAP_STATUS_NO_MEMORY;
+	session->attempt = le32toh(connect->attempt);
 	listener_get_device(id->verbs);
 	session->pd = ibv_alloc_pd(id->verbs);
-	err = session->pd ? 0 : -ENOMEM;
+	session->lend_pd = ibv_alloc_pd(id->verbs);
+	err = session->pd && session->lend_pd ? 0 : -ENOMEM;
 	if (!err)
 		err = queue_create(session);
 	if (!err)
-		err = conn_create_qp(&session->control, SESSION_SENDS, FARSWAP_RECV_DEPTH);
+		err = conn_create_qp(&session->control, session->pd, SESSION_SENDS,
+				     FARSWAP_RECV_DEPTH);
 	if (err)
 		goto out_free;
 	session->control.state = CONN_ACCEPTED;
@@ -294,24 +356,28 @@ out_free:
 	return FARSWAP_STATUS_NO_MEMORY;
 }
 
-static struct session *session_find(uint64_t secret, struct ibv_context *device)
+/* A resumed session keeps its secret: a request of its old connections may come late. */
+static struct session *session_find(const struct farswap_connect *connect,
+				    struct ibv_context *device)
 {
 	struct list *pos;
 
 	list_for_each(pos, &session_list) {
 		struct session *session = container_of(pos, struct session, link);
 
-		if (session->state == SESSION_READY && session->secret == secret &&
-		    session->device == device)
+		if (session->state == SESSION_READY && !session->resuming &&
+		    session->secret == le64toh(connect->session) &&
+		    session->attempt == le32toh(connect->attempt) && session->device == device)
 			return session;
 	}
 	return NULL;
 }
 
 int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
-		     uint64_t secret, unsigned int queue)
+		     const struct farswap_connect *connect)
 {
-	struct session *session = session_find(secret, id->verbs);
+	struct session *session = session_find(connect, id->verbs);
+	unsigned int queue = le16toh(connect->queue);
 	struct conn *conn;
 	int err;
 
@@ -321,7 +387,7 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	if (queue >= session->queues || conn->state != CONN_NONE)
 		return FARSWAP_STATUS_BUSY;
 	conn->id = id;
-	err = conn_create_qp(conn, 1, 1);
+	err = conn_create_qp(conn, session->lend_pd, 1, 1);
 	if (err) {
 		log_peer("%s: no data queue pair: %s", session->peer, strerror(-err));
 		conn->id = NULL;
@@ -332,8 +398,8 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	loop_timer_set(&conn->timer, SESSION_CONNECT_MS);
 	err = conn_accept(conn, param, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (err)
-		session_end(session, STAT_END_INTERNAL, "data queue pair %u cannot be accepted: %s",
-			    queue, strerror(-err));
+		session_lost(session, STAT_END_INTERNAL, "data queue pair %u cannot be accepted: %s",
+			     queue, strerror(-err));
 	return FARSWAP_STATUS_OK;
 }
 
@@ -341,7 +407,7 @@ void session_established(struct conn *conn)
 {
 	struct session *session = conn->session;
 
-	if (conn->state != CONN_ACCEPTED || session->state == SESSION_DEAD)
+	if (conn->state != CONN_ACCEPTED || session_is_over(session))
 		return;
 	conn->state = CONN_UP;
 	if (conn != &session->control) {
@@ -364,6 +430,7 @@ const char *session_state_name(enum session_state state)
 		[SESSION_GREETING] = "greeting",
 		[SESSION_READY] = "ready",
 		[SESSION_CLOSING] = "closing",
+		[SESSION_LIMBO] = "limbo",
 		[SESSION_DEAD] = "ending",
 	};
 

@@ -34,6 +34,7 @@ enum session_state {
 	SESSION_GREETING,	/* connected, HELLO awaited */
 	SESSION_READY,		/* WELCOME sent */
 	SESSION_CLOSING,	/* refused; its last message is on its way */
+	SESSION_LIMBO,		/* its connections failed; its regions are kept */
 	SESSION_DEAD,		/* being taken apart */
 	SESSION_STATES
 };
@@ -58,6 +59,7 @@ struct session_request {
 	uint16_t count;
 	uint32_t seq;
 	uint64_t job;
+	uint64_t sent_ns;
 	uint64_t region[FARSWAP_ACTIVITY_REGIONS];
 };
 
@@ -72,16 +74,18 @@ struct session_map {
 struct session {
 	struct list link;
 	uint64_t number;		/* for people; counts from 1 */
-	uint64_t secret;		/* what data connections present */
+	uint64_t secret;		/* what data connections present, and who resumes */
 	enum session_state state;
 	char peer[64];
 	struct farswap_hello hello;
 	uint16_t queues;		/* granted */
+	uint32_t attempt;		/* to connect, the client's number */
 
 	struct conn control;
 	struct conn data[FARSWAP_QUEUES_MAX];
 	struct ibv_context *device;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd;		/* the control queue pair's */
+	struct ibv_pd *lend_pd;		/* the regions' and the data queue pairs' */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_mr *buffers_mr;
@@ -94,11 +98,14 @@ struct session {
 	unsigned int nr_free_sends;
 	bool send_is_answer[SESSION_SENDS];
 	unsigned int nr_answers;	/* sends that are answers */
+	uint64_t answers;		/* there were so far, WELCOME aside; resumed ones too */
 	enum stats_counter close_reason;
 
 	uint32_t seq;
 	struct session_request requests[FARSWAP_CREDITS];
 	unsigned int nr_requests;
+	uint64_t asks_since_ms;
+	unsigned int nr_asks;		/* regions asked about since then */
 	unsigned int nr_maps;
 	struct session_map maps[FARSWAP_CREDITS];
 	struct {
@@ -109,11 +116,15 @@ struct session {
 
 	struct region_owner owner;
 	bool has_owner;
+	bool resuming;			/* RESUME is to come before anything else */
+	bool sweeping;			/* what was not claimed is being taken back */
+	struct loop_work sweep;
 	struct loop_timer deadline;	/* HELLO, data queue pairs, closing */
 	struct loop_timer ping;
 	struct loop_timer evict;	/* kills the key of the first overdue region */
 	bool ping_waits;
 	uint32_t ping_seq;
+	uint64_t ping_ns;		/* when it was sent */
 	unsigned int ping_misses;
 };
 
@@ -125,24 +136,53 @@ void session_leave(void);
 bool session_leaving(void);
 unsigned int session_count(void);
 /* A control connection: takes @id over, or returns the status to reject it with. */
-int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param);
+int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+		   const struct farswap_connect *connect);
 /* The same for a data connection of an existing session. */
 int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
-		     uint64_t secret, unsigned int queue);
+		     const struct farswap_connect *connect);
 void session_established(struct conn *conn);
 /* Logs why, kills the queue pairs, then all keys, from the event loop. Any state. */
 void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same, but its regions may be kept for a while: see limbo.c. */
+void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Destroys its queue pairs. Nothing that a client sent arrives any more. */
+void session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why);
 const char *session_state_name(enum session_state state);
+/* Regions that it has and knows of. */
+unsigned int session_lent(const struct session *session);
+
+/* limbo.c: sessions without connections, and how they go on */
+void limbo_init(unsigned int grace_ms, unsigned int max);
+void limbo_init_session(struct session *session);
+/* A session's connections failed. False: its regions are not to be kept. */
+bool limbo_enter(struct session *session, const char *why);
+/* One that is in limbo ends. */
+void limbo_leave(void);
+unsigned int limbo_count(void);
+/* Is there a session of that secret to be resumed by that device? */
+bool limbo_may_resume(uint64_t secret, const struct ibv_context *device);
+/* The session that @hello may and wants to resume, or NULL. */
+struct session *limbo_find(const struct session *session, const struct farswap_hello *hello);
+/* Ends @old; its regions are @session's, which is to claim them. */
+void limbo_adopt(struct session *session, struct session *old);
+/* What RESUME names; the status to answer. */
+unsigned int limbo_claim(struct session *session, const struct farswap_resume *resume);
+/* The last RESUME has been answered. */
+void limbo_resumed(struct session *session);
 
 /* queue.c: the control queue pair's messages */
 /* Before the queue pair exists; what is missing afterwards, destroy ignores. */
 int queue_create(struct session *session);
 int queue_post_receives(struct session *session);
+/* Takes what came before the connection ended. */
+void queue_finish(struct session *session);
 void queue_stop(struct session *session);
 void queue_destroy(struct session *session);
-/* Copies @hdr's message and sends it; ends the session if it can't. */
+/* Copies @hdr's message and sends it; the session is lost, or ends, if it can't. */
 void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer);
 bool queue_is_idle(const struct session *session);
 
@@ -159,7 +199,7 @@ void message_kick_pool(void);
 /* request.c: what the donor asks clients */
 /* Takes the region back, at the latest when evict_ms are over. */
 void request_evict(struct region *region, uint64_t job, unsigned int evict_ms);
-/* False if the client has too much to answer already. */
+/* False: not now. The client has too much to answer already, or is late with it. */
 bool request_activity(struct session *session, uint64_t job, const uint64_t *regions,
 		      unsigned int count);
 void request_init(struct session *session);
@@ -172,7 +212,20 @@ bool request_activity_answer(struct session *session, const struct farswap_activ
 bool request_pong(struct session *session, uint32_t seq);
 /* One region of a dying session; false if it has none. */
 bool request_reclaim(struct session *session);
+/* The same of what was not claimed. */
+bool request_sweep(struct session *session);
+/* Evictions under way when the connections failed begin anew. */
+void request_adopt(struct session *session);
+void request_send_evicts(struct session *session);
+/* In limbo there are deadlines and nothing else. */
+void request_limbo(struct session *session);
 void request_alive(struct session *session);
+
+/* It has no queue pair any more, or won't have soon. */
+static inline bool session_is_over(const struct session *session)
+{
+	return session->state >= SESSION_LIMBO;
+}
 
 static inline struct session *session_of(struct region_owner *owner)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters. They only go up; what goes up and down is asked of its owner.
+ * Counters, which only go up, and how long things take. What goes up and down is
+ * asked of its owner.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -24,6 +25,8 @@
 	X(END_LINK, "sessions_ended_total", "reason=\"link\"", "")			\
 	X(END_CONNECT, "sessions_ended_total", "reason=\"connect_timeout\"", "")	\
 	X(END_HELLO, "sessions_ended_total", "reason=\"hello_timeout\"", "")		\
+	X(END_GRACE, "sessions_ended_total", "reason=\"grace\"", "")			\
+	X(END_RESUMED, "sessions_ended_total", "reason=\"resumed\"", "")		\
 	X(END_DATA, "sessions_ended_total", "reason=\"data_timeout\"", "")		\
 	X(END_PING, "sessions_ended_total", "reason=\"ping_timeout\"", "")		\
 	X(END_REFUSED, "sessions_ended_total", "reason=\"refused\"", "")		\
@@ -40,6 +43,7 @@
 	X(END_BAD_LENGTH, "sessions_ended_total", "reason=\"bad_length\"", "")		\
 	X(END_BAD_RESERVED, "sessions_ended_total", "reason=\"bad_reserved\"", "")	\
 	X(END_BAD_RANGE, "sessions_ended_total", "reason=\"bad_range\"", "")		\
+	X(LIMBO, "limbo_total", "", "Times that the regions of a client that was lost were kept") \
 	X(MAPS, "maps_total", "", "Regions lent")					\
 	X(MAPS_REFUSED, "maps_refused_total", "", "MAP answered with other than OK")	\
 	X(MAPS_UNSTAGED, "maps_unstaged_total", "", "Regions registered only when asked for") \
@@ -51,6 +55,7 @@
 	X(EVICTS, "evicts_total", "", "EVICT sent")					\
 	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITY sent")			\
 	X(ZEROED, "regions_zeroed_total", "", "Regions zeroed")			\
+	X(DRAINS, "drains_total", "", "Times that farswapctl drain began")		\
 	X(RECLAIMS, "reclaims_total", "", "Batches of regions taken back as memory was short") \
 	X(PRESSURE, "pressure_events_total", "", "Times the kernel told of memory pressure") \
 	X(REGISTER_FAILED, "register_failed_total", "", "Memory registrations that failed") \
@@ -70,9 +75,24 @@ static inline void stats_inc(enum stats_counter stat)
 	stats[stat]++;
 }
 
+/* X(enumerator, metric, help) */
+#define STATS_TIMES(X)									\
+	X(PING, "ping_seconds", "PING to PONG")						\
+	X(ACTIVITY, "activity_seconds", "CHECK_ACTIVITY to ACTIVITY")			\
+	X(EVICT, "evict_seconds", "EVICT to the end of the key, where DONE came in time")
+
+enum stats_timed {
+#define X(name, metric, help) STAT_TIME_##name,
+	STATS_TIMES(X)
+#undef X
+	STAT_TIMES
+};
+
+void stats_time(enum stats_timed what, uint64_t ns);
+
 /* Those that are not zero, one a line. */
 void stats_show(FILE *out);
-/* All, in Prometheus's text format. */
+/* All counters and times, in Prometheus's text format. */
 void stats_metrics(FILE *out);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "drain.h"
 #include "reclaim.h"
 #include "session.h"
 #include "status.h"
@@ -21,13 +22,6 @@ static const char *status_bytes(uint64_t bytes, char buf[32])
 	return buf;
 }
 
-static unsigned int status_lent(const struct session *session)
-{
-	const unsigned int *nr = session->owner.nr;
-
-	return nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING];
-}
-
 static unsigned int status_queues(const struct session *session)
 {
 	unsigned int i, up = 0;
@@ -43,7 +37,7 @@ static void status_show_session(FILE *out, const struct session *session)
 
 	fprintf(out, "  %" PRIu64 "  %s  %s  %u of %u queues  %u regions", session->number,
 		session->peer, session_state_name(session->state), status_queues(session),
-		session->queues, status_lent(session));
+		session->queues, session_lent(session));
 	if (session->owner.nr[REGION_EVICT_WAIT] + session->owner.nr[REGION_EVICTING])
 		fprintf(out, " (%u leaving)", session->owner.nr[REGION_EVICT_WAIT] +
 			session->owner.nr[REGION_EVICTING]);
@@ -55,6 +49,11 @@ static void status_show_session(FILE *out, const struct session *session)
 
 void status_show(FILE *out)
 {
+	static const char *const drained[] = {
+		[DRAIN_NOT] = "",
+		[DRAIN_RUNS] = "; draining",
+		[DRAIN_DONE] = "; drained",
+	};
 	char memory[32], slab[32], left[32], held[32];
 	struct list *pos;
 	int i;
@@ -63,7 +62,7 @@ void status_show(FILE *out)
 		status_bytes(region_bytes() * region_total(), memory), region_total(),
 		status_bytes(region_bytes(), slab), status_bytes(region_present_bytes(), held),
 		status_bytes(region_free_bytes(), left),
-		session_leaving() ? "; shutting down" : "");
+		session_leaving() ? "; shutting down" : drained[drain_state()]);
 	fprintf(out, "regions ");
 	for (i = 0; i < REGION_STATES; i++)
 		fprintf(out, " %u %s", region_count(i), region_state_name(i));
@@ -92,6 +91,8 @@ void status_metrics(FILE *out)
 	fprintf(out, "farswapd_free_bytes %" PRIu64 "\n", region_free_bytes());
 	status_gauge(out, "headroom_bytes", "Memory that is to stay available");
 	fprintf(out, "farswapd_headroom_bytes %" PRIu64 "\n", reclaim_headroom());
+	status_gauge(out, "draining", "1 from farswapctl drain to undrain");
+	fprintf(out, "farswapd_draining %d\n", drain_state() != DRAIN_NOT);
 	status_gauge(out, "region_bytes", "Size of a region");
 	fprintf(out, "farswapd_region_bytes %" PRIu64 "\n", region_bytes());
 	status_gauge(out, "regions", "Regions by state");
@@ -105,7 +106,7 @@ void status_metrics(FILE *out)
 		const struct session *session = container_of(pos, struct session, link);
 
 		fprintf(out, "farswapd_session_regions{session=\"%" PRIu64 "\",peer=\"%s\"} %u\n",
-			session->number, session->peer, status_lent(session));
+			session->number, session->peer, session_lent(session));
 	}
 	stats_metrics(out);
 }

@@ -16,11 +16,11 @@
 	static_assert(sizeof(struct type) == (bytes), "size of " #type);	\
 	static_assert(offsetof(struct type, last) == (at), "layout of " #type)
 
-ASSERT_WIRE(farswap_connect, 24, reserved, 18);
+ASSERT_WIRE(farswap_connect, 24, attempt, 20);
 ASSERT_WIRE(farswap_accept, 16, reserved, 8);
 ASSERT_WIRE(farswap_hdr, 16, seq, 12);
-ASSERT_WIRE(farswap_hello, 88, auth, 56);
-ASSERT_WIRE(farswap_welcome, 64, session, 56);
+ASSERT_WIRE(farswap_hello, 96, auth, 64);
+ASSERT_WIRE(farswap_welcome, 72, answers, 64);
 ASSERT_WIRE(farswap_free_mem, 32, reserved, 28);
 ASSERT_WIRE(farswap_map, 24, slab, 16);
 ASSERT_WIRE(farswap_mr_info, 48, bytes, 40);
@@ -29,8 +29,10 @@ ASSERT_WIRE(farswap_evict, 32, reserved, 28);
 ASSERT_WIRE(farswap_check_activity, 152, region, 24);
 ASSERT_WIRE(farswap_activity_entry, 16, reserved, 12);
 ASSERT_WIRE(farswap_activity, 280, entry, 24);
+ASSERT_WIRE(farswap_resume, 504, region, 24);
+ASSERT_WIRE(farswap_resumed, 24, reserved, 20);
 static_assert(FARSWAP_MSG_BYTES == 512, "receive buffer");
-static_assert(sizeof(struct farswap_activity) <= FARSWAP_MSG_BYTES, "longest message");
+static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES, "longest message");
 /* What the RDMA CM carries: rdma_connect(3), rdma_accept(3), rdma_reject(3). */
 static_assert(sizeof(struct farswap_connect) <= 56, "private data of a connect request");
 static_assert(sizeof(struct farswap_accept) <= 148, "private data of an accept or a reject");
@@ -40,8 +42,8 @@ static const struct {
 	uint16_t bytes;
 	uint8_t direction;
 } wire_table[] = {
-	[FARSWAP_MSG_HELLO] = { "HELLO", 88, WIRE_TO_DONOR },
-	[FARSWAP_MSG_WELCOME] = { "WELCOME", 64, WIRE_TO_CLIENT },
+	[FARSWAP_MSG_HELLO] = { "HELLO", 96, WIRE_TO_DONOR },
+	[FARSWAP_MSG_WELCOME] = { "WELCOME", 72, WIRE_TO_CLIENT },
 	[FARSWAP_MSG_QUERY_MEM] = { "QUERY_MEM", 16, WIRE_TO_DONOR },
 	[FARSWAP_MSG_FREE_MEM] = { "FREE_MEM", 32, WIRE_TO_CLIENT },
 	[FARSWAP_MSG_MAP] = { "MAP", 24, WIRE_TO_DONOR },
@@ -53,6 +55,8 @@ static const struct {
 	[FARSWAP_MSG_ACTIVITY] = { "ACTIVITY", 280, WIRE_TO_DONOR },
 	[FARSWAP_MSG_PING] = { "PING", 16, WIRE_TO_DONOR | WIRE_TO_CLIENT },
 	[FARSWAP_MSG_PONG] = { "PONG", 16, WIRE_TO_DONOR | WIRE_TO_CLIENT },
+	[FARSWAP_MSG_RESUME] = { "RESUME", 504, WIRE_TO_DONOR },
+	[FARSWAP_MSG_RESUMED] = { "RESUMED", 24, WIRE_TO_CLIENT },
 };
 
 static_assert(ARRAY_SIZE(wire_table) == FARSWAP_MSG_MAX + 1, "a row for every message");
@@ -71,11 +75,18 @@ static bool wire_is_zero(const void *data, size_t len)
 
 static enum wire_error wire_check_hello(const struct farswap_hello *hello)
 {
-	if (!FIELD_IS_ZERO(hello, reserved))
-		return WIRE_RESERVED;
 	if (le16toh(hello->auth_kind) == FARSWAP_AUTH_NONE && !FIELD_IS_ZERO(hello, auth))
 		return WIRE_RESERVED;
 	return le16toh(hello->queues) ? WIRE_OK : WIRE_RANGE;
+}
+
+static enum wire_error wire_check_welcome(const struct farswap_welcome *welcome)
+{
+	if (le32toh(welcome->status) != FARSWAP_STATUS_OK)
+		return welcome->resumed || welcome->answers ? WIRE_RESERVED : WIRE_OK;
+	if (!welcome->resumed && welcome->answers)
+		return WIRE_RANGE;
+	return le16toh(welcome->resumed) <= 1 ? WIRE_OK : WIRE_RANGE;
 }
 
 static enum wire_error wire_check_mr_info(const struct farswap_mr_info *info)
@@ -117,6 +128,19 @@ static enum wire_error wire_check_activity(const struct farswap_activity *activi
 		WIRE_OK : WIRE_RESERVED;
 }
 
+static enum wire_error wire_check_resume(const struct farswap_resume *resume)
+{
+	uint32_t count = le32toh(resume->count), more = le32toh(resume->more);
+
+	/* All but the last are full, so that they come to an end. */
+	if (more > 1 || count > FARSWAP_RESUME_REGIONS ||
+	    (more && count != FARSWAP_RESUME_REGIONS))
+		return WIRE_RANGE;
+	return wire_is_zero(&resume->region[count],
+			    (FARSWAP_RESUME_REGIONS - count) * sizeof(resume->region[0])) ?
+		WIRE_OK : WIRE_RESERVED;
+}
+
 static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 {
 	const void *msg = hdr;
@@ -125,8 +149,7 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 	case FARSWAP_MSG_HELLO:
 		return wire_check_hello(msg);
 	case FARSWAP_MSG_WELCOME:
-		return FIELD_IS_ZERO((const struct farswap_welcome *)msg, reserved) ?
-			WIRE_OK : WIRE_RESERVED;
+		return wire_check_welcome(msg);
 	case FARSWAP_MSG_FREE_MEM:
 		return FIELD_IS_ZERO((const struct farswap_free_mem *)msg, reserved) ?
 			WIRE_OK : WIRE_RESERVED;
@@ -139,6 +162,11 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 		return wire_check_check_activity(msg);
 	case FARSWAP_MSG_ACTIVITY:
 		return wire_check_activity(msg);
+	case FARSWAP_MSG_RESUME:
+		return wire_check_resume(msg);
+	case FARSWAP_MSG_RESUMED:
+		return FIELD_IS_ZERO((const struct farswap_resumed *)msg, reserved) ?
+			WIRE_OK : WIRE_RESERVED;
 	default:
 		return WIRE_OK;
 	}
@@ -186,7 +214,7 @@ enum wire_error wire_check_connect(const void *data, size_t len)
 		return WIRE_RESERVED;
 	switch (le16toh(connect->kind)) {
 	case FARSWAP_CONNECT_CONTROL:
-		return connect->session || connect->queue ? WIRE_RESERVED : WIRE_OK;
+		return connect->queue ? WIRE_RESERVED : WIRE_OK;
 	case FARSWAP_CONNECT_DATA:
 		return le16toh(connect->queue) < FARSWAP_QUEUES_MAX ? WIRE_OK : WIRE_RANGE;
 	default:
@@ -241,6 +269,7 @@ const char *wire_status_name(unsigned int status)
 		[FARSWAP_STATUS_BAD_MESSAGE] = "malformed message",
 		[FARSWAP_STATUS_BUSY] = "too many clients or queue pairs",
 		[FARSWAP_STATUS_LEAVING] = "shutting down",
+		[FARSWAP_STATUS_GONE] = "a region is gone",
 	};
 
 	return status < ARRAY_SIZE(names) ? names[status] : "unknown status";

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Draining. The pool's limit is held at 0, so that nothing is lent and what comes
+ * back goes to the machine; and all that is lent is evicted. It is over when no
+ * region has memory, which is looked at when the pool has nothing to do: each
+ * region that comes back gives it something. Knows nothing of messages.
+ */
+#include <errno.h>
+
+#include "drain.h"
+#include "evict.h"
+#include "log.h"
+#include "reclaim.h"
+#include "session.h"
+#include "stats.h"
+
+/* Beyond the clients' deadline: to give the memory to the kernel. */
+#define DRAIN_EXTRA_MS	5000
+
+static struct {
+	enum drain_state state;
+	struct list waits;
+	unsigned int lent;
+	uint64_t killed_before;
+	uint64_t begun_ms;
+} drain = { .waits = { &drain.waits, &drain.waits } };
+
+static unsigned int drain_lent(void)
+{
+	return region_count(REGION_MAPPED) + region_count(REGION_EVICT_WAIT) +
+	       region_count(REGION_EVICTING);
+}
+
+static struct drain_result drain_result(enum drain_end end)
+{
+	return (struct drain_result){
+		.end = end,
+		.lent = drain.lent,
+		.left = drain_lent(),
+		.killed = stats[STAT_RETURN_KILLED] - drain.killed_before,
+		.broken = region_count(REGION_BROKEN),
+		.ms = loop_now_ms() - drain.begun_ms,
+	};
+}
+
+static void drain_tell(struct drain_wait *wait, enum drain_end end)
+{
+	struct drain_result result = drain_result(end);
+
+	drain_forget(wait);
+	wait->done(wait->arg, &result);
+}
+
+static void drain_tell_all(enum drain_end end)
+{
+	struct drain_wait *wait;
+
+	while ((wait = list_first(&drain.waits, struct drain_wait, link)))
+		drain_tell(wait, end);
+}
+
+static void drain_timeout(void *arg)
+{
+	drain_tell(arg, DRAIN_END_TIMEOUT);
+}
+
+int drain_begin(void)
+{
+	if (drain.state != DRAIN_NOT)
+		return 0;
+	drain.lent = drain_lent();
+	drain.killed_before = stats[STAT_RETURN_KILLED];
+	drain.begun_ms = loop_now_ms();
+	reclaim_drain(true);
+	if (!evict_start(EVICT_ALL, NULL, NULL)) {
+		reclaim_drain(false);
+		return -ENOMEM;
+	}
+	drain.state = DRAIN_RUNS;
+	stats_inc(STAT_DRAINS);
+	log_info("draining: %u regions are lent", drain.lent);
+	return 0;
+}
+
+void drain_stop(enum drain_end end)
+{
+	drain_tell_all(end);
+	if (drain.state == DRAIN_NOT || end != DRAIN_END_UNDRAINED)
+		return;
+	drain.state = DRAIN_NOT;
+	reclaim_drain(false);
+	log_info("drained no more: memory is lent again");
+}
+
+void drain_wait(struct drain_wait *wait, uint64_t ms,
+		void (*done)(void *arg, const struct drain_result *result), void *arg)
+{
+	wait->done = done;
+	wait->arg = arg;
+	loop_timer_init(&wait->timer, drain_timeout, wait);
+	loop_timer_set(&wait->timer, ms ? ms : evict_deadline_ms() + DRAIN_EXTRA_MS);
+	list_add_tail(&wait->link, &drain.waits);
+	/* So that it ends where there is nothing to wait for. */
+	message_kick_pool();
+}
+
+void drain_forget(struct drain_wait *wait)
+{
+	loop_timer_stop(&wait->timer);
+	list_del(&wait->link);
+}
+
+void drain_look(void)
+{
+	if (drain.state == DRAIN_NOT ||
+	    region_count(REGION_EMPTY) + region_count(REGION_BROKEN) < region_total())
+		return;
+	if (drain.state == DRAIN_RUNS)
+		log_info("drained: nothing is lent, %llu keys had to be killed",
+			 (unsigned long long)(stats[STAT_RETURN_KILLED] - drain.killed_before));
+	drain.state = DRAIN_DONE;
+	drain_tell_all(DRAIN_END_DONE);
+}
+
+enum drain_state drain_state(void)
+{
+	return drain.state;
+}
