@@ -20,26 +20,10 @@ sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
 
 # pylint: disable=wrong-import-position
 import cluster as harness   # noqa: E402
+import farswap              # noqa: E402
+import host                 # noqa: E402
 import image                # noqa: E402
-
-DEBUG = "/sys/kernel/debug/farswap"
-
-
-def raw_read(cluster, iterations=2000):
-    """(p50, p99) of ib_read_lat, µs."""
-    donor = cluster.donors[0]
-    server = donor.spawn("ib_read_lat -d r0 -x 1 -s 4096 -p 18600")
-    # Its port, as /proc/net/tcp has it; in state "listening".
-    donor.check("i=0; until grep -q ':48A8 0*:0000 0A ' /proc/net/tcp /proc/net/tcp6; do "
-                "i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.2; done", 60)
-    output = cluster.client.check(
-        f"ib_read_lat -d r0 -x 1 -s 4096 -p 18600 -n {iterations} {donor.address}", 120)
-    server.wait(20)
-    for line in output.splitlines():
-        words = line.split()
-        if len(words) >= 9 and words[0] == "4096":
-            return float(words[4]), float(words[7])
-    raise harness.ClusterError(f"ib_read_lat gave no result\n{output}")
+import raw                  # noqa: E402
 
 
 def load(cluster, args, seed):
@@ -63,15 +47,16 @@ def one_run(args, remote, seed):
             append=f"farswap.hotslab=0 {args.append}", params=remote,
             extra_programs=[("/usr/bin/fault", os.path.join(HERE, "fault"), None)]) as cluster:
         numbers = {}
-        before = raw_read(cluster)
+        before = raw.read_latency(cluster.client, cluster.donors[0])
         if remote:
             cluster.up()
         else:
-            cluster.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
+            cluster.swap_on()
         numbers.update(load(cluster, args, seed))
         if remote:
-            numbers.update(shares(cluster.client.check(f"cat {DEBUG}/stats")))
-        after = raw_read(cluster)
+            stats = farswap.counters(cluster.client.check(f"cat {farswap.DEBUG}/stats"))
+            numbers["remote %"] = farswap.remote_share(stats)
+        after = raw.read_latency(cluster.client, cluster.donors[0])
         numbers["raw p50_us"] = (before[0] + after[0]) / 2
         numbers["raw p99_us"] = (before[1] + after[1]) / 2
         numbers["raw drift"] = after[0] / before[0]
@@ -80,13 +65,6 @@ def one_run(args, remote, seed):
         numbers["complaints"] = len(cluster.complaints())
         kernel = cluster.client.check("uname -r").strip()
         return numbers, kernel
-
-
-def shares(stats):
-    value = dict(line.split() for line in stats.splitlines())
-    remote, other = int(value["load_remote"]), \
-        int(value["load_device"]) + int(value["load_fallback"])
-    return {"remote %": 100 * remote / max(remote + other, 1)}
 
 
 def table(title, runs):
@@ -130,13 +108,9 @@ def arguments():
 def main():
     args = arguments()
     harness.exit_on_signals()
-    kdir = subprocess.check_output([image.FETCH], text=True).strip().splitlines()[-1]
-    subprocess.run(["make", "-s", "--no-print-directory", "modules", "daemon", f"KDIR={kdir}"],
-                   cwd=TOP, check=True, stdin=subprocess.DEVNULL)
-    subprocess.run(["make", "-s", "--no-print-directory", "-C", HERE], check=True)
+    host.build(host.fetch(), HERE, "modules", "daemon")
     print(f"machine: {machine()}")
-    if os.getloadavg()[0] > 0.5:
-        print("note: this machine has other work; figures of such a run are worth little")
+    host.note_other_work()
     bad = 0
     for title, remote in (("farswap", True), ("swap device alone", False)):
         if args.only and args.only not in title.replace("swap device alone", "disk"):

@@ -44,7 +44,7 @@ static void test_defaults(void)
 	ok(!read_text("") && !config_check(&config, error), "an empty file");
 	ok(in->sin_family == AF_INET && ntohs(in->sin_port) == 9400 && !in->sin_addr.s_addr,
 	   "listen is 0.0.0.0:9400");
-	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 &&
+	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 && config.grace_ms == 60000 &&
 	   config.headroom == meminfo_total() / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
 	   !strcmp(config.control, "/run/farswapd.sock"), "and the rest as documented");
 }
@@ -107,6 +107,8 @@ static void test_wrong(void)
 	wrong("slab = 0\n", 1, "power of two from 2M to 1G");
 	wrong("evict_ms = 0\n", 1, "from 1 to 600000");
 	wrong("evict_ms = 600001\n", 1, "from 1 to 600000");
+	wrong("grace_ms = 600001\n", 1, "from 0 to 600000");
+	wrong("grace_ms = -1\n", 1, "from 0 to 600000");
 	wrong("clients = many\n", 1, "from 1 to 4096");
 	wrong("clients = 4 4\n", 1, "from 1 to 4096");
 	wrong("ahead = 65\n", 1, "from 0 to 64");
@@ -131,6 +133,23 @@ static void test_option(void)
 	ok(config_option(&config, "memory", error) == -EINVAL, "-o without a value");
 }
 
+/* systemd must not kill the daemon while it takes regions back: evict_ms and 3 s. */
+static void test_stop_timeout(void)
+{
+	FILE *unit = fopen("../../../daemon/farswapd.service", "r");
+	unsigned int seconds = 0;
+	char line[256];
+
+	while (unit && fgets(line, sizeof(line), unit) &&
+	       sscanf(line, "TimeoutStopSec=%u", &seconds) != 1)
+		;
+	if (unit)
+		fclose(unit);
+	config_init(&config);
+	ok(seconds * 1000 >= config.evict_ms + 3000,
+	   "the unit's TimeoutStopSec, %u s, leaves the daemon its time", seconds);
+}
+
 int main(void)
 {
 	int fd = mkstemp(path);
@@ -143,6 +162,7 @@ int main(void)
 	test_addresses();
 	test_wrong();
 	test_option();
+	test_stop_timeout();
 	unlink(path);
 	return tap_done();
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
+#include "turn.h"
 
 static char order[64];
 static unsigned int nr;
@@ -29,12 +30,6 @@ static bool was(const char *expected)
 	return same;
 }
 
-static void stop(void *arg)
-{
-	(void)arg;
-	loop_stop();
-}
-
 static void note_timer(void *arg)
 {
 	note(*(char *)arg);
@@ -43,11 +38,7 @@ static void note_timer(void *arg)
 /* Stops the loop after what is due and what is queued now. */
 static void run(void)
 {
-	struct loop_timer end;
-
-	loop_timer_init(&end, stop, NULL);
-	loop_timer_set(&end, 30);
-	loop_run();
+	turn_ms(30);
 }
 
 static struct loop_timer ta, tb, tc;

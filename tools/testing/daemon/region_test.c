@@ -8,6 +8,7 @@
 #include "stats.c"
 #include "mem.c"
 
+#include "quiet.h"
 #include "tap.h"
 
 #define SLAB	(8UL << 20)
@@ -46,12 +47,6 @@ int mr_unregister(void *mr)
 	((struct mr *)mr)->live = false;
 	unregisters++;
 	return 0;
-}
-
-void log_print(enum log_level level, const char *fmt, ...)
-{
-	(void)level;
-	(void)fmt;
 }
 
 static struct region_owner a, b;

@@ -22,6 +22,7 @@ static union {
 	struct farswap_evict evict;
 	struct farswap_check_activity check;
 	struct farswap_activity activity;
+	struct farswap_resume resume;
 } msg;
 
 /* A message of that type with which nothing is wrong; its length. */
@@ -113,12 +114,8 @@ static void test_reserved(void)
 {
 	size_t len;
 
-	reserved(FARSWAP_MSG_HELLO, 52, "first reserved byte");
-	reserved(FARSWAP_MSG_HELLO, 55, "last reserved byte");
-	reserved(FARSWAP_MSG_HELLO, 56, "auth without auth_kind");
-	reserved(FARSWAP_MSG_HELLO, 87, "last byte of auth");
-	reserved(FARSWAP_MSG_WELCOME, 22, "first reserved byte");
-	reserved(FARSWAP_MSG_WELCOME, 23, "last reserved byte");
+	reserved(FARSWAP_MSG_HELLO, 64, "auth without auth_kind");
+	reserved(FARSWAP_MSG_HELLO, 95, "last byte of auth");
 	reserved(FARSWAP_MSG_FREE_MEM, 28, "first reserved byte");
 	reserved(FARSWAP_MSG_FREE_MEM, 31, "last reserved byte");
 	reserved(FARSWAP_MSG_EVICT, 28, "first reserved byte");
@@ -130,6 +127,10 @@ static void test_reserved(void)
 	reserved(FARSWAP_MSG_ACTIVITY, 36, "reserved byte of an entry");
 	reserved(FARSWAP_MSG_ACTIVITY, 40, "an entry past count");
 	reserved(FARSWAP_MSG_ACTIVITY, 279, "the last byte past count");
+	reserved(FARSWAP_MSG_RESUME, 32, "a region past count");
+	reserved(FARSWAP_MSG_RESUME, 503, "the last byte past count");
+	reserved(FARSWAP_MSG_RESUMED, 20, "first reserved byte");
+	reserved(FARSWAP_MSG_RESUMED, 23, "last reserved byte");
 
 	len = make(FARSWAP_MSG_MR_INFO);
 	msg.mr_info.rkey = htole32(1);
@@ -137,6 +138,16 @@ static void test_reserved(void)
 	msg.mr_info.status = htole32(FARSWAP_STATUS_NO_MEMORY);
 	ok(check(FARSWAP_MSG_MR_INFO, len) == WIRE_RESERVED, "MR_INFO: refused, with a key");
 
+	len = make(FARSWAP_MSG_WELCOME);
+	msg.welcome.resumed = htole16(1);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_OK, "WELCOME: resumed");
+	msg.welcome.status = htole32(FARSWAP_STATUS_LEAVING);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RESERVED, "WELCOME: refused and resumed");
+
+	len = make(FARSWAP_MSG_HELLO);
+	msg.hello.grace_ms = htole32(~0U);
+	msg.hello.resume = htole64(~0ULL);
+	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_OK, "HELLO: any grace, any session to resume");
 	len = make(FARSWAP_MSG_HELLO);
 	msg.hello.auth_kind = htole16(1);
 	msg.hello.auth[0] = 1;
@@ -163,6 +174,39 @@ static void test_range(void)
 	len = make(FARSWAP_MSG_HELLO);
 	msg.hello.queues = 0;
 	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_RANGE, "HELLO: no queues");
+	len = make(FARSWAP_MSG_WELCOME);
+	msg.welcome.resumed = htole16(2);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: resumed is 0 or 1");
+	msg.welcome.resumed = 0;
+	msg.welcome.answers = htole64(1);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: answers, but not resumed");
+}
+
+/* The last may have any number of regions, the others are full. */
+static void test_resume(void)
+{
+	size_t len = make(FARSWAP_MSG_RESUME);
+
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_OK, "RESUME: of no region");
+	msg.resume.more = htole32(1);
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_RANGE, "RESUME: of no region, and more");
+	memset(msg.resume.region, 0x55, sizeof(msg.resume.region));
+	msg.resume.count = htole32(FARSWAP_RESUME_REGIONS - 1);
+	msg.resume.region[FARSWAP_RESUME_REGIONS - 1] = 0;
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_RANGE, "RESUME: not full, and more");
+	msg.resume.more = 0;
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_OK, "RESUME: not full, the last");
+	msg.resume.count = htole32(FARSWAP_RESUME_REGIONS);
+	msg.resume.region[FARSWAP_RESUME_REGIONS - 1] = 1;
+	msg.resume.more = htole32(1);
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_OK, "RESUME: full, and more");
+	msg.resume.more = htole32(2);
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_RANGE, "RESUME: more is 0 or 1");
+	msg.resume.more = 0;
+	msg.resume.count = htole32(FARSWAP_RESUME_REGIONS + 1);
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_RANGE, "RESUME: too many");
+	msg.resume.count = htole32(~0U);
+	ok(check(FARSWAP_MSG_RESUME, len) == WIRE_RANGE, "RESUME: far too many");
 }
 
 static void test_connect(void)
@@ -178,7 +222,9 @@ static void test_connect(void)
 	ok(wire_check_connect(&data, 23) == WIRE_SHORT, "connect request, short");
 	ok(wire_check_connect(NULL, 0) == WIRE_SHORT, "connect request without data");
 	data.connect.session = htole64(1);
-	ok(wire_check_connect(&data, 24) == WIRE_RESERVED, "control connection with a session");
+	ok(wire_check_connect(&data, 24) == WIRE_OK, "control connection that resumes a session");
+	data.connect.queue = htole16(1);
+	ok(wire_check_connect(&data, 24) == WIRE_RESERVED, "control connection with a queue");
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_DATA, 7, FARSWAP_QUEUES_MAX - 1);
 	ok(wire_check_connect(&data, 24) == WIRE_OK, "data connection");
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_DATA, 7, FARSWAP_QUEUES_MAX);
@@ -186,7 +232,7 @@ static void test_connect(void)
 	wire_init_connect(&data.connect, 3, 7, 0);
 	ok(wire_check_connect(&data, 24) == WIRE_TYPE, "connection of unknown kind");
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_CONTROL, 0, 0);
-	data.connect.reserved[5] = 1;
+	data.connect.reserved[1] = 1;
 	ok(wire_check_connect(&data, 24) == WIRE_RESERVED, "connect request, reserved byte");
 	data.connect.version = 0;
 	ok(wire_check_connect(&data, 24) == WIRE_VERSION, "the version is looked at first");
@@ -288,6 +334,7 @@ int main(void)
 	test_type();
 	test_reserved();
 	test_range();
+	test_resume();
 	test_connect();
 	test_accept();
 	test_names();

@@ -25,9 +25,10 @@ sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
 
 # pylint: disable=wrong-import-position
 import cluster as harness   # noqa: E402
+import farswap              # noqa: E402
+import host                 # noqa: E402
 import image                # noqa: E402
 
-DEBUG = "/sys/kernel/debug/farswap"
 # Emulated processors have nothing to mitigate, walk four levels faster than five,
 # and are slow to zero a page and to set a timer.
 GUEST = "mitigations=off no5lvl init_on_alloc=0 nohz=off"
@@ -40,35 +41,20 @@ class Sample:
     """The client's counters at one moment."""
 
     def __init__(self, text):
-        self.stats, self.donors, self.histogram = {}, {}, {}
-        self.vm = {"pswpin": 0, "pswpout": 0}
+        self.stats = farswap.counters(text)
+        self.histogram = farswap.histogram(text, "load_urgent")
+        self.donors = {}
         for line in text.splitlines():
             words = line.split()
             if len(words) > 6 and words[0] != "address" and words[1] != "count":
                 self.donors[words[0]] = (words[1], words[2])
-            elif words[:1] == ["load_urgent_ns"] and len(words) == 3:
-                self.histogram[int(words[1])] = int(words[2])
-            elif len(words) == 2 and words[0] in self.vm:
-                self.vm[words[0]] = int(words[1])
-            elif len(words) == 2 and words[1].isdigit():
-                self.stats[words[0]] = int(words[1])
 
     def since(self, old, name):
         return self.stats.get(name, 0) - old.stats.get(name, 0)
 
-    def swapped(self, old, name):
-        return self.vm[name] - old.vm[name]
-
     def fault_percentile(self, old, percent):
         """Of the page faults between two samples, in µs; None where there was none."""
-        counts = {bound: count - old.histogram.get(bound, 0)
-                  for bound, count in self.histogram.items()}
-        rank, seen = sum(counts.values()) * percent / 100, 0
-        for bound, count in sorted(counts.items()):
-            seen += count
-            if count and seen >= rank:
-                return bound / 1000
-        return None
+        return farswap.percentile(farswap.grown(self.histogram, old.histogram), percent)
 
 
 class Run:
@@ -88,8 +74,8 @@ class Run:
 
     def sample(self):
         # One process: it takes the client's processor, and memory, from Redis.
-        _, text = self.client.run(
-            f"exec cat {DEBUG}/stats {DEBUG}/donors {DEBUG}/latency /proc/vmstat 2>/dev/null", 20)
+        files = " ".join(f"{farswap.DEBUG}/{name}" for name in ("stats", "donors", "latency"))
+        _, text = self.client.run(f"exec cat {files} /proc/vmstat 2>/dev/null", 20)
         return Sample(text)
 
     def on_output(self, data):
@@ -114,8 +100,8 @@ class Run:
             slabs = "  ".join(f"{address.split(':')[0]} {count}"
                               for address, (_, count) in sorted(now.donors.items()))
         else:
-            outs = [0, now.swapped(before, "pswpout") / span]
-            ins = [0, now.swapped(before, "pswpin") / span]
+            outs = [0, now.since(before, "pswpout") / span]
+            ins = [0, now.since(before, "pswpin") / span]
             fault, slabs = f"{'-':>9} {'-':>8}", "-"
         print(f"{time.monotonic() - self.started:6.1f} {phase:5} {float(ops):7.0f} {wrong:>6} |"
               f" {sum(outs):11.0f} {outs[0]:10.0f} {outs[1]:8.0f} |"
@@ -156,36 +142,22 @@ class Run:
         return self.results["warm"][1] + self.results["read"][1]
 
     def remote_share(self):
-        remote = self.last.since(self.settled, "load_remote")
-        other = self.last.since(self.settled, "load_device") + \
-            self.last.since(self.settled, "load_fallback")
-        return 100 * remote / (remote + other) if remote + other else 0
+        return farswap.remote_share(farswap.grown(self.last.stats, self.settled.stats))
 
 
 def start_redis(client):
     client.check("echo 0 >/proc/sys/vm/page-cluster; echo 1 >/proc/sys/vm/overcommit_memory; "
                  "echo never >/sys/kernel/mm/transparent_hugepage/enabled")
     job = client.spawn(REDIS)
-    status, output = client.run(
-        f"i=0; until redis-cli -s {SOCKET} ping 2>/dev/null | grep -q PONG; do "
-        "i=$((i + 1)); [ $i -lt 100 ] || { cat /run/redis.log; exit 1; }; sleep 0.2; done", 40)
-    if status:
-        raise harness.ClusterError(f"redis does not answer\n{output}\n{job.output}")
-    return job
-
-
-def one_run(args, remote):
-    """A Run at its end; once more where the emulator broke a guest."""
-    for _ in range(2):
-        run = attempt(args, remote)
-        if run:
-            return run
-        print("the emulator broke a guest: flags that no processor can have; once more")
-    raise harness.ClusterError("the emulator broke a guest twice")
+    try:
+        client.wait_for(f"redis-cli -s {SOCKET} ping 2>/dev/null | grep -q PONG", 20,
+                        "cat /run/redis.log")
+    except harness.ClusterError as error:
+        raise harness.ClusterError(f"redis does not answer\n{error}\n{job.output}") from None
 
 
 def attempt(args, remote):
-    """The same, or None where it is to be tried again."""
+    """A Run at its end, or None where the emulator broke a guest."""
     with harness.Cluster(
             donor_append=GUEST,
             donors=2 if remote else 0, client_mem=args.mem, donor_mem=args.donor_mem,
@@ -208,7 +180,7 @@ def measure(cluster, args, remote):
     if remote:
         cluster.up()
     else:
-        cluster.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
+        cluster.swap_on()
     start_redis(cluster.client)
     run = Run(cluster, remote)
     run.follow(args.megabytes, warm, args.seconds, args.timeout)
@@ -262,16 +234,9 @@ Total time {seconds / 60:.1f} min.""")
 def prepare():
     """Fetch and build; quiet unless it fails."""
     print("fetching the kernel and tools, where they are not there yet ...", flush=True)
-    output = subprocess.run([image.FETCH], check=True, text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE).stdout
-    kdir = output.strip().splitlines()[-1]
+    kdir = host.fetch()
     print("building ...", flush=True)
-    for words in (["modules", "daemon", f"KDIR={kdir}"], ["-C", HERE, "load"]):
-        result = subprocess.run(["make", "-s", "--no-print-directory", f"-j{os.cpu_count()}",
-                                 *words], cwd=TOP, text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if result.returncode:
-            sys.exit(result.stdout + "\ndemo: the build failed")
+    host.build(kdir, HERE, "modules", "daemon", jobs=os.cpu_count())
 
 
 def arguments():
@@ -295,9 +260,9 @@ def main():
     try:
         prepare()
         print("\nRedis over farswap, two donors")
-        far = one_run(args, remote=True)
+        far = harness.once_more(lambda: attempt(args, remote=True))
         print("\nRedis over the swap device alone")
-        disk = one_run(args, remote=False)
+        disk = harness.once_more(lambda: attempt(args, remote=False))
     except (harness.ClusterError, image.ImageError, subprocess.CalledProcessError) as error:
         sys.exit(f"demo: {error}")
     failed = summary(far, disk, args, time.monotonic() - started)

@@ -106,7 +106,7 @@ no_word "the core sees no rkey" '\brkey\b' mm/*.[ch] include/linux/*.h
 # Headers that others read.
 may_only "the wire includes linux/types.h only" '<linux/types\.h>' include/uapi/linux/farswap.h
 may_only "what mm calls includes types only" '<linux/(types|mm_types)\.h>' include/linux/farswap.h
-may_only "the transport interface includes types only" '<linux/types\.h>' \
+may_only "the transport interface includes types only" '<linux/(socket|types)\.h>' \
 	include/linux/farswap-transport.h
 may_only "tracepoints include tracepoint.h and types only" \
 	'<(linux/(tracepoint|types)\.h|trace/define_trace\.h)>' include/trace/events/*.h

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 FETCH=tools/testing/qemu/fetch.sh
 SCRIPTS=$($FETCH --cache)/kernel/lint/scripts
 KDIR=${KDIR:-$($FETCH --kdir)}
-if [ -z "$KDIR" ] || [ ! -e "$SCRIPTS/checkpatch.pl" ]; then
+if [ -z "$KDIR" ] || [ ! -e "$SCRIPTS/coccinelle" ]; then
 	echo "lint: run $FETCH first"
 	exit 1
 fi
@@ -78,12 +78,65 @@ lint_checkpatch() { # checkpatch --strict on everything the kernel would get
 
 lint_sparse() { # sparse on every kernel source
 	local output
-	output=$(make --no-print-directory KDIR="$KDIR" modules C=2 2>&1)
+	# In the words of make check, or all would be built anew.
+	output=$(make --no-print-directory KDIR="$KDIR" W=1 KCFLAGS=-Werror modules C=2 2>&1)
 	grep -E "^($PWD/)?(mm|rdma|include)/.*(warning|error):|\*\*\*" <<<"$output" && return 1
 	grep -q '  CHECK ' <<<"$output" && return
 	echo "sparse did not run:"
 	tail -n 5 <<<"$output"
 	return 1
+}
+
+lint_coccinelle() { # the kernel's own rules for coccinelle
+	local rule options where output tree bad=0
+	# Of several directories spatch takes the last.
+	tree=$(mktemp -d)
+	mkdir "$tree/modules"
+	matching '^(mm|rdma|include|tools/testing/modules)/.*\.[ch]$' |
+		xargs -d '\n' cp --parents -t "$tree/modules"
+	cp -r "$tree/modules" "$tree/all"
+	matching '^daemon/.*\.[ch]$' | xargs -d '\n' cp --parents -t "$tree/all"
+	for rule in $(find "$SCRIPTS/coccinelle" -name '*.cocci' | sort); do
+		options=$(sed -n 's|^// *Options:||p' "$rule")
+		where=all
+		case $rule in
+		# Need a compiler for OCaml. A pointer that is compared with 0 is seen by sparse,
+		# and we don't drive bq27xxx.
+		*/null/badzero.cocci | */api/check_bq27xxx_data.cocci) continue ;;
+		# Propose what only the kernel has: ARRAY_SIZE(), min(), swap().
+		*/misc/array_size.cocci | */misc/minmax.cocci | */misc/swap.cocci) where=modules ;;
+		esac
+		# What it has to say of the rule is not about us.
+		# shellcheck disable=SC2086 # several
+		output=$(cd "$tree/$where" && {
+			spatch -D report --no-show-diff --very-quiet $options --cocci-file "$rule" \
+				-I include -I include/uapi -I mm -I rdma --jobs "$(nproc)" . 2>&1 ||
+				echo "failed"
+		} | grep -v '^warning: line .* be a metavariable?$')
+		[ -z "$output" ] && continue
+		echo "${rule#"$SCRIPTS/"}:"
+		echo "$output"
+		bad=1
+	done
+	rm -rf "$tree"
+	return $bad
+}
+
+lint_indirect_calls() { # the hook calls the kernel's sealed functions by direct calls only
+	local object bad=0
+	# The one pointer that is called is a percpu_ref's release(), at 8 of its data, when
+	# the last reference is dropped.
+	for object in mm/hook-ftrace.o mm/symbol.o; do
+		objdump -dr --no-show-raw-insn "$object" | awk -v object="$object" '
+			/>:$/ { where = $2 }
+			/^ +[0-9a-f]+:\t/ { before = last; last = $0; calls += /\tcall/ }
+			(/__x86_indirect_thunk/ && before !~ /\tmov +0x8\(/) || /\tcall +\*/ {
+				print object ", " where " calls a pointer: " before
+				bad = 1
+			}
+			END { exit bad || !calls }' || bad=1
+	done
+	return $bad
 }
 
 lint_kernel_doc() { # kernel-doc comments match what they are about
@@ -109,6 +162,7 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 	for file in $FILES; do
 		case $file in
 		LICENSES/* | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
+		tools/testing/tree/*.patch) continue ;;
 		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
 		esac
 		[ -s "$file" ] || continue
@@ -121,11 +175,40 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 
 lint_whitespace() { # no blanks at line ends, a newline at the end of every file
 	local bad=0
-	matching '' | grep -v '^LICENSES/' | xargs -d '\n' grep -nIE '[ 	]+$' && bad=1
+	# An empty line of context is a blank in a patch.
+	matching '' | grep -vE '^LICENSES/|\.patch$' | xargs -d '\n' grep -nIE '[ 	]+$' && bad=1
 	for file in $FILES; do
 		[ ! -s "$file" ] || ! grep -qI . "$file" || [ -z "$(tail -c 1 "$file")" ] && continue
 		echo "$file: no newline at the end"
 		bad=1
+	done
+	return $bad
+}
+
+lint_mutants() { # every patch that breaks farswap on purpose applies
+	local file bad=0
+	for file in $(matching '^tools/testing/mutants/[^/]*\.patch$'); do
+		quiet git apply --check "$file" || bad=1
+	done
+	return $bad
+}
+
+lint_tree() { # the kernel's patches: checkpatch --strict, and 80 lines of existing files at most
+	local file lines bad=0
+	for file in $(matching '^tools/testing/tree/.*\.patch$'); do
+		quiet perl "$SCRIPTS/checkpatch.pl" --quiet --terse --no-summary --patch - \
+			<"$file" || bad=1
+	done
+	for dir in $(matching '^tools/testing/tree/.*\.patch$' | xargs -n 1 dirname | uniq); do
+		lines=$(cat "$dir"/*.patch | awk '
+			/^--- / { new = $2 == "/dev/null"; next }
+			/^\+\+\+ / { next }
+			/^-- $/ || /^From / { hunk = 0 }
+			/^@@ / { hunk = 1; next }
+			/^diff / { hunk = 0 }
+			hunk && /^[-+]/ && !new { lines++ }
+			END { print lines + 0 }')
+		[ "$lines" -gt 80 ] && echo "$dir: $lines lines of existing files are changed" && bad=1
 	done
 	return $bad
 }
@@ -141,6 +224,17 @@ lint_analyzer() { # gcc -fanalyzer on the daemon
 	return $bad
 }
 
+lint_clang_tidy() { # clang-tidy on the daemon, with the checks of daemon/.clang-tidy
+	# How many warnings of the C library's headers it passes over is said on stderr.
+	# shellcheck disable=SC2016
+	matching '^daemon/[^/]*\.c$' | quiet xargs -d '\n' -P "$(nproc)" -n 1 sh -c '
+		clang-tidy --quiet --config-file=daemon/.clang-tidy --warnings-as-errors="*" "$0" -- \
+			-std=gnu11 -D_GNU_SOURCE -Iinclude/uapi 2>/dev/null || echo "$0: failed"'
+}
+
+lint_htmldocs() { # no warnings from the kernel's Sphinx; every interface is in api.rst
+	quiet tools/testing/tree/htmldocs.sh
+}
 
 LINTS=$(sed -n 's/^lint_\([a-z_]*\)() {.*/\1/p' "$0")
 if [ "${1:-}" = -l ]; then

@@ -20,6 +20,8 @@ In the client:
   host poweroff donorN      power loss; host boot donorN: power on, wait for it
   host pause|resume donorN  the whole machine stands still
   host link donorN up|down  pull its network plug
+  host delay donorN MS      what the network brings it comes so much later (0: no more)
+  host lose donorN PERCENT  of the packets to and from it, on the way (0: no more)
   host iops vda N           limit a disk (0: no limit)
 On a donor:
   donor-start [KEY=VALUE..] start farswapd, wait until it answers
@@ -39,6 +41,7 @@ import base64
 import collections
 import ctypes
 import fcntl
+import functools
 import glob
 import json
 import os
@@ -53,6 +56,7 @@ import tempfile
 import threading
 import time
 
+import farswap
 import image
 
 BOOT_TIMEOUT = 90
@@ -75,6 +79,9 @@ FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 # instruction that sets flags then saves another register's bits, and the return
 # from it is a double fault.
 CPU = "max,-erms,-pclmulqdq,-cx16"
+
+# Of the module, unless said otherwise. Emulated machines may stand still for a second.
+CLIENT_PARAMS = ("farswap.slab_mb=8", "farswap.io_timeout_ms=3000")
 
 # rxe warns of its own bug that read_without_data.sh is about.
 WARNINGS = re.compile(r"^[^\n]*\[ cut here \].*?end trace", re.DOTALL | re.MULTILINE)
@@ -200,11 +207,21 @@ class Channel:
         self.socket.close()
 
 
+@functools.cache
+def tsc_khz():
+    """What a guest without KVM would have to measure itself, and gets wrong if we are busy."""
+    return subprocess.check_output([image.build_tool(os.path.join(image.HERE, "tsc.c"))],
+                                   text=True, timeout=20).strip()
+
+
 class Machine:
     """One guest. Off until start()."""
 
-    def __init__(self, cluster, name, index, memory, cpus, append, disks=()):
+    def __init__(self, cluster, name, index, memory, cpus, append, disks=(),
+                 initrd=None, root=None):
         self.cluster = cluster
+        self.initrd = initrd or cluster.image
+        self.root = root
         self.name = name
         self.index = index
         self.memory = memory
@@ -233,17 +250,18 @@ class Machine:
         return os.path.join(self.directory, name)
 
     def _command(self):
-        _, kernel, _ = image.kernel()
+        _, kernel, _ = image.kernel(self.root)
         mac = f"52:54:00:fa:00:{self.index:02x}"
         append = (f"console=ttyS0,115200 8250.nr_uarts=1 rootfstype=ramfs panic=-1 oops=panic "
                   f"loglevel=4 printk.devkmsg=on log_buf_len=1M "
                   f"fs.name={self.name} fs.index={self.index} {self.append}")
         if "tcg" in self.cluster.accel:
-            append += " clocksource=tsc tsc=reliable no_timer_check"
+            append += (" clocksource=tsc tsc=reliable no_timer_check"
+                       f" tsc_early_khz={tsc_khz()}")
         command = [
             "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
             "-accel", self.cluster.accel, "-cpu", self.cluster.cpu, "-smp", str(self.cpus),
-            "-m", str(self.memory), "-kernel", kernel, "-initrd", self.cluster.image,
+            "-m", str(self.memory), "-kernel", kernel, "-initrd", self.initrd,
             "-append", append,
             "-chardev", f"file,id=console,path={self._path('console')},append=on",
             "-serial", "chardev:console",
@@ -260,7 +278,7 @@ class Machine:
             command += [
                 "-drive", f"file={path},format=raw,if=none,id=disk{number},cache=unsafe,"
                           f"discard=unmap{throttle}",
-                "-device", f"virtio-blk-pci,drive=disk{number}"]
+                "-device", f"virtio-blk-pci,drive=disk{number},id=vd{chr(ord('a') + number)}"]
         return command
 
     def start(self, timeout=BOOT_TIMEOUT):
@@ -371,6 +389,11 @@ class Machine:
             raise ClusterError(f"{self.name}: {command!r} gave {status}\n{output}")
         return output
 
+    def wait_for(self, condition, seconds, show="true"):
+        """Until a shell command succeeds; what another one shows is in the error."""
+        self.check(f"i=0; until {condition}; do i=$((i + 1)); [ $i -lt {seconds * 5} ] || "
+                   f"{{ {show}; exit 1; }}; sleep 0.2; done", 2 * seconds + 20)
+
     def qmp(self, execute, /, **arguments):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(10)
@@ -409,6 +432,14 @@ class Machine:
         return [line for line in text.splitlines() if COMPLAINTS.search(line)]
 
 
+def link_or_copy(source, target):
+    """Of the cache: what is removed there meanwhile can still be booted."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def make_directory():
     """
     A temporary directory, locked while this process lives; those that killed
@@ -433,18 +464,26 @@ class Cluster:
     """
     A client and its donors. Memory in MB; disks: (MB, operations a second or 0
     for no limit); append and donor_append: kernel arguments; daemon: farswapd's
-    options; extra_*: see image.build().
+    options; extra_*: see image.build(); client_root: a kernel that only the client
+    runs, see image.kernel().
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
     def __init__(self, donors=2, client_mem=192, donor_mem=768, client_cpus=1,
                  donor_cpus=1, append="", donor_append="", daemon=None,
                  disks=((1024, 0),), min_free_kb=16384, params=True,
-                 extra=(), extra_programs=(), modules=None, extra_modules=(), start=True):
+                 extra=(), extra_programs=(), modules=None, extra_modules=(),
+                 client_root=None, start=True):
         self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
         self.cpu = os.environ.get("FARSWAP_CPU", CPU if "tcg" in self.accel else "max")
-        self.image = image.build(extra, extra_programs, modules, extra_modules)
         self.directory = make_directory()
+        self.image = os.path.join(self.directory, "image")
+        link_or_copy(image.build(extra, extra_programs, modules, extra_modules), self.image)
+        client_image = self.image
+        if client_root:
+            client_image += ".client"
+            link_or_copy(image.build(extra, extra_programs, None, extra_modules, client_root),
+                         client_image)
         self.switch = None
         atexit.register(self.close)
         self._start_switch()
@@ -453,10 +492,14 @@ class Cluster:
         if donors and params:
             addresses = ",".join(f"10.0.0.{n + 2}" for n in range(donors))
             append = f"farswap.donors={addresses} {append}"
-            if "farswap.slab_mb=" not in append:
-                append = f"farswap.slab_mb=8 {append}"
-        self.client = Machine(self, "client", 1, client_mem, client_cpus,
-                              f"fs.role=client fs.min_free_kb={min_free_kb} {append}", disks)
+            for word in CLIENT_PARAMS:
+                if word.partition("=")[0] + "=" not in append:
+                    append = f"{word} {append}"
+        more_mem, more_append = image.machine_of(client_root)
+        self.client = Machine(self, "client", 1, client_mem + more_mem, client_cpus,
+                              f"fs.role=client fs.min_free_kb={min_free_kb} {more_append}{append}",
+                              disks,
+                              client_image, client_root)
         self.donors = [
             Machine(self, f"donor{n + 1}", n + 2, donor_mem, donor_cpus,
                     f"fs.role=donor fs.daemon={daemon} {donor_append}")
@@ -496,9 +539,9 @@ class Cluster:
         """What a guest's "host" command asks for; the text to print there."""
         verb, name = words[0], words[1] if len(words) > 1 else ""
         if verb == "iops":
-            self.client.qmp("block_set_io_throttle", id=f"disk{ord(name[2]) - ord('a')}",
-                            iops=int(words[2]), iops_rd=0, iops_wr=0, bps=0, bps_rd=0,
-                            bps_wr=0)
+            self.client.qmp("block_set_io_throttle", iops=int(words[2]), iops_rd=0,
+                            iops_wr=0, bps=0, bps_rd=0, bps_wr=0,
+                            id=f"/machine/peripheral/{name}/virtio-backend")
             return ""
         vm = self.machines.get(name)
         if not vm:
@@ -514,20 +557,35 @@ class Cluster:
             vm.qmp("stop")
         elif verb == "resume":
             vm.qmp("cont")
+        elif verb in ("delay", "lose"):
+            self.cable(vm, verb, int(words[2]))
         elif verb == "link" and words[2:] in (["up"], ["down"]):
             vm.qmp("set_link", name="nic0", up=words[2] == "up")
         else:
             raise ClusterError(f"host: don't know {' '.join(words)!r}")
         return ""
 
-    def up(self):
-        """Swap on and farswap on the client, with every donor connected."""
-        self.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda && modprobe farswap")
-        wanted = len(self.donors)
-        self.client.check(
-            "i=0; until [ \"$(awk 'NR > 1 && $2 == \"live\"' /sys/kernel/debug/farswap/donors"
-            f" | wc -l)\" -ge {wanted} ]; do i=$((i + 1)); [ $i -lt 150 ] || "
-            "{ cat /sys/kernel/debug/farswap/donors; exit 1; }; sleep 0.2; done", timeout=60)
+    def cable(self, vm, what, value):
+        """Make a machine's cable bad: "delay" ms or "lose" percent; see switch.c."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as control:
+            control.settimeout(10)
+            control.bind("")        # the kernel makes up a name, to answer to
+            control.connect(self.switch_path + ".control")
+            control.send(f"{vm.index} {what} {value}".encode())
+            answer = control.recv(100).decode()
+        if answer != "ok":
+            raise ClusterError(f"{what} {value}: {answer}")
+
+    def swap_on(self):
+        self.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
+
+    def up(self, donors=None):
+        """Swap on and farswap on the client, with every donor connected, or so many."""
+        self.swap_on()
+        self.client.check("modprobe farswap")
+        file = f"{farswap.DEBUG}/donors"
+        self.client.wait_for(f"[ \"$(awk 'NR > 1 && $2 == \"live\"' {file} | wc -l)\" -ge "
+                             f"{donors or len(self.donors)} ]", 30, f"cat {file}")
 
     def marks(self):
         return {vm.name: len(vm.console()) for vm in self.machines.values()}
@@ -537,6 +595,28 @@ class Cluster:
         marks = marks or {}
         return [f"{vm.name}: {line}" for vm in self.machines.values()
                 for line in vm.complaints(marks.get(vm.name, 0))]
+
+    def leaks(self):
+        """What nobody has any more of the client's memory, if its kernel looks for that."""
+        if not self.client.is_on():
+            return ""
+        # What is younger than 5 s is not reported.
+        _, text = self.client.run(
+            "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do "
+            "sleep 6; echo scan >kmemleak; done; cat kmemleak", 180)
+        return text
+
+    def coverage(self, directory):
+        """How often each line of the client's farswap has run, to a directory, for gcov."""
+        if not self.client.is_on():
+            return
+        _, text = self.client.run(
+            "cd /sys/kernel/debug/gcov && find . -name '*.gcda' | while read -r f; do "
+            "mkdir -p /tmp/gcov/${f%/*}; cat $f >/tmp/gcov/$f; done; "
+            "cd /tmp/gcov && tar -cz . | base64; rm -rf /tmp/gcov", 120)
+        os.makedirs(directory, exist_ok=True)
+        subprocess.run(["tar", "-xz", "-C", directory], input=base64.b64decode(text),
+                       check=True, timeout=60)
 
     def emulator_failed(self):
         """
@@ -569,6 +649,18 @@ def exit_on_signals():
         sys.exit(128 + number)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, leave)
+
+
+def once_more(attempt):
+    """What attempt() returns; again where that is None: the emulator broke a guest."""
+    result = attempt()
+    if result is None:
+        print("the emulator broke a guest: flags that no processor can have; once more",
+              flush=True)
+        result = attempt()
+    if result is None:
+        raise ClusterError("the emulator broke a guest twice")
+    return result
 
 
 def print_bytes(data):
@@ -617,6 +709,8 @@ def arguments():
     parser.add_argument("--disk", type=parse_disk, action="append", metavar="MB[:IOPS]",
                         help="a disk of the client; default one of 1024 MB")
     parser.add_argument("--append", default="", help="client's kernel arguments, added")
+    parser.add_argument("--client-kernel", metavar="DIR",
+                        help="what the client runs, as tools/testing/tree/kernel.sh prints it")
     parser.add_argument("--daemon", help="farswapd's options: key=value,key=value")
     parser.add_argument("--file", action="append", default=[], metavar="HOST:GUEST",
                         help="put a program into the guests, with its libraries")
@@ -644,7 +738,7 @@ def main():
         with Cluster(donors=args.donors, client_mem=args.mem, donor_mem=args.donor_mem,
                      client_cpus=args.cpus, disks=args.disk or ((1024, 0),),
                      append=args.append, daemon=args.daemon,
-                     extra_programs=programs) as cluster:
+                     extra_programs=programs, client_root=args.client_kernel) as cluster:
             try:
                 if args.up:
                     cluster.up()

@@ -16,12 +16,15 @@ PATH=$PATH:/usr/sbin:/sbin
 
 usage() {
 	cat <<-USAGE
-	usage: fetch.sh [--kdir|--cache|--packages] [--refresh]
+	usage: fetch.sh [--kdir|--source [VERSION]|--cache|--packages] [--refresh]
 
 	With no option: install missing host packages, fetch the kernel, the
 	kernel's lint scripts and redis, and print KDIR.
 
 	  --kdir      print KDIR if it is there already, nothing otherwise
+	  --source    print where the source of a kernel is, a tar file, which is
+	              fetched if it isn't there: of 6.12, or of VERSION, from
+	              trixie-backports
 	  --cache     print the cache directory
 	  --packages  print the host packages needed
 	  --refresh   look for a newer kernel even if one is there
@@ -32,16 +35,29 @@ usage() {
 }
 
 # Host packages. Headers come from the cache, so none of linux-* is here.
-BUILD="gcc libc6-dev make bc libelf-dev pahole kmod xz-utils pkg-config
+BUILD="gcc libc6-dev make bc flex bison libelf-dev pahole kmod xz-utils pkg-config
 	librdmacm-dev libibverbs-dev"
 QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux
 	ibverbs-providers perftest"
-LINT="git sparse shellcheck perl"
+LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme"
+MODEL="spin"
 DEMO="libhiredis-dev"
-PACKAGES="$BUILD $QEMU $LINT $DEMO"
+PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
+
+SOURCE=linux-source-6.12.tar.xz
+# What only the kernel's source has, and lint needs.
+SCRIPTS="scripts/checkpatch.pl scripts/const_structs.checkpatch scripts/spelling.txt
+	scripts/spdxcheck.py scripts/kernel-doc scripts/get_abi.pl scripts/coccinelle
+	Documentation/dev-tools/checkpatch.rst Documentation/conf.py Documentation/sphinx
+	Documentation/sphinx-static Documentation/images/logo.svg
+	LICENSES tools/testing/selftests/kselftest"
+
+# Where later kernels come from; Debian 12's keyring knows its keys.
+LATER=trixie-backports
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 CACHE=${FARSWAP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/farswap}
 
@@ -168,25 +184,71 @@ fetch_kernel() {
 	ln -sfn "kernel-$kver" "$CACHE/kernel"
 }
 
-# checkpatch and spdxcheck are only in the kernel source package.
-fetch_scripts() {
-	[ ! -e "$CACHE/kernel/lint/ready" ] || return 0
+fetch_source() {
+	[ ! -e "$CACHE/kernel/$SOURCE" ] || return 0
 	apt_update
-	say "fetching checkpatch"
+	say "fetching the kernel's source"
 	tmp=$CACHE/tmp.$$
 	mkdir -p "$tmp/deb"
 	download "$tmp/deb" linux-source-6.12
 	unpack "$tmp/deb" "$tmp/src"
+	mv "$tmp/src/usr/src/$SOURCE" "$CACHE/kernel/$SOURCE"
+	rm -rf "$tmp"
+}
+
+# Where this machine gets Debian from.
+mirror() {
+	# shellcheck disable=SC2016 # apt's, not the shell's
+	apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		sed -n 's/^Debian //p' | head -n 1
+}
+
+# fetch_later VERSION: with lists of packages of its own, the host's are left alone
+fetch_later() {
+	later=$CACHE/source-$1
+	[ -n "$refresh" ] || [ ! -e "$later/ready" ] || return 0
+	say "fetching the source of Linux $1"
+	from=$(mirror)
+	[ -n "$from" ] || die "no Debian mirror among the apt sources, to get $LATER from"
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp/deb" "$tmp/lists/partial" "$tmp/cache/archives/partial"
+	echo "deb [signed-by=$KEYRING] $from $LATER main" >"$tmp/sources.list"
+	cat >"$tmp/apt.conf" <<-CONF
+	Dir::Etc::sourcelist "$tmp/sources.list";
+	Dir::Etc::sourceparts "-";
+	Dir::State::lists "$tmp/lists";
+	Dir::Cache "$tmp/cache";
+	APT::Sandbox::User "root";
+	CONF
+	APT_CONFIG=$tmp/apt.conf
+	export APT_CONFIG
+	apt-get -qq update >&2 || die "no lists of packages of $LATER from $from"
+	apt-cache show "linux-source-$1" >"$tmp/package" 2>/dev/null ||
+		die "$LATER no longer has linux-source-$1, but $(apt-cache search --names-only \
+			'^linux-source-[0-9]' | cut -d' ' -f1 | tr '\n' ' ')"
+	download "$tmp/deb" "linux-source-$1"
+	unset APT_CONFIG
+	unpack "$tmp/deb" "$tmp/src"
+	mkdir "$tmp/out"
+	mv "$tmp/src/usr/src/linux-source-$1.tar.xz" "$tmp/out/"
+	sed -n 's/^Version: //p' "$tmp/package" | head -n 1 >"$tmp/out/ready"
+	publish "$tmp/out" "$later"
+	rm -rf "$tmp"
+}
+
+# There again whenever other files are wanted.
+fetch_scripts() {
+	lint=$CACHE/kernel/lint
+	[ "$SCRIPTS" != "$(cat "$lint/ready" 2>/dev/null)" ] || return 0
+	fetch_source
+	say "unpacking the kernel's lint scripts"
+	tmp=$CACHE/tmp.$$
 	mkdir -p "$tmp/lint"
-	tar -xf "$tmp"/src/usr/src/linux-source-6.12.tar.* -C "$tmp/lint" \
-		--strip-components=1 --wildcards \
-		'*/scripts/checkpatch.pl' '*/scripts/const_structs.checkpatch' \
-		'*/scripts/spelling.txt' '*/scripts/spdxcheck.py' \
-		'*/scripts/kernel-doc' \
-		'*/Documentation/dev-tools/checkpatch.rst' '*/LICENSES' \
-		'*/tools/testing/selftests/kselftest'
-	touch "$tmp/lint/ready"
-	publish "$tmp/lint" "$CACHE/kernel/lint"
+	echo "$SCRIPTS" | tr -s ' \t' '\n' | sed 's|^|*/|' |
+		tar -xf "$CACHE/kernel/$SOURCE" -C "$tmp/lint" \
+			--strip-components=1 --wildcards -T -
+	echo "$SCRIPTS" >"$tmp/lint/ready"
+	publish "$tmp/lint" "$lint"
 	rm -rf "$tmp"
 }
 
@@ -214,9 +276,15 @@ kdir() {
 }
 
 refresh=
+source=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kdir) kdir; exit 0 ;;
+	--source)
+		source=6.12
+		case ${2:-} in
+		[0-9]*) source=$2; shift ;;
+		esac ;;
 	--cache) echo "$CACHE"; exit 0 ;;
 	--packages) echo "$PACKAGES" | tr -s ' \t\n' ' '; echo; exit 0 ;;
 	--refresh) refresh=y ;;
@@ -239,6 +307,15 @@ install_packages $PACKAGES
 fetch_kernel
 # The compiler the kernel was built with; the headers name it.
 install_packages "$(sed -n 's/^CC = .*\(gcc-[0-9]*\)$/\1/p' "$(kdir)/.kernelvariables")"
+if [ -n "$source" ] && [ "$source" != 6.12 ]; then
+	fetch_later "$source"
+	echo "$CACHE/source-$source/linux-source-$source.tar.xz"
+	exit 0
+elif [ -n "$source" ]; then
+	fetch_source
+	echo "$CACHE/kernel/$SOURCE"
+	exit 0
+fi
 fetch_scripts
 fetch_redis
 kdir

@@ -24,8 +24,11 @@ MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-fla
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
 
-# This tree's; the last is of the tests.
-MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko", "tools/testing/ram/farswap-ram.ko"]
+# This tree's; the last two are of the tests.
+MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko",
+           "tools/testing/modules/farswap-ram.ko", "tools/testing/modules/farswap-disk.ko"]
+# A kernel that tools/testing/tree/kernel.sh has built has them already.
+TREE_MODULES = [os.path.basename(name)[:-len(".ko")] for name in MODULES]
 
 # Host programs, by name; those marked ? may be missing.
 PROGRAMS = """dash bash modprobe rmmod insmod depmod ip rdma tc dmsetup
@@ -41,8 +44,12 @@ def cache_dir():
     return subprocess.check_output([FETCH, "--cache"], text=True).strip()
 
 
-def kernel():
-    """Version, boot image and root of the cached kernel."""
+def kernel(root=None):
+    """Version, boot image and root of a kernel; of the cached one of Debian, if None."""
+    if root:
+        with open(os.path.join(root, "ready"), encoding="ascii") as file:
+            version = file.read().strip()
+        return version, os.path.join(root, "boot", "vmlinuz-" + version), root
     ready = os.path.join(cache_dir(), "kernel", "ready")
     if not os.path.exists(ready):
         raise ImageError("no kernel in the cache: run tools/testing/qemu/fetch.sh")
@@ -50,6 +57,17 @@ def kernel():
         version = file.read().strip()
     root = os.path.join(cache_dir(), "kernel-" + version)
     return version, os.path.join(root, "boot", "vmlinuz-" + version), root
+
+
+def machine_of(root):
+    """What a kernel needs: (MB more than others, arguments)."""
+    path = os.path.join(root, "machine") if root else ""
+    if not os.path.exists(path):
+        return 0, ""
+    with open(path, encoding="ascii") as file:
+        words = file.read().split()
+    memory = [int(word.partition("=")[2]) for word in words if word.startswith("memory=")]
+    return sum(memory), "".join(f"{word} " for word in words if not word.startswith("memory="))
 
 
 class Cpio:
@@ -145,12 +163,15 @@ def add_modules(cpio, version, root, built, more):
     """The wanted modules, what they depend on, and this tree's."""
     base = f"{root}/lib/modules/{version}"
     index = module_index(root, version)
+    with open(f"{base}/modules.builtin", encoding="ascii") as file:
+        built_in = {os.path.basename(line.strip())[:-len(".ko")].replace("-", "_")
+                    for line in file}
     wanted = set()
     for name in [*BOOT_MODULES, *MORE_MODULES, *more]:
         entry = index.get(name.replace("-", "_"))
         if entry:
             wanted.update([entry[0], *entry[1]])
-        elif name in BOOT_MODULES:
+        elif name in BOOT_MODULES and name.replace("-", "_") not in built_in:
             raise ImageError(f"kernel {version} has no module {name}")
     with tempfile.TemporaryDirectory(prefix="farswap-image-") as stage:
         tree = f"{stage}/lib/modules/{version}"
@@ -253,17 +274,23 @@ def add_built(cpio):
             add_program(cpio, "/usr/sbin/" + name, path)
 
 
-def build(extra=(), extra_programs=(), modules=None, extra_modules=()):
+def build(extra=(), extra_programs=(), modules=None, extra_modules=(), root=None):
     """
     The path of an image. extra: (guest path, host path) of plain files;
     extra_programs: (guest path, host path, library path or None); modules: the
-    .ko files to include, this tree's if None; extra_modules: names of the kernel's.
+    .ko files to include, this tree's if None; extra_modules: names of the kernel's;
+    root: see kernel(); what it has in modules/ is instead of its own.
     """
-    version, _, root = kernel()
+    version, _, base = kernel(root)
+    if root:
+        modules = sorted(glob.glob(os.path.join(root, "modules", "*.ko")))
+        replaced = [os.path.basename(path)[:-len(".ko")] for path in modules]
+        extra_modules = [*(name for name in TREE_MODULES if name not in replaced),
+                         *extra_modules]
     cpio = Cpio()
     add_base(cpio)
     add_verbs(cpio)
-    add_modules(cpio, version, root, built_modules() if modules is None else modules,
+    add_modules(cpio, version, base, built_modules() if modules is None else modules,
                 extra_modules)
     add_built(cpio)
     for target, source in extra:

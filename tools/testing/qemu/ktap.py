@@ -7,6 +7,8 @@ RESULT = re.compile(r"^(ok|not ok) \d+\s*(.*)")
 PLAN = re.compile(r"^1\.\.(\d+)(\s*# SKIP.*)?", re.IGNORECASE)
 SKIP = re.compile(r"#\s*SKIP\s*(.*)", re.IGNORECASE)
 
+OUTER = re.compile(r"^(ok|not ok) \d+ selftests: [^#]*(?:# (SKIP|TIMEOUT|exit=(\d+)))?")
+
 EXIT_SKIP = 4
 
 
@@ -31,6 +33,20 @@ class Tally:
     def __str__(self):
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+def unnested(output):
+    """Output and status of the one program that the kernel's run_kselftest.sh has run."""
+    inner, status = [], 1
+    for line in output.splitlines():
+        outer = OUTER.match(line)
+        if outer:
+            status = {None: 0, "SKIP": EXIT_SKIP, "TIMEOUT": 124}.get(outer[2]) \
+                if not outer[3] else int(outer[3])
+            status = status or int(outer[1] == "not ok")
+        elif line.startswith("# "):
+            inner.append(line[2:])
+    return "\n".join(inner), status
 
 
 def tally(output, status):

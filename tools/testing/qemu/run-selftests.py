@@ -7,9 +7,11 @@ built. With names, only those tests. A test says in a comment what it needs:
   # cluster: donors=2 mem=192 disks=1
 
 (also: donor_mem cpus donor_cpus disk_mb iops nfs; a word with a dot in its name is an
-argument of the client's kernel). A cluster serves the next test
-too where that needs the same and the last one passed, so such tests are run
-together.
+argument of the client's kernel; tree=1: a kernel of tools/testing/tree/, without which
+it is left out). A cluster serves the next test too if the last
+one passed, so tests that need the same are run together, in a cluster with the
+donors and the disks of the one among them that needs most. $DONORS has no more
+than the test asked for.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import cluster as harness
@@ -26,8 +29,10 @@ import ktap
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
 NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
-         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "append": ""}
-# Megabytes that the other tests should not miss.
+         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "tree": 0, "append": ""}
+# A test doesn't mind if there are more than it needs.
+MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
+# Megabytes that a machine of few should not miss.
 NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
 
@@ -74,23 +79,46 @@ def time_limit():
         return 300
 
 
+def kind_of(name):
+    """What must be the same for two tests to share a cluster."""
+    return {key: value for key, value in needs_of(name).items() if key not in MORE_IS_GOOD}
+
+
 def by_needs(names):
-    """In the same order, but those that can share a cluster together."""
+    """
+    [(name, the needs of its cluster)], in the same order, but those that can share a
+    cluster together.
+    """
     groups = []
     for name in names:
-        if needs_of(name) not in groups:
-            groups.append(needs_of(name))
-    return sorted(names, key=lambda name: groups.index(needs_of(name)))
+        if kind_of(name) not in groups:
+            groups.append(kind_of(name))
+    ordered = sorted(names, key=lambda name: groups.index(kind_of(name)))
+    return [(name, {**needs_of(name), **{
+        key: max(needs_of(other)[key] for other in names if kind_of(other) == kind_of(name))
+        for key in MORE_IS_GOOD}}) for name in ordered]
 
 
-def guest_files():
-    """(plain files, programs) for the image, out of what the Makefile lists."""
-    files, programs = [], []
+def listed_files():
+    """(path in the guest, path here) of what the Makefile lists."""
     for word in make("list").split():
         path = os.path.join(SELFTESTS, word)
-        target = f"{GUEST}/{os.path.basename(word)}"
-        if not os.path.exists(path):
-            continue
+        if os.path.exists(path):
+            yield f"{GUEST}/{os.path.basename(word)}", path
+
+
+def installed_files(directory):
+    """The same of what the kernel's make has installed."""
+    for where, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(where, name)
+            yield os.path.join(os.path.dirname(GUEST), os.path.relpath(path, directory)), path
+
+
+def guest_files(kselftest):
+    """(plain files, programs) for the image."""
+    files, programs = [], []
+    for target, path in installed_files(kselftest) if kselftest else listed_files():
         with open(path, "rb") as file:
             binary = file.read(4) == b"\x7fELF"
         (programs if binary else files).append(
@@ -106,7 +134,7 @@ class Runner:
         self.cluster = None
         self.needs = None
         self.total = ktap.Tally()
-        self.extra, self.programs = guest_files()
+        self.extra, self.programs = guest_files(args.kselftest)
 
     def cluster_for(self, needs):
         if self.cluster and self.needs == needs and self.cluster.client.is_on():
@@ -118,35 +146,55 @@ class Runner:
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
             append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs,
-            extra_modules=NFS_MODULES if needs["nfs"] else [])
+            extra_modules=NFS_MODULES if needs["nfs"] else [],
+            client_root=self.args.client_kernel)
         self.needs = needs
         return self.cluster
 
     def drop_cluster(self):
         if self.cluster:
-            self.cluster.close()
+            try:
+                self.look_for_leaks()
+                if self.args.coverage:
+                    self.cluster.coverage(tempfile.mkdtemp(dir=self.args.coverage))
+            finally:
+                self.cluster.close()
         self.cluster = None
 
-    def run(self, name):
-        if self.attempt(name):
+    def look_for_leaks(self):
+        # Debian's kernel doesn't look for any, and a client that hangs would be asked in vain.
+        leaks = self.cluster.leaks() if self.args.client_kernel else ""
+        if leaks:
+            result = ktap.Tally()
+            result.fail("unreferenced memory in the client")
+            self.report("since it was booted", result, 0)
+            self.show(leaks, "")
+            self.total.add(result)
+
+    def run(self, name, needs):
+        if self.attempt(name, needs):
             return
         print(f"note: {name} is tried once more: the emulator failed", flush=True)
-        self.attempt(name, last=True)
+        self.attempt(name, needs, last=True)
 
-    def attempt(self, name, last=False):
+    def attempt(self, name, needs, last=False):
         """Run a test, and count it: False if it should be tried again instead."""
         started = time.monotonic()
-        needs = needs_of(name)
         output, consoles, complaints = "", "", []
         try:
             cluster = self.cluster_for(needs)
             marks = cluster.marks()
-            donors = " ".join(vm.address for vm in cluster.donors)
+            donors = " ".join(vm.address
+                              for vm in cluster.donors[:needs_of(name)["donors"]])
             on_output = harness.print_bytes if self.args.verbose else None
             environment = "".join(f"{word} " for word in self.args.env)
+            program = f"../run_kselftest.sh -t farswap:{name}" if self.args.kselftest \
+                else f"./{name}"
             status, output = cluster.client.run(
-                f"cd {GUEST} && {environment} DONORS='{donors}' ./{name}", self.args.timeout,
+                f"cd {GUEST} && {environment} DONORS='{donors}' {program}", self.args.timeout,
                 on_output)
+            if self.args.kselftest and not status:
+                output, status = ktap.unnested(output)
             complaints = cluster.complaints(marks)
             result = ktap.tally(output, status)
             if status == 124:
@@ -220,16 +268,41 @@ def arguments():
     parser.add_argument("--timeout", type=int, help="of each test, seconds; default: settings")
     parser.add_argument("--deadline", type=float, default=0,
                         help="of all tests, seconds; those not begun by then have failed")
+    parser.add_argument("--share", metavar="DIR",
+                        help="with another run beside this: what one has begun, and notes here, "
+                             "the other leaves out")
+    parser.add_argument("--backwards", action="store_true",
+                        help="from the last test to the first: so the two meet")
     parser.add_argument("--append", default="", help="kernel arguments of the client")
+    parser.add_argument("--client-kernel", metavar="DIR",
+                        help="what the client runs, as tools/testing/tree/kernel.sh prints it")
+    parser.add_argument("--kselftest", metavar="DIR",
+                        help="have the kernel's run_kselftest.sh run them, as the kernel's make "
+                             "has installed them here")
+    parser.add_argument("--coverage", metavar="DIR",
+                        help="what gcov's files in the client say, here, for each cluster")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="an environment variable of the tests")
     return parser.parse_args()
+
+
+def is_ours(name, share):
+    """Has no other run begun this test?"""
+    if not share:
+        return True
+    try:
+        with open(os.path.join(share, name), "x", encoding="ascii"):
+            return True
+    except FileExistsError:
+        return False
 
 
 def main():
     args = arguments()
     harness.exit_on_signals()
     args.timeout = args.timeout or time_limit()
+    if args.coverage:
+        os.makedirs(args.coverage, exist_ok=True)
     make("all")
     tests, missing = listed_tests()
     for name in [*image.MODULES[:2], "daemon/farswapd", "daemon/farswapctl"]:
@@ -238,14 +311,18 @@ def main():
     runner = Runner(args)
     started = time.monotonic()
     try:
-        for name in by_needs([os.path.basename(name) for name in args.tests or tests]):
+        names = [os.path.basename(name) for name in args.tests or tests
+                 if args.tests or args.client_kernel or not needs_of(name)["tree"]]
+        for name, needs in by_needs(names)[::-1 if args.backwards else 1]:
+            if not is_ours(name, args.share):
+                continue
             if args.deadline and time.monotonic() - started > args.deadline:
                 result = ktap.Tally()
                 result.fail("not run: out of time")
                 runner.report(name, result, 0)
                 runner.total.add(result)
                 continue
-            runner.run(name)
+            runner.run(name, needs)
         for name in missing if not args.tests else ():
             print(f"note: {name} is in the Makefile, but there is no such file")
     finally:

@@ -8,6 +8,17 @@
  *
  * A guest that has taken nothing for a while (paused, or its link is down) does
  * not hold the others up: what is for it is dropped, as on a real switch.
+ *
+ * A guest's cable can be made bad, by datagrams to a second socket, whose name is
+ * the first one's with ".control" after it:
+ *
+ *	NUMBER delay MS		what goes to the guest is that much later
+ *	NUMBER lose PERCENT	of the frames to and from it, as if never sent
+ *
+ * The number is the last byte of the guest's MAC address; a setting stays when the
+ * guest restarts. The answer is "ok", or what is wrong. Frames that are delayed
+ * stay in order. LATE bytes of them at a time are on their way to one guest, more
+ * than soft RoCE has in flight; after that senders wait, so none is lost.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -31,6 +42,8 @@
 #define BUFFER		(256 * 1024)
 #define PREFIX		4		/* the length, in network order */
 #define STALL_MS	200
+#define LATE		(8 * 1024 * 1024)
+#define CABLES		256
 
 struct buffer {
 	size_t start;
@@ -38,10 +51,26 @@ struct buffer {
 	uint8_t bytes[BUFFER];
 };
 
+struct cable {
+	unsigned int delay_ms;
+	unsigned int lose_percent;
+};
+
+/* Frames that are on their way, each with when it arrives in front. */
+struct line {
+	size_t start;
+	size_t end;
+	uint64_t last;		/* when the last one arrives */
+	uint8_t *bytes;		/* LATE of them; NULL: never needed yet */
+};
+
 struct port {
 	int fd;			/* -1: free */
+	uint8_t number;		/* which cable it is; 0: not known yet */
 	bool blocked;		/* its next frame waits for room elsewhere */
+	bool drawn;		/* its next frame is not to be lost */
 	uint64_t moved;		/* when it last took anything, ms */
+	struct line late;
 	struct buffer in;
 	struct buffer out;
 };
@@ -54,6 +83,7 @@ struct station {
 static struct port ports[MAX_PORTS];
 static struct station stations[MAX_STATIONS];
 static unsigned int next_station;
+static struct cable cables[CABLES];
 
 static uint64_t now_ms(void)
 {
@@ -86,6 +116,56 @@ static bool buffer_add(struct buffer *b, const void *data, size_t len)
 	return true;
 }
 
+static bool line_is_empty(const struct line *line)
+{
+	return line->start == line->end;
+}
+
+/* When the first frame arrives. */
+static uint64_t line_due(const struct line *line)
+{
+	uint64_t due;
+
+	memcpy(&due, line->bytes + line->start, sizeof(due));
+	return due;
+}
+
+static bool line_add(struct line *line, const uint8_t *frame, size_t len, uint64_t due)
+{
+	if (!line->bytes)
+		line->bytes = malloc(LATE);
+	if (!line->bytes)
+		return false;
+	if (line_is_empty(line))
+		line->start = line->end = 0;
+	if (LATE - line->end < sizeof(due) + len) {
+		memmove(line->bytes, line->bytes + line->start, line->end - line->start);
+		line->end -= line->start;
+		line->start = 0;
+	}
+	if (LATE - line->end < sizeof(due) + len)
+		return false;
+	if (due < line->last)
+		due = line->last;
+	line->last = due;
+	memcpy(line->bytes + line->end, &due, sizeof(due));
+	memcpy(line->bytes + line->end + sizeof(due), frame, len);
+	line->end += sizeof(due) + len;
+	return true;
+}
+
+static bool cable_loses(const struct port *port)
+{
+	static uint64_t random = 0x9e3779b97f4a7c15;
+
+	if (!cables[port->number].lose_percent)
+		return false;
+	random ^= random << 13;
+	random ^= random >> 7;
+	random ^= random << 17;
+	return random % 100 < cables[port->number].lose_percent;
+}
+
 static struct station *station_find(const uint8_t *mac)
 {
 	for (struct station *s = stations; s < stations + MAX_STATIONS; s++)
@@ -103,6 +183,7 @@ static void station_learn(const uint8_t *mac, struct port *port)
 		memcpy(s->mac, mac, sizeof(s->mac));
 	}
 	s->port = port;
+	port->number = mac[5];
 }
 
 static void port_close(struct port *port)
@@ -119,7 +200,8 @@ static void port_open(int fd)
 	for (struct port *port = ports; port < ports + MAX_PORTS; port++) {
 		if (port->fd >= 0)
 			continue;
-		memset(port, 0, offsetof(struct port, in));
+		memset(port, 0, offsetof(struct port, late));
+		port->late.start = port->late.end = port->late.last = 0;
 		port->in.start = port->in.end = 0;
 		port->out.start = port->out.end = 0;
 		port->fd = fd;
@@ -150,7 +232,7 @@ static bool port_is_stalled(const struct port *port)
 }
 
 /* False: it has to wait. */
-static bool port_deliver(struct port *port, const uint8_t *frame, size_t len)
+static bool port_put(struct port *port, const uint8_t *frame, size_t len)
 {
 	if (!buffer_used(&port->out))
 		port->moved = now_ms();
@@ -160,6 +242,33 @@ static bool port_deliver(struct port *port, const uint8_t *frame, size_t len)
 	return port->fd < 0 || buffer_add(&port->out, frame, len) || port_is_stalled(port);
 }
 
+/* The same, by way of its cable. */
+static bool port_deliver(struct port *port, const uint8_t *frame, size_t len)
+{
+	unsigned int delay_ms = cables[port->number].delay_ms;
+
+	if (!delay_ms && line_is_empty(&port->late))
+		return port_put(port, frame, len);
+	return line_add(&port->late, frame, len, now_ms() + delay_ms);
+}
+
+/* What arrives by now. */
+static void port_arrive(struct port *port)
+{
+	struct line *late = &port->late;
+
+	while (port->fd >= 0 && !line_is_empty(late) && line_due(late) <= now_ms()) {
+		uint8_t *frame = late->bytes + late->start + sizeof(uint64_t);
+		uint32_t len;
+
+		memcpy(&len, frame, PREFIX);
+		len = PREFIX + ntohl(len);
+		if (!port_put(port, frame, len))
+			return;
+		late->start += sizeof(uint64_t) + len;
+	}
+}
+
 /* @frame has its length in front. Broadcasts never wait: some get it, some may not. */
 static bool forward(struct port *from, const uint8_t *frame, size_t len)
 {
@@ -167,6 +276,10 @@ static bool forward(struct port *from, const uint8_t *frame, size_t len)
 	struct station *to = ethernet[0] & 1 ? NULL : station_find(ethernet);
 
 	station_learn(ethernet + 6, from);
+	/* Once for each frame, however often it has to wait. */
+	if (!from->drawn && (cable_loses(from) || (to && cable_loses(to->port))))
+		return true;
+	from->drawn = true;
 	if (to)
 		return to->port == from || port_deliver(to->port, frame, len);
 	for (struct port *port = ports; port < ports + MAX_PORTS; port++)
@@ -196,6 +309,7 @@ static void port_forward(struct port *port)
 			port->blocked = true;
 			return;
 		}
+		port->drawn = false;
 		in->start += PREFIX + len;
 	}
 }
@@ -214,28 +328,84 @@ static void port_read(struct port *port)
 		port_close(port);
 }
 
-static int listen_at(const char *path)
+static const char *cable_set(const char *request)
+{
+	unsigned int number, value;
+	char word[8];
+
+	if (sscanf(request, "%u %7s %u", &number, word, &value) != 3)
+		return "not NUMBER delay|lose VALUE";
+	if (!number || number >= CABLES)
+		return "no such number";
+	if (!strcmp(word, "delay") && value <= 10000)
+		cables[number].delay_ms = value;
+	else if (!strcmp(word, "lose") && value <= 100)
+		cables[number].lose_percent = value;
+	else
+		return "not delay up to 10000 or lose up to 100";
+	return "ok";
+}
+
+static void control(int fd)
+{
+	struct sockaddr_un from;
+	socklen_t size = sizeof(from);
+	const char *answer;
+	char request[64];
+	ssize_t n = recvfrom(fd, request, sizeof(request) - 1, MSG_DONTWAIT,
+			     (struct sockaddr *)&from, &size);
+
+	if (n < 0)
+		return;
+	request[n] = '\0';
+	answer = cable_set(request);
+	sendto(fd, answer, strlen(answer), MSG_DONTWAIT, (struct sockaddr *)&from, size);
+}
+
+static int bind_at(const char *path, const char *suffix, int type)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
-	if (strlen(path) >= sizeof(address.sun_path)) {
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s%s", path, suffix) >=
+	    (int)sizeof(address.sun_path)) {
 		fprintf(stderr, "switch: %s is too long\n", path);
 		exit(1);
 	}
-	strcpy(address.sun_path, path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, MAX_PORTS)) {
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    (type == SOCK_STREAM && listen(fd, MAX_PORTS))) {
 		perror(path);
 		exit(1);
 	}
 	return fd;
 }
 
+/* Milliseconds until there is something to do beside what poll() tells. */
+static int patience(void)
+{
+	uint64_t now = now_ms(), due;
+	int ms = -1;
+
+	for (struct port *port = ports; port < ports + MAX_PORTS; port++) {
+		if (port->fd < 0)
+			continue;
+		/* A blocked sender has to see that its receiver has stalled. */
+		if (port->blocked && (ms < 0 || ms > STALL_MS))
+			ms = STALL_MS;
+		if (line_is_empty(&port->late))
+			continue;
+		due = line_due(&port->late);
+		due = due > now ? due - now : STALL_MS;
+		if (ms < 0 || due < (uint64_t)ms)
+			ms = due;
+	}
+	return ms;
+}
+
 int main(int argc, char **argv)
 {
-	struct pollfd fds[MAX_PORTS + 1];
-	bool blocked;
-	int listener;
+	struct pollfd fds[MAX_PORTS + 2];
+	int listener, controller;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: switch SOCKET\n");
@@ -243,20 +413,19 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < MAX_PORTS; i++)
 		ports[i].fd = -1;
-	listener = listen_at(argv[1]);
+	controller = bind_at(argv[1], ".control", SOCK_DGRAM);
+	listener = bind_at(argv[1], "", SOCK_STREAM);
 
 	for (;;) {
-		blocked = false;
 		for (int i = 0; i < MAX_PORTS; i++) {
 			fds[i].fd = ports[i].fd;
 			fds[i].events = (ports[i].blocked ? 0 : POLLIN) |
 					(buffer_used(&ports[i].out) ? POLLOUT : 0);
 			fds[i].revents = 0;
-			blocked |= ports[i].fd >= 0 && ports[i].blocked;
 		}
 		fds[MAX_PORTS] = (struct pollfd){ .fd = listener, .events = POLLIN };
-		/* A blocked sender has to see that its receiver has stalled. */
-		if (poll(fds, MAX_PORTS + 1, blocked ? STALL_MS : -1) < 0 && errno != EINTR)
+		fds[MAX_PORTS + 1] = (struct pollfd){ .fd = controller, .events = POLLIN };
+		if (poll(fds, MAX_PORTS + 2, patience()) < 0 && errno != EINTR)
 			return 1;
 
 		for (int i = 0; i < MAX_PORTS; i++)
@@ -269,11 +438,14 @@ int main(int argc, char **argv)
 				port_close(&ports[i]);
 			else if (!ports[i].blocked && (fds[i].revents & ~POLLOUT))
 				port_read(&ports[i]);
+			port_arrive(&ports[i]);
 			port_forward(&ports[i]);
 		}
 		for (int i = 0; i < MAX_PORTS; i++)
 			port_flush(&ports[i]);
 		if (fds[MAX_PORTS].revents)
 			port_open(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+		if (fds[MAX_PORTS + 1].revents)
+			control(controller);
 	}
 }

@@ -3,15 +3,13 @@
 #
 # Each parameter, at boot and of modprobe, comes out in sysfs. With enabled=0
 # the module does not attach.
-# cluster: donors=2 mem=192 disks=1 farswap.enabled=0 farswap.hotslab=9 farswap.io_timeout_ms=2345 farswap.poll_us=44
+# cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-reload() {
-	if [ -d "$FARSWAP" ]; then
-		echo 0 >"$FARSWAP/attached" && unload_modules || return 1
-	fi
-	modprobe farswap "$@"
+# What modprobe sees, as if the machine had been booted with these too.
+more_on_the_command_line() {
+	echo "$(cat /proc/cmdline) $*" >"$TMP/cmdline" && mount --bind "$TMP/cmdline" /proc/cmdline
 }
 
 # On the kernel's command line: farswap.<name>=<value>.
@@ -30,8 +28,8 @@ boot_values_are_there() {
 		echo "$boot_word: $(cat "$FARSWAP/$boot_name")"
 		[ "$(cat "$FARSWAP/$boot_name")" = "$boot_value" ] || return 1
 	done
-	# enabled, donors, slab_mb, hotslab, io_timeout_ms, poll_us
-	[ "$boot_number" -eq 6 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
+	# slab_mb, io_timeout_ms, donors, enabled, hotslab, grace_ms, poll_us
+	[ "$boot_number" -eq 7 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
 }
 
 given_values_are_there() {
@@ -43,7 +41,7 @@ given_values_are_there() {
 }
 
 given_values() {
-	reload "$@" && given_values_are_there "$@"
+	reload_modules "$@" && given_values_are_there "$@"
 }
 
 # Whether they are live depends on their slab size; that they are tried does not.
@@ -54,7 +52,10 @@ donors_were_given() {
 
 test_begin 5
 if grep -q 'farswap\.[a-z_]*=' /proc/cmdline; then
-	check "values from the boot command line" eval 'reload && boot_values_are_there'
+	more_on_the_command_line farswap.enabled=0 farswap.hotslab=9 farswap.grace_ms=2345 \
+		farswap.poll_us=44
+	check "values from the boot command line" eval 'reload_modules && boot_values_are_there'
+	umount /proc/cmdline
 else
 	skip_one "no farswap. on the kernel's command line"
 fi
@@ -62,5 +63,5 @@ check "values given to modprobe" given_values "donors=$(donor_list 2)" slab_mb=8
 	hotslab=7 poll_us=33 io_timeout_ms=1234 enabled=1
 check "it has attached by itself" grep -qx 1 "$FARSWAP/attached"
 check "the donors that were given are there" donors_were_given
-check "loaded again without values" reload
+check "loaded again without values" reload_modules
 test_end

@@ -7,7 +7,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-reclaim() {
+reclaim_in_rounds() {
 	for reclaim_round in 1 2 3 4 5 6; do
 		# It says EAGAIN when it got less than it was asked for.
 		echo 16M >"$CGROUP/limits/memory.reclaim"
@@ -47,14 +47,14 @@ farswap_up 2
 ROTATIONAL=1
 swap_on
 make_cgroup limits max
-start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 3
+start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 1
 check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
 check "no more than memory.swap.max is swapped" obeys_swap_max
-check "memory.reclaim pushes pages out" reclaim
+check "memory.reclaim pushes pages out" reclaim_in_rounds
 check "memory.max can shrink below what is used" shrink
 check "memory was right all the time" stop_load limits
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
 check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The swap device fails every write for a time. A page that can't be written
-# stays in memory, dirty, whatever the donor said; nothing wrong is ever read.
+# The swap device fails every write for a time. What a donor has stays there alone,
+# and is moved when it wants its memory back; what the device can't take then stays
+# in staging memory until it can. A page that no donor has stays in memory, dirty.
+# Nothing wrong is ever read.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -29,18 +31,49 @@ quiet_but_for_writes() {
 	COMPLAINTS=$(echo "$COMPLAINTS" | sed 's/|\[Ww\]rite-error on swap//')
 }
 
-test_begin 9
+# Regions go, and with them the only copy.
+regions_go() {
+	sleep 3 # until the copies in staging memory have been given up
+	stats_save
+	on "${DONORS%% *}" 'farswapctl evict all' && wait_for 20 grew slab_evicted moved
+}
+
+detach_is_refused() {
+	log_mark
+	stats_save
+	! echo 0 >"$FARSWAP/attached" 2>/dev/null &&
+		log_has 'a swap device fails to write pages that it is to have' &&
+		[ "$(cat "$FARSWAP/attached")" = 1 ]
+}
+
+# A slab that was just being mapped is given back; all the others stay.
+refused_at_once() {
+	refused_mapped=$(stat_of mapped_slabs)
+	echo "$refused_mapped slabs are mapped"
+	[ "$refused_mapped" -gt 8 ] && detach_is_refused && growth_is -le 2 slab_unmapped
+}
+
+test_begin 15
 command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 device_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 farswap_up 2
 swap_on "$device"
 make_cgroup errors 24M
 start_load errors errors -m 40 -p 2 -d 250 -w 50 -i 5
-check "pages go to donors and come back" eval \
-	'wait_for 60 stat_above remote_pages 1000 && wait_for 30 grew store_remote load_remote'
+check "pages go to donors and come back" pages_go_and_return 1000
 stats_save
 check "the device begins to fail writes" device_is flakey "$SWAP_DISK" 0 0 1 1 error_writes
-check "stores fail for that" wait_for 30 grew store_device_failed
+check "the copies fail for that" wait_for 30 grew backup_failed
+check "pages still go to donors and come back" wait_for 30 grew store_remote load_remote
+set_value "$FARSWAP/backup" none
+check "nothing waits for the device" wait_for 30 stat_is staged_pages 0
+check "detaching is refused before a page is taken from a donor" refused_at_once
+set_value "$FARSWAP/backup" disk
+check "what only they have is saved when they want their memory back" regions_go
+check "detaching would lose pages, and is refused" detach_is_refused
+set_value "$FARSWAP/staging_mb" 0
+stats_save
+check "without staging the pages stay dirty" wait_for 30 grew store_device_failed
 sleep 2
 check "the device works again" device_is linear "$SWAP_DISK" 0
 stats_save
@@ -48,7 +81,7 @@ check "pages go to donors again and come back" wait_for 60 grew store_remote loa
 check "memory was right all the time" stop_load errors
 stats_show
 check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$device"
 check "the device can go" dmsetup remove --noudevsync "$name"
 quiet_but_for_writes

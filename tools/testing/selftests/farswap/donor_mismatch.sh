@@ -16,7 +16,8 @@ version_refused() {
 	fake_start badversion || return 1
 	log_mark
 	echo "$fake,$(donor_list 2)" >"$FARSWAP/donors"
-	wait_for 60 log_has farswap "$fake" version '\b1\b' '\b[02-9][0-9]*\b' || return 1
+	wait_for 60 log_has farswap "$fake" \
+		'speaks version [0-9]+ of the protocol, this module version [0-9]+' || return 1
 	cat "$TMP/log"
 	donor_is_not_live "$fake"
 }
@@ -47,7 +48,7 @@ check "the log names both sizes" wait_for 60 log_has farswap "$odd" "\\b$slab_mb
 check "it is not used" donor_is_not_live "$odd"
 swap_on
 make_cgroup mismatch 24M
-check "memory is right" in_cgroup mismatch "$LOAD" -m 40 -p 2 -n 1500
+check "memory is right" in_cgroup mismatch "$LOAD" -m 40 -p 2 -n 800
 check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
 check "the donor comes back with the right size" eval \
 	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'
@@ -59,5 +60,5 @@ else
 fi
 check "a daemon by two addresses is used once" twin_is_unused
 check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -10,10 +10,9 @@
 test_begin 9
 farswap_up 2
 swap_on
-make_cgroup gone 24M
-start_load gone gone -m 48 -p 2 -d 280 -w 50 -i 10
-check "pages go to donors and come back" eval \
-	'wait_for 60 stat_above remote_pages 2000 && wait_for 30 grew store_remote load_remote'
+make_cgroup gone 18M
+start_load gone gone -m 36 -p 2 -d 280 -w 50 -i 10
+check "pages go to donors and come back" pages_go_and_return 2000
 for donor in $DONORS; do
 	donor_kill "$donor"
 done
@@ -29,5 +28,5 @@ check "donors that are back are used" wait_for 90 grew store_remote load_remote 
 check "memory was right all the time" stop_load gone
 stats_show
 check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

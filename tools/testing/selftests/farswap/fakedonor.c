@@ -7,7 +7,7 @@
  * "fakedonor" alone lists the modes. Serves any number of sessions, one after the
  * other or at the same time, until it is killed or the time is over. Says what
  * happens, a line each: "connect", "hello", "query", "map REGION", "unmap
- * REGION", "done REGION", "ping", "pong", "activity", "bad REASON", "gone".
+ * REGION", "done REGION", "ping", "pong", "activity", "resume", "bad REASON", "gone".
  */
 #include "verbs.h"
 
@@ -32,6 +32,8 @@ enum mode {
 	BADREGION,
 	SILENT,
 	MUTE,
+	CURIOUS,
+	ROLLEDBACK,
 };
 
 static const struct {
@@ -49,6 +51,8 @@ static const struct {
 	[BADREGION] = { "badregion", "a region of the wrong size" },
 	[SILENT] = { "silent", "never answers HELLO" },
 	[MUTE] = { "mute", "never says anything any more after MR_INFO" },
+	[ROLLEDBACK] = { "rolledback", "the same, and then goes on from before it" },
+	[CURIOUS] = { "curious", "asks how busy a region is, again and again" },
 };
 
 struct region {
@@ -128,6 +132,18 @@ static void send_evict(struct conn *conn, uint64_t region)
 	send_msg(conn, &evict.hdr);
 }
 
+static void send_check(struct conn *conn, uint64_t region)
+{
+	struct farswap_check_activity check;
+	int i;
+
+	wire_init(&check.hdr, FARSWAP_MSG_CHECK_ACTIVITY, 4712);
+	check.count = htole32(FARSWAP_ACTIVITY_REGIONS);
+	for (i = 0; i < FARSWAP_ACTIVITY_REGIONS; i++)
+		check.region[i] = htole64(region);
+	send_msg(conn, &check.hdr);
+}
+
 static void on_hello(struct conn *conn, const struct farswap_hello *hello)
 {
 	struct farswap_welcome welcome;
@@ -148,6 +164,11 @@ static void on_hello(struct conn *conn, const struct farswap_hello *hello)
 	welcome.instance = htole64(getpid());
 	welcome.slab_bytes = hello->slab_bytes;
 	welcome.session = htole64(conn->session);
+	if (mode == ROLLEDBACK && hello->resume) {
+		welcome.session = hello->resume;
+		welcome.resumed = htole16(1);
+		welcome.answers = htole64(1);
+	}
 	send_msg(conn, &welcome.hdr);
 	if (mode == GARBAGE)
 		send_garbage(conn);
@@ -198,6 +219,7 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 {
 	struct region *region = region_find(conn, 0);
 	struct farswap_mr_info info;
+	int i;
 
 	wire_init(&info.hdr, FARSWAP_MSG_MR_INFO, le32toh(map->hdr.seq));
 	if (!region || region_make(conn, region)) {
@@ -212,9 +234,12 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 		say("map %llu", (unsigned long long)region->id);
 	}
 	send_msg(conn, &info.hdr);
-	conn->mute = mode == MUTE;
+	conn->mute = mode == MUTE || mode == ROLLEDBACK;
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION + 1);
+	/* As many as may be out; each answer brings the next. */
+	for (i = 0; mode == CURIOUS && region == conn->regions && i < FARSWAP_CREDITS / 2; i++)
+		send_check(conn, region->id);
 }
 
 static void on_query(struct conn *conn, const struct farswap_hdr *query)
@@ -280,8 +305,14 @@ static void on_message(struct conn *conn, const void *msg, size_t len)
 	case FARSWAP_MSG_PONG:
 		say("pong");
 		break;
+	case FARSWAP_MSG_RESUME:
+		say("resume");
+		break;
 	case FARSWAP_MSG_ACTIVITY:
-		say("activity");
+		if (mode == CURIOUS)
+			send_check(conn, conn->regions[0].id);
+		else
+			say("activity");
 		break;
 	}
 }

@@ -18,5 +18,5 @@ check "parents and children see only their own writes" \
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
 check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

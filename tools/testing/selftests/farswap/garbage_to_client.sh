@@ -4,7 +4,7 @@
 # A donor that sends garbage, breaks the protocol, lends memory it hasn't got or
 # falls silent harms nobody: what it was to hold goes to the device, the other
 # donor serves on, and it can be taken off the list.
-# cluster: donors=2 mem=192 disks=1 donor_mem=1280
+# cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -33,7 +33,10 @@ survive_one() {
 	swap_on
 	in_cgroup fake "$LOAD" -m 16 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
-	garbage | wrongseq | longmsg | shortmsg)
+	rolledback)
+		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
+			return 1 ;;
+	garbage | wrongseq | longmsg | shortmsg | curious)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
@@ -50,10 +53,19 @@ good_is_used() {
 	swapoff "$SWAP_DISK" && fake_said map
 }
 
+# It says that it goes on, but its count is that of its first answers.
+rolled_back() {
+	survives rolledback && ! fake_said resume &&
+		grep "^[1-9][0-9]* can't resume: it, or this machine, was put back" \
+			"$FARSWAP_DEBUG/session_ends"
+}
+
 survive_status=0
-test_begin 9
+test_begin 12
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
+# Its memory is the fake one's now.
+donor_kill "${DONORS%% *}"
 make_cgroup fake 8M
 check "a fake donor that does nothing wrong is used" good_is_used
 fake_stop
@@ -64,7 +76,11 @@ check "the reason is counted" grep "^[1-9][0-9]* answer to nothing we asked$" \
 check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of the wrong size" survives evictunknown badregion
 check "a key that opens nothing" survives badrkey
+check "questions without end" survives curious
+check "the reason of that is counted" grep "^[1-9][0-9]* asks more than it may in a second$" \
+	"$FARSWAP_DEBUG/session_ends"
 check "silence at the beginning, silence later" survives silent mute
+check "one that was put back to an earlier state" rolled_back
 stats_show
 check "the real donor took pages and gave them back" grew store_remote load_remote
 check "no page was lost" stat_is load_lost 0

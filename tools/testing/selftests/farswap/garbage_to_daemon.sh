@@ -57,18 +57,58 @@ idle_go_first() {
 		[ "$(sed -n 's/^# gave region \(.*\) back/\1/p' "$TMP/peer.polite" | sort | tr -d '\n')" = 012 ]
 }
 
-# One gives back, one crosses the daemon's message with its own, one never answers.
+# evict_ms_of COUNT: how long it took, ms
+evict_ms_of() {
+	on "$target" "read -r a b </proc/uptime; farswapctl evict $1 >/dev/null &&
+		read -r c d </proc/uptime && echo \"\$a \$c\"" |
+		awk '{ print int(($2 - $1) * 1000) }'
+}
+
+# Who says nothing when asked how busy its regions are is idle, after a second, and
+# holds up one eviction, not the next.
+silence_costs_a_second() {
+	start_peer taciturn taciturn 24
+	wait_for 20 grep -q "now evict" "$TMP/peer.taciturn" || return 1
+	first_ms=$(evict_ms_of 1)
+	second_ms=$(evict_ms_of 1)
+	third_ms=$(evict_ms_of 1)
+	echo "$first_ms ms, $second_ms ms, $third_ms ms"
+	[ "$first_ms" -ge 900 ] && [ "$second_ms" -lt 900 ] && [ "$third_ms" -lt 900 ] &&
+		wait_for 10 grep -q "gave region" "$TMP/peer.taciturn"
+}
+
+gave_all_back() {
+	[ "$(grep -c "gave region" "$TMP/peer.$1")" -eq "$2" ]
+}
+
+# One gives back, one without a word, one crosses the daemon's message with its own,
+# one never answers: for its deadline the others don't wait.
 all_go() {
 	for go_name in cross hold; do
 		start_peer "$go_name" "$go_name"
 		wait_for 20 grep -q "now evict" "$TMP/peer.$go_name" || return 1
 	done
-	on "$target" "farswapctl evict all" || return 1
+	on "$target" "farswapctl evict all" >"$TMP/evict.all" &
+	go_evict=$!
+	wait_for 3 gave_all_back polite 8 && wait_for 1 gave_all_back taciturn 24 &&
+		kill -0 "$go_evict" || return 1
+	wait "$go_evict" || return 1
+	cat "$TMP/evict.all"
 	go_status=0
-	for go_name in polite cross hold; do
+	for go_name in polite taciturn cross hold; do
 		wait_peer "$go_name" || go_status=1
 	done
 	return "$go_status"
+}
+
+# The other client is this machine's module.
+full() {
+	donor_kill "$target" && donor_start "$target" clients=2 &&
+		wait_for 60 donor_is_live "$target" || return 1
+	rude full
+	full_status=$?
+	donor_kill "$target" && donor_start "$target" && wait_for 60 donor_is_live "$target" &&
+		return "$full_status"
 }
 
 silent_ones_are_dropped() {
@@ -77,12 +117,14 @@ silent_ones_are_dropped() {
 	wait_peer nopong && return "$silent_status"
 }
 
-test_begin 15
+test_begin 18
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 farswap_up 2
 daemon_before=$(daemon_pid)
 check "all memory lent, written, read, lent again: it is zero then" rude ok
 check "asked for some regions, a client gives those back that are idle" idle_go_first
+check "one that does not say how busy it is holds up one eviction, not the next" \
+	silence_costs_a_second
 check "asked for all, clients that answer, that cross, that don't" all_go
 # They take their time, beside the others.
 start_peer silent silent
@@ -92,10 +134,11 @@ make_cgroup rude 24M
 start_load rude rude -m 40 -p 2 -d 280 -w 30 -i 20
 check "pages go to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
-check "random bytes" rude "garbage 1" "garbage 2" "garbage 3"
+check "random bytes" rude "garbage 1" "garbage 2"
 check "messages too short, too long, out of order" rude short long outoforder
 check "another client's key, another client's session" rude stolenkey data-noauth
 check "more requests than were agreed" rude flood
+check "a client that loses its connections and comes back" rude resume
 check "a client that dies" rude "die 2"
 check "no HELLO, no data connection, no PONG" silent_ones_are_dropped
 check "the daemon is the same" same_daemon
@@ -103,4 +146,5 @@ check "its other client stayed connected" eval 'donors_live 2 && same donor_down
 check "memory was right all the time" stop_load rude
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
+check "a donor with all its clients lets them come back" full
 test_end

@@ -12,8 +12,7 @@ donor=${DONORS%% *}
 
 # metric NAME: of the donor's farswapd, in MB
 metric() {
-	on "$donor" 'farswapctl metrics' |
-		awk -v n="farswapd_$1" '$1 == n { print int($2 / 1048576) }'
+	donor_metric "$donor" "$1" | awk '{ print int($1 / 1048576) }'
 }
 
 metric_is() {

@@ -19,5 +19,5 @@ check "a slab that is hot is mapped and used" wait_for 60 grew slab_mapped store
 check "memory was right all the time" stop_load hot
 stats_show
 check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -17,11 +17,24 @@ unload() {
 	unload_modules && [ ! -d "$FARSWAP" ] && ! grep -q '^farswap ' /proc/modules
 }
 
+# Faults wait for a slow disk inside the hook, for longer than all else that detaching
+# waits for, and come back to it.
+unload_waited_for() {
+	echo 0 >"$FARSWAP/enabled"
+	wait_for 20 stat_is staged_pages 0 || return 1
+	host iops "${SWAP_DISK##*/}" 1
+	sleep 2
+	unload
+	waited_status=$?
+	host iops "${SWAP_DISK##*/}" 0
+	load_runs unload && modprobe farswap && return "$waited_status"
+}
+
 no_hook_is_left() {
 	! grep farswap /sys/kernel/tracing/enabled_functions
 }
 
-test_begin 9
+test_begin 10
 farswap_up 2
 swap_on
 make_cgroup unload 24M
@@ -32,9 +45,10 @@ check "detached under load, it can be removed" unload
 check "no hook is left in the kernel" no_hook_is_left
 check "it can be loaded again" modprobe farswap
 check "and attaches by itself" grep -qx 1 "$FARSWAP/attached"
+check "removed again, with tasks asleep in it" unload_waited_for
 farswap_up 2
 check "pages are remote again" wait_for 60 stat_above remote_pages 500
 check "memory was right all the time" stop_load unload
 stats_show
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

@@ -20,7 +20,7 @@ check "the state says that there is no donor" donors_are_none
 check "memory is right" in_cgroup none "$LOAD" -m 40 -p 2 -n 500 -i 0
 check "all of it went to the device" eval \
 	'grew store_device load_device store_no_slab && same store_remote load_remote'
-start_load later none -m 40 -p 2 -d 120 -i 10
+start_load later none -m 40 -p 2 -d 120 -i 1
 check "a load runs without a donor" wait_for 40 grep -q progress "$TMP/later.log"
 farswap_up 2
 check "donors given later are used at once" wait_for 60 stat_above remote_pages 200
@@ -29,5 +29,5 @@ check "donors taken away are left" eval 'wait_for 60 stat_is remote_pages 0 && d
 check "memory was right all the time" stop_load later
 stats_show
 check "no page was lost" same load_lost
-check "no remote bit is left" no_remote_bits
+check "no remote bit is left" no_orphaned_pages
 test_end

@@ -29,6 +29,8 @@ union message {
 	struct farswap_evict evict;
 	struct farswap_check_activity check;
 	struct farswap_activity activity;
+	struct farswap_resume resume;
+	struct farswap_resumed resumed;
 	uint8_t bytes[FARSWAP_MSG_BYTES];
 	uint8_t room[VERBS_BUF_BYTES];
 };
@@ -41,6 +43,8 @@ struct peer {
 	uint32_t seq;
 	uint64_t session;
 	uint64_t slab;
+	int resumed;
+	uint64_t answers;
 };
 
 struct mapping {
@@ -52,14 +56,20 @@ struct mapping {
 static struct sockaddr_storage donor;
 static uint64_t number;			/* the command's argument */
 static uint64_t slab_bytes = 64 << 20;	/* corrected by the donor */
+static uint32_t grace_ms;		/* what HELLO asks for */
+static uint64_t resume;			/* likewise */
+static uint32_t attempt = 7;		/* what connect requests say */
+static uint8_t node[FARSWAP_NODE_BYTES];
 
 static void peer_hello(struct peer *peer, union message *msg)
 {
 	wire_init(&msg->hdr, FARSWAP_MSG_HELLO, ++peer->seq);
-	getrandom(msg->hello.node, sizeof(msg->hello.node), 0);
+	memcpy(msg->hello.node, node, sizeof(msg->hello.node));
 	msg->hello.instance = htole64(1);
 	msg->hello.slab_bytes = htole64(slab_bytes);
 	msg->hello.queues = htole16(2);
+	msg->hello.grace_ms = htole32(grace_ms);
+	msg->hello.resume = htole64(resume);
 }
 
 static int peer_connect(struct peer *peer)
@@ -67,7 +77,8 @@ static int peer_connect(struct peer *peer)
 	struct farswap_connect connect;
 
 	memset(peer, 0, sizeof(*peer));
-	wire_init_connect(&connect, FARSWAP_CONNECT_CONTROL, 0, 0);
+	wire_init_connect(&connect, FARSWAP_CONNECT_CONTROL, resume, 0);
+	connect.attempt = htole32(attempt);
 	return verbs_connect(&peer->control, (struct sockaddr *)&donor, NULL, &connect,
 			     sizeof(connect));
 }
@@ -123,6 +134,7 @@ static int peer_data(struct peer *peer, uint64_t session, unsigned int queue)
 	struct farswap_connect connect;
 
 	wire_init_connect(&connect, FARSWAP_CONNECT_DATA, session, queue);
+	connect.attempt = htole32(attempt);
 	return verbs_connect(&peer->data, (struct sockaddr *)&donor, NULL, &connect,
 			     sizeof(connect));
 }
@@ -145,8 +157,20 @@ static int peer_greet(struct peer *peer)
 		peer_close(peer);
 	}
 	peer->session = le64toh(msg.welcome.session);
+	peer->resumed = le16toh(msg.welcome.resumed);
+	peer->answers = le64toh(msg.welcome.answers);
 	peer->slab = le64toh(msg.welcome.slab_bytes);
 	return le32toh(msg.welcome.status) ? -1 : 0;
+}
+
+static void peer_open_data(struct peer *peer)
+{
+	if (peer_data(peer, peer->session, 0))
+		tap_bail("no data connection");
+	peer->pages = aligned_alloc(PAGE, 16 * PAGE);
+	peer->mr = ibv_reg_mr(peer->data.pd, peer->pages, 16 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+	if (!peer->mr)
+		tap_bail("no memory registration");
 }
 
 /* All of a session: control, one data connection, memory. */
@@ -154,12 +178,7 @@ static void peer_open(struct peer *peer)
 {
 	if (peer_greet(peer))
 		tap_bail("the donor does not welcome a good client");
-	if (peer_data(peer, peer->session, 0))
-		tap_bail("no data connection");
-	peer->pages = aligned_alloc(PAGE, 16 * PAGE);
-	peer->mr = ibv_reg_mr(peer->data.pd, peer->pages, 16 * PAGE, IBV_ACCESS_LOCAL_WRITE);
-	if (!peer->mr)
-		tap_bail("no memory registration");
+	peer_open_data(peer);
 }
 
 static unsigned int peer_map(struct peer *peer, struct mapping *map)
@@ -470,6 +489,8 @@ static void cmd_outoforder(void)
 		{ FARSWAP_MSG_DONE, 1, "DONE without EVICT" },
 		{ FARSWAP_MSG_ACTIVITY, 1, "ACTIVITY not asked for" },
 		{ FARSWAP_MSG_PONG, 1, "PONG without PING" },
+		{ FARSWAP_MSG_RESUME, 0, "RESUME before HELLO" },
+		{ FARSWAP_MSG_RESUME, 1, "RESUME of a session that is not resumed" },
 		{ FARSWAP_MSG_WELCOME, 1, "WELCOME from a client" },
 		{ FARSWAP_MSG_EVICT, 1, "EVICT from a client" },
 	};
@@ -630,8 +651,11 @@ static void cmd_cross(void)
 	peer_close(&peer);
 }
 
-/* Maps NUMBER regions (default 8) and gives back what it is asked for, until all are gone. */
-static void cmd_polite(void)
+/*
+ * Maps NUMBER regions (default 8) and gives back what it is asked for, until all are gone.
+ * How busy they are it says, or not.
+ */
+static void give_back(int says)
 {
 	static struct mapping maps[MAPS_MAX];
 	int i, n, left, want = number ? number : 8;
@@ -652,7 +676,7 @@ static void cmd_polite(void)
 			printf("# gave region %d back\n", i);
 			fflush(stdout);
 			left--;
-		} else if (type == FARSWAP_MSG_CHECK_ACTIVITY) {
+		} else if (type == FARSWAP_MSG_CHECK_ACTIVITY && says) {
 			wire_init(&answer.hdr, FARSWAP_MSG_ACTIVITY, le32toh(msg.hdr.seq));
 			answer.activity.count = msg.check.count;
 			for (i = 0; i < (int)le32toh(msg.check.count); i++) {
@@ -672,6 +696,16 @@ static void cmd_polite(void)
 	peer_close(&peer);
 }
 
+static void cmd_polite(void)
+{
+	give_back(1);
+}
+
+static void cmd_taciturn(void)
+{
+	give_back(0);
+}
+
 /* Dies with NUMBER regions (default 4) in its hands. */
 static void cmd_die(void)
 {
@@ -684,6 +718,155 @@ static void cmd_die(void)
 	n = peer_map_many(&peer, maps, number ? number : 4, &status);
 	tap(n > 0, "dies with %d regions", n);
 	tap_exit();
+}
+
+/* RESUME of the first @nr; what RESUMED says, or ~0. */
+static unsigned int peer_claim(struct peer *peer, const struct mapping *maps, int nr)
+{
+	union message msg;
+	int i;
+
+	wire_init(&msg.hdr, FARSWAP_MSG_RESUME, ++peer->seq);
+	msg.resume.count = htole32(nr);
+	for (i = 0; i < nr; i++)
+		msg.resume.region[i] = htole64(maps[i].region);
+	return peer_ask(peer, &msg, FARSWAP_MSG_RESUMED) ? ~0U : le32toh(msg.resumed.status);
+}
+
+/* A second connection that goes on with the session of a first. */
+static void peer_resume(struct peer *peer, uint64_t session, int expect, const char *what)
+{
+	resume = session;
+	if (peer_greet(peer))
+		tap_bail("the donor does not welcome a good client");
+	resume = 0;
+	tap(peer->resumed == expect, "%s", what);
+}
+
+static void cmd_resume(void)
+{
+	struct peer a, b, c, other;
+	struct mapping maps[3];
+	union message msg;
+	unsigned int status;
+	int i, failed, good = 1;
+
+	grace_ms = 30000;
+	peer_open(&a);
+	if (peer_map_many(&a, maps, 3, &status) != 3)
+		tap_bail("no regions");
+	for (i = 0; i < 3; i++)
+		good &= !peer_write(&a, &maps[i], PAGE, 10 + i);
+	tap(good, "a client has three regions");
+
+	peer_resume(&other, a.session ^ 1, 0, "who guesses the session resumes nothing");
+	peer_close(&other);
+	node[0]++;
+	peer_resume(&other, a.session, 0, "nor does another machine");
+	node[0]--;
+	peer_close(&other);
+	tap(!peer_read(&a, &maps[0], PAGE) && peer_page_is(&a, 10), "the client does not notice");
+
+	peer_resume(&b, a.session, 1, "it resumes its session, though the connections still work");
+	tap(b.session == a.session, "which is called the same");
+	tap(b.answers == 3, "the donor has counted its answers: %llu", (unsigned long long)b.answers);
+	failed = peer_write(&a, &maps[0], PAGE, 99);
+	tap(failed, "its old connections don't any more (%s)", ibv_wc_status_str(a.data.status));
+	tap(peer_data(&b, b.session, 0) == RDMA_CM_EVENT_REJECTED,
+	    "before RESUME no data connection is accepted");
+	verbs_close(&b.data);
+	tap(peer_claim(&b, maps, 2) == FARSWAP_STATUS_OK, "it claims two of three");
+	peer_open_data(&b);
+	tap(!peer_read(&b, &maps[0], PAGE) && peer_page_is(&b, 10) &&
+	    !peer_read(&b, &maps[1], PAGE) && peer_page_is(&b, 11),
+	    "and finds what it had written, by the same keys");
+	tap(!peer_write(&b, &maps[1], 0, 12), "and writes");
+	wire_init(&msg.hdr, FARSWAP_MSG_QUERY_MEM, ++b.seq);
+	tap(!peer_ask(&b, &msg, FARSWAP_MSG_FREE_MEM) && le32toh(msg.free_mem.mapped) == 2,
+	    "the third is the donor's again");
+	peer_close(&a);
+	peer_close(&b);
+
+	sleep(2);
+	peer_resume(&c, b.session, 1, "it comes back after it was disconnected");
+	tap(c.answers == 5, "and counted on: %llu", (unsigned long long)c.answers);
+	tap(peer_claim(&c, maps, 2) == FARSWAP_STATUS_OK, "and claims its two");
+	peer_open_data(&c);
+	tap(!peer_read(&c, &maps[1], 0) && peer_page_is(&c, 12), "which it still has");
+	failed = peer_read(&c, &maps[2], PAGE);
+	tap(failed && c.data.status == IBV_WC_REM_ACCESS_ERR,
+	    "the key of the third is dead (%s)", ibv_wc_status_str(c.data.status));
+	peer_close(&c);
+
+	peer_open(&a);
+	if (peer_map_many(&a, maps, 2, &status) != 2)
+		tap_bail("no regions");
+	peer_close(&a);
+	maps[1].region++;
+	peer_resume(&b, a.session, 1, "another comes back");
+	tap(peer_claim(&b, maps, 2) == FARSWAP_STATUS_GONE,
+	    "it is refused if it claims what it did not have");
+	tap(verbs_is_dropped(&b.control, DROP_MS), "and disconnected");
+	peer_close(&b);
+	peer_resume(&b, a.session, 0, "after that there is nothing to resume");
+	peer_close(&b);
+
+	peer_open(&a);
+	peer_map(&a, &maps[0]);
+	peer_close(&a);
+	peer_resume(&b, a.session, 1, "one more comes back");
+	wire_init(&msg.hdr, FARSWAP_MSG_MAP, ++b.seq);
+	verbs_send(&b.control, &msg, sizeof(msg.map));
+	tap(verbs_is_dropped(&b.control, DROP_MS), "MAP before RESUME ends its session");
+	peer_close(&b);
+	grace_ms = 0;
+	check_donor("resumptions");
+}
+
+/* Of a donor that is drained. */
+static int peer_is_busy(struct peer *peer)
+{
+	int busy = peer_connect(peer) == RDMA_CM_EVENT_REJECTED &&
+		   le16toh(peer->control.accept.status) == FARSWAP_STATUS_BUSY;
+
+	verbs_close(&peer->control);
+	return busy;
+}
+
+static void cmd_full(void)
+{
+	struct peer a, b, other;
+	struct mapping map;
+
+	grace_ms = 30000;
+	peer_open(&a);
+	if (peer_map(&a, &map))
+		tap_bail("no region");
+	tap(peer_is_busy(&other), "a donor with all its clients rejects another");
+	resume = a.session ^ 1;
+	tap(peer_is_busy(&other), "and who guesses a session");
+	peer_resume(&b, a.session, 1, "but not who resumes his");
+	tap(peer_claim(&b, &map, 1) == FARSWAP_STATUS_OK, "with what he had");
+	peer_open_data(&b);
+	tap(!peer_read(&b, &map, 0), "which he reads");
+	tap(peer_is_busy(&other), "and has one place, not two");
+	peer_close(&a);
+	peer_close(&b);
+}
+
+static void cmd_drained(void)
+{
+	struct mapping map;
+	union message msg;
+	struct peer peer;
+
+	peer_open(&peer);
+	tap(1, "a drained donor welcomes a client");
+	wire_init(&msg.hdr, FARSWAP_MSG_QUERY_MEM, ++peer.seq);
+	tap(!peer_ask(&peer, &msg, FARSWAP_MSG_FREE_MEM) && !msg.free_mem.free_bytes,
+	    "QUERY_MEM says that there is no memory");
+	tap(peer_map(&peer, &map) == FARSWAP_STATUS_NO_MEMORY, "MAP is refused");
+	peer_close(&peer);
 }
 
 static void cmd_data_noauth(void)
@@ -699,6 +882,12 @@ static void cmd_data_noauth(void)
 	tap(peer_data(&other, peer.session ^ 1, 0) == RDMA_CM_EVENT_REJECTED,
 	    "a data connection of a session guessed nearly right is rejected");
 	verbs_close(&other.data);
+	attempt++;
+	tap(peer_data(&other, peer.session, 1) == RDMA_CM_EVENT_REJECTED &&
+	    le16toh(other.data.accept.status) == FARSWAP_STATUS_BAD_SESSION,
+	    "a data connection of another attempt to connect is rejected");
+	verbs_close(&other.data);
+	attempt--;
 	tap(peer_data(&other, peer.session, 0) == RDMA_CM_EVENT_REJECTED &&
 	    le16toh(other.data.accept.status) == FARSWAP_STATUS_BUSY,
 	    "the same queue pair twice is rejected");
@@ -730,6 +919,10 @@ static const struct {
 	{ "hold", cmd_hold, "keeps a region for which EVICT came" },
 	{ "cross", cmd_cross, "UNMAP and DONE for the same EVICT" },
 	{ "polite", cmd_polite, "gives NUMBER regions back when asked" },
+	{ "taciturn", cmd_taciturn, "the same, but never says how busy they are" },
+	{ "resume", cmd_resume, "loses its connections, and goes on with its regions" },
+	{ "full", cmd_full, "one client too many" },
+	{ "drained", cmd_drained, "asks a drained donor for memory" },
 	{ "die", cmd_die, "ends with NUMBER regions" },
 	{ "data-noauth", cmd_data_noauth, "data connections that are not its own" },
 };
@@ -765,6 +958,7 @@ int main(int argc, char **argv)
 		usage();
 	parse_address(argv[1]);
 	number = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
+	getrandom(node, sizeof(node), 0);
 	alarm(570);
 	for (i = 0; i < ARRAY_SIZE_OF(commands); i++) {
 		if (strcmp(commands[i].name, argv[2]))

@@ -49,10 +49,9 @@ test_begin 8
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
-make_cgroup refuse 24M
-start_load refuse refuse -m 48 -p 2 -d 280 -w 10 -i 10
-check "pages go to donors and come back" eval \
-	'wait_for 60 stat_above remote_pages 1000 && wait_for 30 grew store_remote load_remote'
+make_cgroup refuse 18M
+start_load refuse refuse -m 36 -p 2 -d 280 -w 10 -i 10
+check "pages go to donors and come back" pages_go_and_return 1000
 log_mark
 provoke
 if saw_one; then
@@ -74,5 +73,5 @@ check "the donors are used again" wait_for 60 donors_live 2 || donors_show
 check "memory was right all the time" stop_load refuse
 stats_show
 check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -7,23 +7,21 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-test_begin 8
+test_begin 7
 farswap_up 2
 swap_on
 make_cgroup off 16M
-start_load off off -m 40 -p 2 -H "$TMP/off.hold" -O -n 1000 -i 0
-check "memory is filled and paged out" wait_for 60 load_ready off 2
-check "there are pages in remote memory" stat_above remote_pages 1000
+check "memory is filled and paged out to donors" hold_remote off off 2 1000 -m 40 -n 1000
 # What comes home is charged to the owner.
 echo max >"$CGROUP/off/memory.high"
 check "swapoff succeeds" swapoff "$SWAP_DISK"
 stats_show
 check "pages came from donors" grew load_remote
-check "no remote page is left" no_remote_bits
+check "no remote page is left" no_orphaned_pages
 swap_on
 echo 16M >"$CGROUP/off/memory.high"
 go_on off
 check "memory is right, and stays so on the next swap" wait_load off
 check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_remote_bits
+check "no remote bit outlives its slot" no_orphaned_pages
 test_end

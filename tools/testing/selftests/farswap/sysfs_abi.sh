@@ -24,7 +24,23 @@ each_reads_as_one_line() {
 	done
 }
 
-test_begin 2
+# Each of debugfs has something to say; of the modules' parameters, those that can be read.
+the_others_can_be_read() {
+	for others_file in "$FARSWAP_DEBUG"/* /sys/module/farswap*/parameters/*; do
+		others_text=$(cat "$others_file") || return 1
+		case $others_file in
+		"$FARSWAP_DEBUG"/*) echo "$others_file: $(echo "$others_text" | wc -l) lines" ;;
+		*) echo "$others_file: $others_text" ;;
+		esac
+		[ -n "$others_text" ] && continue
+		case ${others_file##*/} in
+		donors | session_ends) ;; # nobody is known, and nothing has ended
+		*) return 1 ;;
+		esac
+	done
+}
+
+test_begin 3
 farswap_up 0
 if [ -e "$ABI" ]; then
 	check "the directory is as documented" documented_is_there
@@ -32,4 +48,5 @@ else
 	skip_one "no $(basename "$ABI") beside the tests"
 fi
 check "each file is one line" each_reads_as_one_line
+check "so can debugfs and parameters be read" the_others_can_be_read
 test_end

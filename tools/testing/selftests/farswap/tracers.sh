@@ -12,6 +12,10 @@
 TRACE=/sys/kernel/tracing
 HOOKED="__swap_writepage swap_read_folio zswap_store zswap_swapon zswap_swapoff
 	__folio_lock_or_retry swapin_readahead clear_shadow_from_swap_cache"
+! is_direct || HOOKED="__frontswap_store __frontswap_load __frontswap_has
+	__frontswap_poll_lock __frontswap_invalidate frontswap_swapon frontswap_swapoff"
+# One that is there either way.
+LOADED=$(echo "$HOOKED" | grep -ow -e swap_read_folio -e __frontswap_load)
 
 trace_off() {
 	echo nop >"$TRACE"/current_tracer
@@ -47,7 +51,7 @@ trace_functions() {
 # seen FUNCTION WORDS: in the trace, while pages move
 seen() {
 	case $1 in
-	zswap_swap*) swap_more || return 1 ;;
+	*_swapon | *_swapoff) swap_more || return 1 ;;
 	esac
 	wait_for 30 grep -m 1 "$2" "$TRACE"/trace || {
 		echo "not seen: $2"
@@ -66,13 +70,13 @@ probe_functions() {
 	for probe_round in 1 2; do
 		echo 1 >"$TRACE"/events/kprobes/enable || return 1
 		swap_more && sleep 1 || return 1
-		echo "round $probe_round: $(grep -c ret_swap_read_folio: "$TRACE"/trace) in the buffer"
+		echo "round $probe_round: $(grep -c "ret_$LOADED:" "$TRACE"/trace) in the buffer"
 		echo 0 >"$TRACE"/events/kprobes/enable
 		sleep 0.3
 	done
 	cat "$TRACE"/kprobe_profile
 	[ "$(awk '$2 > 0' "$TRACE"/kprobe_profile | wc -l)" -eq "$(wc -l <"$TRACE"/kprobe_events)" ] &&
-		grep -q ret_swap_read_folio: "$TRACE"/trace
+		grep -q "ret_$LOADED:" "$TRACE"/trace
 }
 
 detach_traced() {
@@ -99,5 +103,5 @@ trace_off
 check "memory was right all the time" stop_load trace
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

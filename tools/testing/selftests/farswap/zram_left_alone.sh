@@ -28,5 +28,5 @@ swap_on "$SWAP_DISK" 20
 check "memory is right with a disk above it" in_cgroup zram "$LOAD" -m 40 -p 2 -n 1000 -c 50
 check "the disk's pages went to donors" grew store_remote load_remote
 check "zram goes" zram_gone
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_remote_bits'
+check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

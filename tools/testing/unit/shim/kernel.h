@@ -20,10 +20,13 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef unsigned int gfp_t;
 
+#define U32_MAX		UINT32_MAX
+
 #define GFP_KERNEL	0
 #define __GFP_NOWARN	0
 
 #define BIT(n)			(1UL << (n))
+#define BIT_ULL(n)		(1ULL << (n))
 #define BITS_PER_LONG		64
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define BITS_TO_LONGS(n)	DIV_ROUND_UP(n, BITS_PER_LONG)
@@ -68,8 +71,8 @@ static inline void bitmap_zero(unsigned long *map, unsigned int bits)
 	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(long));
 }
 
-/* What a test sets makes the next allocation fail. */
-extern bool shim_no_memory;
+/* What a test sets makes allocations fail. */
+static bool shim_no_memory;
 
 static inline void *kvcalloc(size_t n, size_t size, gfp_t gfp)
 {
@@ -80,6 +83,16 @@ static inline void *kvcalloc(size_t n, size_t size, gfp_t gfp)
 static inline void *kvzalloc(size_t size, gfp_t gfp)
 {
 	return kvcalloc(1, size, gfp);
+}
+
+static inline void *kmalloc(size_t size, gfp_t gfp)
+{
+	return kvcalloc(1, size, gfp);
+}
+
+static inline void kfree(void *p)
+{
+	free(p);
 }
 
 static inline void kvfree(void *p)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#ifndef SHIM_LINUX_STRING_H
+#define SHIM_LINUX_STRING_H
 #include_next <linux/string.h>
 #include "../kernel.h"
 
@@ -11,3 +13,5 @@ static inline void *memchr_inv(const void *start, int c, size_t bytes)
 			return (void *)p;
 	return NULL;
 }
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * TAP output for the daemon's unit tests: a line a check, the plan at the end.
+ * TAP output for the unit tests: a line a check, the plan at the end.
  */
 #ifndef TAP_H
 #define TAP_H

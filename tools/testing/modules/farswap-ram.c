@@ -5,8 +5,12 @@
  *
  * fail_every	every so manieth I/O is accepted and then fails; the session with
  *		it, as with a network, unless keep_session is set
+ * suspend_ms	sessions that fail are suspended, and go on after so long, unless
+ *		that is longer than grace_ms; 0: they are down at once
  * refuse_every	every so manieth I/O is refused
  * delay_us	how long an I/O takes; 0 completes it inside submit()
+ * late_us	reads that no fault waits for end so much after they have read, unless
+ *		delay_us is 0: what they bring may be old by then
  * regions	how many regions a donor lends; taken when it is opened
  * evict	write a number: every donor asks for so many regions back
  */
@@ -27,8 +31,12 @@ static unsigned int refuse_every;
 module_param(refuse_every, uint, 0644);
 static bool keep_session;
 module_param(keep_session, bool, 0644);
+static unsigned int suspend_ms;
+module_param(suspend_ms, uint, 0644);
 static unsigned int delay_us;
 module_param(delay_us, uint, 0644);
+static unsigned int late_us;
+module_param(late_us, uint, 0644);
 static unsigned int regions = 64;
 module_param(regions, uint, 0644);
 
@@ -42,6 +50,7 @@ struct farswap_session {
 	unsigned int nr_spare;
 	atomic_t inflight;
 	bool dead;
+	bool suspended;
 	bool closing;
 	int number;
 	struct delayed_work work;	/* brings the session up, or down and up */
@@ -70,6 +79,7 @@ static LIST_HEAD(ram_sessions);
 static struct workqueue_struct *ram_wq;
 static atomic_t ram_count = ATOMIC_INIT(0);
 static int ram_number;
+static unsigned int ram_grace_ms;
 static u64 ram_region_id;
 
 static void ram_session_work(struct work_struct *work)
@@ -79,7 +89,25 @@ static void ram_session_work(struct work_struct *work)
 	struct farswap_peer peer = { .instance = session->number };
 	struct farswap_region *region;
 
+	if (session->suspended && READ_ONCE(suspend_ms) <= READ_ONCE(ram_grace_ms)) {
+		session->suspended = false;
+		WRITE_ONCE(session->dead, false);
+		session->ops->resumed(session->ctx);
+		return;
+	}
+	if (READ_ONCE(session->dead) && !session->suspended && READ_ONCE(suspend_ms) &&
+	    READ_ONCE(ram_grace_ms)) {
+		while (atomic_read(&session->inflight))
+			msleep(1);
+		session->suspended = true;
+		session->ops->suspended(session->ctx, -EIO);
+		if (!READ_ONCE(session->closing))
+			queue_delayed_work(ram_wq, &session->work,
+					   msecs_to_jiffies(min(suspend_ms, ram_grace_ms)));
+		return;
+	}
 	if (READ_ONCE(session->dead)) {
+		session->suspended = false;
 		mutex_lock(&ram_lock);
 		list_for_each_entry(region, &session->regions, entry)
 			WRITE_ONCE(region->dead, true);
@@ -217,7 +245,7 @@ static void ram_copy(struct farswap_io *io)
 	unsigned int done;
 
 	for (done = 0; done < io->length; done += PAGE_SIZE) {
-		void *local = kmap_local_page(nth_page(io->page, done >> PAGE_SHIFT));
+		void *local = kmap_local_page(io->page + (done >> PAGE_SHIFT));
 
 		if (io->op == FARSWAP_IO_WRITE)
 			memcpy(remote + done, local, PAGE_SIZE);
@@ -234,14 +262,18 @@ static void ram_fail_session(struct farswap_session *session)
 	queue_delayed_work(ram_wq, &session->work, HZ / 10);
 }
 
-static void ram_finish(struct farswap_io *io, int error)
+static void ram_do(struct farswap_io *io, int error)
+{
+	if (error)
+		ram_fail_session(io->region->session);
+	else
+		ram_copy(io);
+}
+
+static void ram_end(struct farswap_io *io, int error)
 {
 	struct farswap_session *session = io->region->session;
 
-	if (error)
-		ram_fail_session(session);
-	else
-		ram_copy(io);
 	io->done(io, error);
 	atomic_dec(&session->inflight);
 }
@@ -251,7 +283,10 @@ static void ram_io_work(struct work_struct *work)
 	struct ram_io *ram = container_of(work, struct ram_io, work);
 
 	fsleep(delay_us);
-	ram_finish(ram->io, ram->error);
+	ram_do(ram->io, ram->error);
+	if (ram->io->op == FARSWAP_IO_READ && !ram->io->urgent)
+		fsleep(late_us);
+	ram_end(ram->io, ram->error);
 }
 
 static int ram_submit(struct farswap_io *io)
@@ -272,7 +307,8 @@ static int ram_submit(struct farswap_io *io)
 		error = -EIO;
 	atomic_inc(&session->inflight);
 	if (!READ_ONCE(delay_us)) {
-		ram_finish(io, error);
+		ram_do(io, error);
+		ram_end(io, error);
 		return 0;
 	}
 	INIT_WORK(&ram->work, ram_io_work);
@@ -286,6 +322,11 @@ static void ram_set_io_timeout(unsigned int ms)
 {
 }
 
+static void ram_set_grace(unsigned int ms)
+{
+	WRITE_ONCE(ram_grace_ms, ms);
+}
+
 static const struct farswap_transport ram_transport = {
 	.name		= "ram",
 	.owner		= THIS_MODULE,
@@ -297,6 +338,7 @@ static const struct farswap_transport ram_transport = {
 	.release	= ram_release,
 	.submit		= ram_submit,
 	.set_io_timeout	= ram_set_io_timeout,
+	.set_grace	= ram_set_grace,
 };
 
 static int ram_evict(const char *text, const struct kernel_param *kp)

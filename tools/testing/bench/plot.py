@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Draws headroom.py's plot as SVG, with nothing but the standard library."""
+
+MB = 1 << 20
+WIDTH, LEFT, RIGHT = 900, 70, 24
+TOP, HEIGHT = 64, 330           # of the memory
+GAP, LOWER = 64, 110            # of the steps, below
+COLOURS = {"used": "#7a8ca3", "lent": "#e08e45", "spare": "#f3d3ad", "free": "#ffffff",
+           "alone": "#7a8ca3", "lending": "#c0392b"}
+
+
+def nice(most, parts):
+    """A round distance of about so many ticks."""
+    unit = 1
+    while True:
+        for factor in (1, 2, 5):
+            if most / (unit * factor) <= parts:
+                return unit * factor
+        unit *= 10
+
+
+class Axes:
+    """A rectangle of the picture, and what it shows."""
+
+    def __init__(self, first, last, most, top, height):
+        self.first, self.last, self.most = first, last, most
+        self.top, self.height = top, height
+
+    def at_x(self, seconds):
+        return LEFT + (seconds - self.first) / (self.last - self.first) * (WIDTH - LEFT - RIGHT)
+
+    def at_y(self, value):
+        return self.top + self.height - min(value, self.most) / self.most * self.height
+
+    def area(self, points, colour):
+        """points: (seconds, low, high)"""
+        line = [(x, high) for x, _, high in points] + [(x, low) for x, low, _ in reversed(points)]
+        path = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in line)
+        return f'<polygon points="{path}" fill="{colour}"/>'
+
+    def line(self, points, colour, style=""):
+        path = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in points)
+        return f'<polyline points="{path}" fill="none" stroke="{colour}" {style}/>'
+
+    def frame(self, label):
+        bottom, right = self.top + self.height, WIDTH - RIGHT
+        yield (f'<rect x="{LEFT}" y="{self.top}" width="{right - LEFT}" height="{self.height}"'
+               ' fill="none" stroke="#333"/>')
+        step = nice(self.most, self.height // 50)
+        for value in range(0, int(self.most) + 1, step):
+            y = self.at_y(value)
+            yield f'<path d="M{LEFT - 5} {y:.1f}h5" stroke="#333"/>'
+            yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value}</text>'
+        step = nice(self.last - self.first, 12)
+        for value in range(int(-(-self.first // step) * step), int(self.last) + 1, step):
+            x = self.at_x(value)
+            yield f'<path d="M{x:.1f} {bottom}v5" stroke="#333"/>'
+            yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{value}</text>'
+        middle = self.top + self.height / 2
+        yield (f'<text x="18" y="{middle}" text-anchor="middle"'
+               f' transform="rotate(-90 18 {middle})">{label}</text>')
+
+
+def legend(entries, y):
+    x = LEFT
+    for text, colour in entries:
+        yield (f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{colour}"'
+               ' stroke="#333" stroke-width="0.5"/>')
+        yield f'<text x="{x + 17}" y="{y}">{text}</text>'
+        x += 30 + 7 * len(text)
+
+
+def memory(samples, lending, alone):
+    """The SVG: the lender's memory over time, and below how long the program's steps took."""
+    first, last = samples[0]["seconds"], samples[-1]["seconds"]
+    total = samples[0]["total"] / MB
+    axes = Axes(first, last, total, TOP, HEIGHT)
+    layers = {"used": [], "spare": [], "lent": []}
+    keep, half = [], []
+    for sample in samples:
+        x = sample["seconds"]
+        used = total - (sample["available"] + sample["held"]) / MB
+        lent, held = sample["lent"] / MB, sample["held"] / MB
+        layers["used"].append((x, 0, used))
+        layers["lent"].append((x, used, used + lent))
+        layers["spare"].append((x, used + lent, used + max(held, lent)))
+        keep.append((x, total - sample["headroom"] / MB))
+        half.append((x, total - sample["headroom"] / MB / 2))
+    begin = lending[0]["at_ms"]
+    times = [(step["at_ms"] - begin) / 1000 for step in lending]
+    most = max(step["busy_us"] for step in [*lending, *alone]) / 1000 * 1.05
+    steps = Axes(first, last, most, TOP + HEIGHT + GAP, LOWER)
+    height = TOP + HEIGHT + GAP + LOWER + 44
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
+        f' viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">Memory of a machine that lends it, while a'
+        ' program on it grows</text>',
+        *legend((("the machine's own programs", COLOURS["used"]), ("lent", COLOURS["lent"]),
+                 ("kept to lend", COLOURS["spare"]), ("available", COLOURS["free"])), 46)]
+    lines += [axes.area(points, COLOURS[name]) for name, points in layers.items()]
+    lines += [axes.line(keep, "#222", 'stroke-dasharray="7 4"'),
+              axes.line(half, "#222", 'stroke-dasharray="2 4"'),
+              f'<text x="{WIDTH - RIGHT - 4}" y="{axes.at_y(keep[-1][1]) + 14:.1f}"'
+              ' text-anchor="end">headroom (dotted: half of it)</text>']
+    lines += axes.frame("MB")
+    lines += legend((("ms a step, lending", COLOURS["lending"]),
+                     ("on a machine that lends nothing", COLOURS["alone"])),
+                    TOP + HEIGHT + GAP - 12)
+    for name, run in (("alone", alone), ("lending", lending)):
+        points = [(x, step["busy_us"] / 1000) for x, step in zip(times, run)]
+        lines.append(steps.line(points, COLOURS[name], 'stroke-width="1.3"'))
+    lines += steps.frame("ms")
+    lines.append(f'<text x="{WIDTH / 2}" y="{height - 6}" text-anchor="middle">seconds from the'
+                 " program's first step</text></svg>")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs that run in the client while something is measured, and what they say."""
+
+import time
+
+import cluster as harness
+
+CGROUP = "/sys/fs/cgroup"
+# What they may have of the client's memory where it is not to be all, MB.
+LOCAL = 24
+
+
+class Program:
+    """One in the client, in a cgroup or not, and the lines that it says."""
+
+    def __init__(self, client, command, local=None, group="bench"):
+        prefix, group = "", f"{CGROUP}/{group}"
+        if local:
+            prefix = (f"mkdir -p {group} && echo {local}M >{group}/memory.high && "
+                      f"echo $$ >{group}/cgroup.procs && ")
+        self.lines = []
+        self.rest = b""
+        self.job = client.spawn(f"{prefix}exec {command}", self.on_output)
+
+    def on_output(self, data):
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        self.lines += [line.decode() for line in lines]
+
+    def wait_lines(self, nr, timeout=60):
+        """Until it has said that many more; the number of the last."""
+        deadline, wanted = time.monotonic() + timeout, len(self.lines) + nr
+        while len(self.lines) < wanted:
+            if self.job.ended.is_set() or time.monotonic() > deadline:
+                raise harness.ClusterError("a program ended or said nothing\n"
+                                           + "\n".join(self.lines[-5:]))
+            time.sleep(0.02)
+        return wanted - 1
+
+    def end(self):
+        self.job.kill()
+        self.job.wait(20)
+
+
+class Load(Program):
+    """What every access of a program costs: load.c, a line a second."""
+
+    def __init__(self, client, megabytes):
+        super().__init__(client, f"load -m {megabytes} -p 2 -w 10 -d 3600 -i 1", LOCAL)
+
+    def value(self, name, line=-1):
+        return int(self.lines[line].split(f" {name}=")[1].split()[0])
+
+    def window(self, seconds):
+        """Accesses a second, from now on."""
+        first = self.wait_lines(1)
+        self.wait_lines(seconds)
+        return self.rate(first, seconds)
+
+    def rate(self, first, seconds):
+        """The same, from a line on."""
+        return (self.value("reads", first + seconds) - self.value("reads", first)) / seconds

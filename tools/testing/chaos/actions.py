@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Does to a cluster what an event says, and undoes it. Each action returns a few
+words on how it went, and raises ClusterError where something did not do what it
+must: come back, end in time, take a value.
+"""
+
+import threading
+import time
+
+import cluster as harness
+import farswap
+import farswapd
+
+ZSWAP = "/sys/module/zswap/parameters"
+SWAP_DISK = "/dev/vdb"
+# Nothing that is asked of a machine takes longer, unless it hangs.
+PATIENCE = 90
+
+# Of soft RoCE's queue pair for connections, once the network device has refused its packet:
+# it is deaf from then on, whoever wants to connect.
+DEAF = "rdma resource show qp link r0 2>/dev/null | grep -q 'type GSI state ERR'"
+NEW_LINK = "rdma link del r0; rdma link add r0 type rxe netdev eth0"
+
+# Until farswapd has to give memory back, and no further: nobody is to die of it.
+GROW = """mkdir -p /run/grown && mount -t tmpfs -o size=95% none /run/grown && i=0
+available() { awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo; }
+while [ $i -lt 40 ] && [ $(available) -gt 60 ]; do
+    dd if=/dev/zero of=/run/grown/$i bs=1M count=8 2>/dev/null; i=$((i + 1)); sleep 0.1
+done; echo $((i * 8)) MB"""
+
+
+class Actions:
+    """What can be done to one cluster."""
+
+    def __init__(self, cluster, may_lose):
+        self.cluster = cluster
+        self.may_lose = may_lose
+        self.client = cluster.client
+        self.stopping = threading.Event()
+
+    def probe(self):
+        """Why a kind of event is not possible with this tree, by kind."""
+        left_out = {}
+        if self.client.run(f"test -w {farswap.SYSFS}/backup")[0]:
+            left_out["backup"] = f"no {farswap.SYSFS}/backup in this kernel module"
+        if self.cluster.donors[0].run("farswapctl -h 2>&1 | grep -qw drain")[0]:
+            left_out["drain"] = "this farswapctl has no drain"
+        if self.client.run(f"test -w {ZSWAP}/enabled")[0]:
+            left_out["zswap"] = "no zswap in this kernel"
+        return left_out
+
+    def machine(self, lane):
+        return self.cluster.machines.get(lane, self.client)
+
+    def perform(self, event):
+        action = getattr(self, f"do_{event.kind}")
+        return action(self.machine(event.lane), event)
+
+    def renew_link(self, vm):
+        """Make a machine's link anew, as its administrator would, if it is deaf. Was it?"""
+        if not vm.is_on() or vm.run(DEAF, PATIENCE)[0]:
+            return False
+        if vm is self.client:
+            vm.check(NEW_LINK, PATIENCE)
+            return True
+        farswapd.kill(vm, PATIENCE)
+        vm.check(NEW_LINK, PATIENCE)
+        self.start_daemon(vm)
+        return True
+
+    def hold(self, event):
+        self.stopping.wait(event.hold)
+
+    def for_a_while(self, vm, event, begin, end):
+        """A command, and later the one that undoes it; what the first has said."""
+        output = vm.check(begin, PATIENCE).strip()
+        self.hold(event)
+        vm.check(end, PATIENCE)
+        return output
+
+    @staticmethod
+    def start_daemon(vm):
+        began = time.monotonic()
+        farswapd.start(vm, PATIENCE)
+        return f"started again in {time.monotonic() - began:.1f} s"
+
+    def do_kill(self, vm, event):
+        farswapd.kill(vm, PATIENCE)
+        self.hold(event)
+        return self.start_daemon(vm)
+
+    def do_restart(self, vm, _event):
+        began = time.monotonic()
+        farswapd.stop(vm, PATIENCE)
+        return f"ended in {time.monotonic() - began:.1f} s, {self.start_daemon(vm)}"
+
+    def do_poweroff(self, vm, event):
+        vm.kill()
+        self.hold(event)
+        began = time.monotonic()
+        vm.start()
+        vm.check("! cat /run/donor-start.failed 2>/dev/null", PATIENCE)
+        return f"booted in {time.monotonic() - began:.1f} s"
+
+    def do_pause(self, vm, event):
+        vm.qmp("stop")
+        self.hold(event)
+        vm.qmp("cont")
+        return "goes on"
+
+    @staticmethod
+    def do_evict(vm, event):
+        return vm.check(f"farswapctl evict {event.detail}", PATIENCE).strip() or "done"
+
+    def do_grow(self, vm, event):
+        grown = self.for_a_while(vm, event, GROW, "umount /run/grown")
+        return f"took {grown}, gave them back"
+
+    def do_drain(self, vm, event):
+        text = self.for_a_while(vm, event, "farswapctl drain", "farswapctl undrain")
+        return f"{text}; lends again"
+
+    def do_cut(self, vm, event):
+        if event.detail == "unplugged":
+            vm.qmp("set_link", name="nic0", up=False)
+            self.hold(event)
+            vm.qmp("set_link", name="nic0", up=True)
+        else:
+            self.with_bad_cable(vm, event, "lose", 100)
+        return "connected again"
+
+    def with_bad_cable(self, vm, event, what, value):
+        self.cluster.cable(vm, what, value)
+        self.hold(event)
+        self.cluster.cable(vm, what, 0)
+        return "no more"
+
+    def do_lose(self, vm, event):
+        return self.with_bad_cable(vm, event, "lose", int(event.detail))
+
+    def do_delay(self, vm, event):
+        return self.with_bad_cable(vm, event, "delay", int(event.detail))
+
+    def do_backup(self, vm, event):
+        status, text = vm.run(f"echo {event.detail} >{farswap.SYSFS}/backup", PATIENCE)
+        if status in (124, 125):
+            raise harness.ClusterError(f"backup: {text}")
+        return f"refused: {text.strip()}" if status else "set"
+
+    def do_attach(self, vm, event):
+        began = time.monotonic()
+        status, text = vm.run(f"echo 0 >{farswap.SYSFS}/attached || "
+                              "{ dmesg | tail -n 20 | grep 'still attached'; false; }", PATIENCE)
+        # Without farswap nobody would know that they are.
+        if status and self.may_lose and "were lost with their donor" in text:
+            return "refused: pages are lost"
+        if status:
+            raise harness.ClusterError(f"detach: {text}")
+        took = time.monotonic() - began
+        self.hold(event)
+        vm.check(f"echo 1 >{farswap.SYSFS}/attached", PATIENCE)
+        return f"detached in {took:.1f} s, attached again"
+
+    def do_swap(self, vm, event):
+        began = time.monotonic()
+        status, text = vm.run(f"swapoff {SWAP_DISK}", PATIENCE)
+        if status and "allocate memory" in text:
+            return "not enough memory for it"
+        if status:
+            raise harness.ClusterError(f"swapoff: {text}")
+        took = time.monotonic() - began
+        self.hold(event)
+        vm.check(f"swapon_at 5 {SWAP_DISK}", PATIENCE)
+        return f"off in {took:.1f} s, on again"
+
+    def do_disable(self, vm, event):
+        self.for_a_while(vm, event, f"echo 0 >{farswap.SYSFS}/enabled",
+                         f"echo 1 >{farswap.SYSFS}/enabled")
+        return "stores again"
+
+    def limit_disks(self, iops):
+        for disk in ("vda", "vdb"):
+            self.cluster.request(["iops", disk, iops])
+
+    def do_slowdisk(self, _vm, event):
+        self.limit_disks(event.detail)
+        self.hold(event)
+        self.limit_disks("0")
+        return "no limit any more"
+
+    def do_zswap(self, vm, event):
+        self.for_a_while(vm, event, f"echo 3 >{ZSWAP}/max_pool_percent; echo Y >{ZSWAP}/enabled",
+                         f"echo N >{ZSWAP}/enabled")
+        return "off again"
+
+    def do_limit(self, vm, event):
+        group = f"/sys/fs/cgroup/{event.lane}"
+        # What it cannot reclaim at once is no error of ours.
+        vm.check(f"echo {event.detail}M >{group}/memory.high; "
+                 f"echo 4M >{group}/memory.reclaim; true", PATIENCE)
+        return "set"

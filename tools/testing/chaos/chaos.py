@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+A verified load on a client with three donors, while what can happen to them
+happens, in an order drawn from a seed. Prints each event and how it went, how
+long the worst access waited, and what was wrong, which is nothing or fails the run.
+
+The same seed, time and kinds give the same events. All is over when this program is.
+"""
+
+import argparse
+import collections
+import os
+import random
+import re
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+SELFTESTS = os.path.join(TOP, "tools/testing/selftests/farswap")
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+
+# pylint: disable=wrong-import-position
+import cluster as harness   # noqa: E402
+import farswap              # noqa: E402
+import image                # noqa: E402
+import actions              # noqa: E402
+import loads                # noqa: E402
+import schedule             # noqa: E402
+
+HUNG = re.compile(r"blocked for more than|INFO: task")
+# All donors are in use again so long after the last event, or never.
+RECOVERY = 60
+# At no moment of it have they all been away for longer.
+ALONE = 120
+# Lanes of which each has a machine's network to itself.
+NETWORKS = ("network", "donor1", "donor2", "donor3")
+# What the run lasts at most beside its events: to undo the last, and to verify.
+EXTRA = 240
+COUNTERS = """store_remote load_remote load_device load_fallback load_split load_lost
+    store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
+    zswap_accepted donor_up donor_down""".split()
+
+
+class Run:
+    """One cluster, from its start to the verdict."""
+
+    def __init__(self, cluster, args, events):
+        self.cluster = cluster
+        self.client = cluster.client
+        self.args = args
+        self.events = events
+        self.failures = []
+        self.running = {}
+        self.done = collections.Counter()
+        self.late = 0
+        self.renewed = 0
+        self.over = False
+        self.console_bytes = 0
+        self.lock = threading.Lock()
+        self.actions = actions.Actions(cluster, args.backup != "disk")
+        self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.fail)
+        self.began = time.monotonic()
+
+    def say(self, text):
+        with self.lock:
+            if not self.over:
+                print(f"{time.monotonic() - self.began:7.1f}  {text}", flush=True)
+
+    def fail(self, reason):
+        if not self.failures:
+            self.say(f"FAILURE: {reason}")
+        self.failures.append(reason)
+
+    def new_complaints(self):
+        """The consoles' bad lines, where there are new lines at all."""
+        size = sum(os.path.getsize(os.path.join(vm.directory, "console"))
+                   for vm in self.cluster.machines.values())
+        if size == self.console_bytes:
+            return []
+        self.console_bytes = size
+        if not self.cluster.complaints():
+            return []
+        # A warning may just be on its way; which one it is, its end tells.
+        time.sleep(2)
+        return self.cluster.complaints()
+
+    def renew_link(self, lane):
+        if lane not in NETWORKS or not self.actions.renew_link(self.actions.machine(lane)):
+            return
+        self.renewed += 1
+        self.say(f"{lane}: soft RoCE's queue pair for connections had died; its link is new now")
+
+    def failed(self):
+        for line in self.new_complaints()[:1]:
+            self.fail(line)
+        if not self.client.is_on():
+            self.fail("the client has died")
+        return bool(self.failures)
+
+    def live_donors(self):
+        _, text = self.client.run(f"cat {farswap.DEBUG}/donors", 20)
+        return len(farswap.live(text))
+
+    def wait_for_donors(self, seconds):
+        """How long it took; None: not all are in use after so many seconds."""
+        began = time.monotonic()
+        while self.live_donors() < len(self.cluster.donors):
+            if time.monotonic() - began > seconds:
+                return None
+            for lane in NETWORKS:
+                self.renew_link(lane)
+            time.sleep(0.2)
+        return time.monotonic() - began
+
+    def set_up(self):
+        # One gets large folios whole and is read ahead by address, one as a disk that turns.
+        self.client.check("echo 0 >/sys/block/vda/queue/rotational; "
+                          "echo 1 >/sys/block/vdb/queue/rotational; "
+                          "for disk in vda vdb; do mkswap /dev/$disk >/dev/null && "
+                          "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
+                          f"echo 0 >{farswap.SYSFS}/hotslab")
+        self.client.check(f"echo {self.args.backup} >{farswap.SYSFS}/backup")
+        if self.wait_for_donors(RECOVERY) is None:
+            raise harness.ClusterError("not all donors can be used")
+        for kind, why in self.actions.probe().items():
+            left = sum(event.kind == kind for event in self.events)
+            if left:
+                print(f"left out: {kind}, {left} times: {why}")
+                self.events = [event for event in self.events if event.kind != kind]
+
+    def lane(self, events):
+        for event in events:
+            while time.monotonic() - self.began < event.at:
+                if self.actions.stopping.wait(0.05):
+                    return
+            text = schedule.describe(event)
+            if time.monotonic() - self.began > self.args.seconds:
+                self.late += 1
+                self.say(f"{text}: left out, too late")
+                continue
+            self.say(text)
+            self.running[event.number] = text
+            try:
+                self.renew_link(event.lane)
+                outcome = self.actions.perform(event)
+            # Whatever it is: without the lane the run would prove less than it says.
+            except Exception as error:      # pylint: disable=broad-exception-caught
+                if not self.actions.stopping.is_set():
+                    self.fail(f"{text}: {error}")
+                return
+            del self.running[event.number]
+            self.done[event.kind] += 1
+            self.say(f"#{event.number} {event.kind} {event.lane}: {outcome}")
+
+    def play(self):
+        """All events, each lane's one after the other."""
+        lanes = collections.defaultdict(list)
+        for event in self.events:
+            lanes[event.lane].append(event)
+        threads = [threading.Thread(target=self.lane, args=(list_,), daemon=True)
+                   for list_ in lanes.values()]
+        self.began = time.monotonic()
+        self.loads.start()
+        for thread in threads:
+            thread.start()
+        alone, looked = 0, 0
+        while not self.failed():
+            now = time.monotonic() - self.began
+            if now - looked > ALONE / 10:
+                looked = now
+                alone = now if self.live_donors() else alone
+            if now - alone > ALONE:
+                self.fail(f"no donor has been in use for {ALONE} s")
+            if now > self.args.seconds and not any(thread.is_alive() for thread in threads):
+                return
+            if now > self.args.seconds + EXTRA:
+                self.fail("not over: " + "; ".join(self.running.values()))
+            time.sleep(0.2)
+
+    def finish(self):
+        """The machines are whole again: they have to work, and all has to be right."""
+        took = self.wait_for_donors(RECOVERY)
+        if took is None:
+            self.fail(f"not all donors are in use {RECOVERY} s after the last event")
+            return
+        self.say(f"all donors are in use again, after {took:.1f} s; the loads verify and end")
+        self.loads.finish(self.failed)
+        self.say("the loads have ended")
+        stats = self.stats()
+        for name in ("store_remote", "load_remote"):
+            if not stats.get(name):
+                self.fail(f"nothing happened: {name} is 0")
+        # One may be seen while it is being freed.
+        orphaned = min(self.stats().get("orphaned_pages", 0) for _ in range(3))
+        if orphaned:
+            self.fail(f"{orphaned} remote bits have outlived their slots")
+        leaks = self.cluster.leaks()
+        if leaks:
+            self.fail(f"unreferenced memory in the client\n{leaks}")
+
+    def stats(self):
+        _, text = self.client.run(f"cat {farswap.DEBUG}/stats", 20)
+        return farswap.counters(text)
+
+    def show(self):
+        """What there is to find out why."""
+        print(f"--- loads\n{self.loads.tail()}")
+        if self.client.is_on():
+            _, text = self.client.run(
+                "echo w >/proc/sysrq-trigger; head -n 5 /proc/meminfo; cat /proc/swaps; "
+                f"rdma resource show qp; cd {farswap.DEBUG} && cat donors slabs; "
+                "grep -v ' 0$' stats", 20)
+            print(f"--- client\n{text}")
+        for vm in self.cluster.machines.values():
+            print(f"--- console of {vm.name}\n{vm.log_tail(60)}")
+            if vm is not self.client and vm.is_on():
+                print(vm.run("tail -n 15 /run/farswapd.log", 10)[1])
+
+    def verdict(self):
+        with self.lock:
+            self.over = True
+        complaints = self.cluster.complaints()
+        hung = [line for line in complaints if HUNG.search(line)]
+        reads, writes, wrong, lost = self.loads.sum()
+        worst = self.loads.worst()
+        stats = self.stats() if self.client.is_on() else {}
+        self.failures += [line for line in complaints if line not in self.failures]
+        if wrong and not self.failures:
+            self.failures.append("wrong bytes")
+        print("\nevents           " + ", ".join(f"{n} {kind}" for kind, n in self.done.items()) +
+              (f"; {self.late} were too late" if self.late else ""))
+        print(f"load             {reads} verified reads, {writes} writes, "
+              f"{sum(load.rounds for load in self.loads.loads)} process groups")
+        print(f"longest wait     {worst.longest_ms} ms, an access of load {worst.name}"
+              f" before {max(worst.longest_at - self.began, 0):.0f} s")
+        print(f"wrong bytes      {wrong}")
+        print(f"SIGBUS           {lost}")
+        print(f"hung tasks       {len(hung)}")
+        print(f"kernel warnings  {len(complaints) - len(hung)}")
+        if self.renewed:
+            print(f"soft RoCE        {self.renewed} links were made anew, deaf to connections")
+        print("farswap          " + ", ".join(f"{stats[name]} {name}" for name in COUNTERS
+                                              if stats.get(name)))
+
+
+def report(run):
+    """Print the end of it; the exit status."""
+    if run.failures:
+        time.sleep(1.5)         # The loads say once a second what they have found.
+    run.verdict()
+    if run.failures:
+        run.show()
+    replay = f"seed {run.args.seed}, {run.args.seconds} s"
+    if run.args.events:
+        replay += f", events {run.args.events}"
+    if run.args.backup != "disk":
+        replay += f", backup {run.args.backup}"
+    reason = run.failures[0].strip().splitlines()[0] if run.failures else ""
+    print(f"\nchaos: {replay}: " + (f"FAILED: {reason}" if reason else "clean"), flush=True)
+    return 1 if reason else 0
+
+
+def attempt(args, events):
+    """The exit status, or None where the emulator failed."""
+    programs = [("/usr/bin/" + name, os.path.join(SELFTESTS, name), None)
+                for name in ("load", "swapon_at")]
+    with harness.Cluster(donors=3, client_mem=224, donor_mem=args.donor_mem,
+                         disks=((512, 0), (24, 0)), daemon="memory=96M,slab=8M",
+                         extra_programs=programs, client_root=args.client_kernel) as cluster:
+        run = Run(cluster, args, events)
+        try:
+            run.set_up()
+            run.play()
+            if not run.failures:
+                run.finish()
+        except (harness.ClusterError, OSError) as error:
+            run.fail(str(error))
+        except SystemExit:
+            run.over = True         # what breaks from here on is our own doing
+            run.actions.stopping.set()
+            print(f"\nchaos: seed {args.seed}, {args.seconds} s: interrupted", flush=True)
+            raise
+        run.actions.stopping.set()
+        status = report(run)
+        return None if status and cluster.emulator_failed() else status
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="events:\n" + "".join(f"  {name:9} {kind.what}\n"
+                                     for name, kind in schedule.KINDS.items()))
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1000000))
+    parser.add_argument("--seconds", type=int, default=120, help="default 120")
+    parser.add_argument("--events", default="", metavar="KIND,KIND",
+                        help="only these; to find out which one it takes")
+    parser.add_argument("--backup", choices=("disk", "replica", "none"), default="disk",
+                        help="replica, none: at first; then pages may be lost, with two donors "
+                        "or with one, and SIGBUS is counted")
+    parser.add_argument("--donor-mem", type=int, default=384, help="MB")
+    parser.add_argument("--client-kernel", metavar="DIR",
+                        help="what the client runs, as tools/testing/tree/kernel.sh prints it")
+    parser.add_argument("--plan", action="store_true", help="print the events, and no more")
+    args = parser.parse_args()
+    unknown = set(filter(None, args.events.split(","))) - set(schedule.KINDS)
+    if unknown:
+        parser.error(f"unknown events: {', '.join(sorted(unknown))}")
+    if args.seconds < 1:
+        parser.error("--seconds: 1 at the least")
+    return args
+
+
+def main():
+    args = arguments()
+    modes = {"disk": (), "replica": ("disk", "replica"),
+             "none": ("disk", "replica", "none")}[args.backup]
+    kinds = [kind for kind in schedule.KINDS
+             if (not args.events or kind in args.events.split(",")) and
+             (modes or kind != "backup")]
+    events = schedule.schedule(args.seed, args.seconds, kinds, modes)
+    if args.plan:
+        for event in events:
+            print(f"{event.at:7.1f}  {schedule.describe(event)}")
+        return 0
+    harness.exit_on_signals()
+    print(f"chaos: seed {args.seed}, {args.seconds} s, {len(events)} events", flush=True)
+    try:
+        return harness.once_more(lambda: attempt(args, events))
+    except (harness.ClusterError, image.ImageError) as error:
+        sys.exit(f"chaos: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+The verified loads of the client, each in its cgroup, each again and again for a
+few seconds until they are told to finish; and what they have found.
+"""
+
+import re
+import threading
+import time
+
+import cluster as harness
+import schedule
+
+PROGRAM = "/usr/bin/load"
+SUMMARY = re.compile(r"^load: (\w+) seconds=\S+ reads=(\d+) writes=(\d+) wrong_pages=(\d+) "
+                     r"wrong_bytes=(\d+) lost_pages=(\d+) longest_ms=(\d+)")
+
+# Each has less memory than data, all together less than the machine.
+OPTIONS = {
+    "anon": "-m 20 -p 2 -w 50 -z 5 -c 40 -u 4",
+    "fork": "-m 8 -p 2 -f 2 -w 60 -u 4 -o 2",
+    "shmem": "-m 16 -p 2 -f 1 -t shmem -c 30 -u 4 -o 4",
+    "huge": "-m 24 -p 1 -t huge -u 20 -o 20",
+}
+LIMIT_MB = 9
+# Of mixed reads and writes, after the fill; then all is verified.
+ROUND = (6, 24)
+# From SIGTERM to the last page verified.
+FINISH = 150
+STUCK = 60
+
+
+class Load:
+    """One load: a process tree at a time."""
+
+    def __init__(self, loads, name, seed):
+        self.loads = loads
+        self.name = name
+        self.draw = schedule.Draw(f"{seed} {name}")
+        self.rounds = 0
+        self.last = (0,) * 4
+        self.total = [0] * 4
+        self.longest_ms = 0
+        self.longest_at = 0
+        self.log = []
+        self.rest = b""
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        try:
+            while not self.loads.finishing.is_set():
+                self.one_round()
+        except (harness.ClusterError, OSError) as error:
+            self.loads.fail(f"load {self.name}: {error}")
+
+    def one_round(self):
+        seconds = round(self.draw.between(*ROUND))
+        seed = int(self.draw.between(1, 1 << 30))
+        self.rounds += 1
+        self.last = (0,) * 4
+        job = self.loads.client.spawn(
+            f"echo $$ >/sys/fs/cgroup/{self.name}/cgroup.procs && exec {PROGRAM} "
+            f"{OPTIONS[self.name]} {'-L' if self.loads.may_lose else ''} -d {seconds} -s {seed} "
+            f"-S {STUCK} -i 1", self.on_output)
+        job.wait(seconds + 2 * FINISH)
+        self.add_round()
+        if not job.ended.is_set():
+            raise harness.ClusterError("it does not end")
+        # SIGTERM may come before it is awaited.
+        if job.status and not (job.status == 128 + 15 and self.loads.finishing.is_set()):
+            raise harness.ClusterError(f"it ended with {job.status}")
+
+    def add_round(self):
+        self.total = [a + b for a, b in zip(self.total, self.last)]
+        self.last = (0,) * 4
+
+    def on_output(self, data):
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            text = line.decode(errors="replace")
+            self.log = self.log[-40:] + [text]
+            match = SUMMARY.match(text)
+            if match:
+                reads, writes, wrong_pages, wrong, lost, longest = map(int, match.groups()[1:])
+                # A whole page may be wrong with no word of it counted.
+                self.last = (reads, writes, max(wrong, wrong_pages), lost)
+                if longest > self.longest_ms:
+                    self.longest_ms, self.longest_at = longest, time.monotonic()
+            elif "WRONG" in text or "STUCK" in text or \
+                    ("LOST" in text and not self.loads.may_lose):
+                self.loads.fail(f"load {self.name}: {text}")
+
+
+class Loads:
+    """All of them."""
+
+    def __init__(self, client, seed, may_lose, fail):
+        self.client = client
+        self.may_lose = may_lose
+        self.fail = fail
+        self.finishing = threading.Event()
+        self.loads = [Load(self, name, seed) for name in OPTIONS]
+
+    def start(self):
+        self.client.check("echo +memory >/sys/fs/cgroup/cgroup.subtree_control; "
+                          "cd /sys/kernel/mm/transparent_hugepage && echo madvise >enabled && "
+                          "for i in hugepages-*; do echo never >$i/enabled; done; "
+                          "echo inherit >hugepages-64kB/enabled")
+        for load in self.loads:
+            group = f"/sys/fs/cgroup/{load.name}"
+            self.client.check(f"mkdir -p {group} && echo {LIMIT_MB}M >{group}/memory.high")
+            load.thread.start()
+
+    def finish(self, failed):
+        """Have them verify all they have, and end. failed() is asked whether to give up."""
+        self.finishing.set()
+        began, told = time.monotonic(), 0
+        while any(load.thread.is_alive() for load in self.loads):
+            now = time.monotonic()
+            if failed():
+                return
+            if now - began > FINISH:
+                names = [load.name for load in self.loads if load.thread.is_alive()]
+                self.fail(f"load {' '.join(names)}: not verified {FINISH} s after its end")
+                return
+            # Again for one that was about to begin.
+            if now - told > 5:
+                self.client.run("killall -q -TERM load", 30)
+                told = now
+            time.sleep(0.1)
+
+    def sum(self):
+        """(reads, writes, wrong bytes, lost pages)"""
+        return [sum(values) for values in
+                zip(*([a + b for a, b in zip(load.total, load.last)] for load in self.loads))]
+
+    def worst(self):
+        """The load one access of which waited longest."""
+        return max(self.loads, key=lambda load: load.longest_ms)
+
+    def tail(self, lines=12):
+        return "\n".join(f"  load {load.name}| {line}"
+                         for load in self.loads for line in load.log[-lines:])

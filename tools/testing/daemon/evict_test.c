@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which regions are taken back: the least busy of those that were asked about, but
+ * before them what is kept for clients that are lost, one client's after another's,
+ * and then nobody is asked. Sessions are without verbs, and give back at once.
+ */
+#include "evict.c"
+#include "loop.c"
+#include "mem.c"
+#include "region.c"
+#include "stats.c"
+
+#include "pool.h"
+#include "quiet.h"
+#include "tap.h"
+
+#define TOTAL	64
+#define SESSIONS 4
+
+static struct session *sessions[SESSIONS];
+static struct region *region[TOTAL];
+static unsigned int asked, killed, done, taken[SESSIONS];
+static uint32_t busy[SESSIONS];
+static struct evict_result result;
+
+static unsigned int index_of(const struct session *session)
+{
+	unsigned int i = 0;
+
+	while (sessions[i] != session)
+		i++;
+	return i;
+}
+
+bool request_activity(struct session *session, uint64_t job, const uint64_t *regions,
+		      unsigned int count)
+{
+	unsigned int i;
+
+	if (session->state != SESSION_READY)
+		return false;
+	asked += count;
+	for (i = 0; i < count; i++)
+		evict_busy(job, regions[i], busy[index_of(session)]);
+	evict_answered(job);
+	return true;
+}
+
+void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
+{
+	struct session *session = session_of(which->owner);
+	bool kill = session->state == SESSION_LIMBO;
+
+	(void)evict_ms;
+	taken[index_of(session)]++;
+	killed += kill;
+	region_set_state(which, REGION_EVICT_WAIT);
+	region_return(which);
+	evict_region_gone(job, kill);
+}
+
+static void evicted(void *arg, const struct evict_result *of)
+{
+	(void)arg;
+	result = *of;
+	done++;
+	loop_stop();
+}
+
+/* Each has sixteen, one after the other in the pool; @lost is a bit for each. */
+static void setup(unsigned int lost)
+{
+	unsigned int i;
+
+	pool_init(TOTAL);
+	evict_init(1000);
+	asked = killed = done = 0;
+	for (i = 0; i < SESSIONS; i++) {
+		sessions[i] = calloc(1, sizeof(*sessions[i]));
+		sessions[i]->state = lost & 1U << i ? SESSION_LIMBO : SESSION_READY;
+		region_owner_add(&sessions[i]->owner, sessions[i]);
+		taken[i] = 0;
+		busy[i] = 0;
+	}
+	for (i = 0; i < TOTAL; i++)
+		region_lend(&sessions[i % SESSIONS]->owner, i, &region[i]);
+}
+
+static void teardown(void)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < SESSIONS; i++) {
+		for (j = REGION_STAGED; j <= REGION_EVICTING; j++)
+			while (!list_empty(&sessions[i]->owner.regions[j]))
+				region_return(list_first(&sessions[i]->owner.regions[j],
+							 struct region, link));
+		region_owner_del(&sessions[i]->owner);
+		free(sessions[i]);
+	}
+	region_exit();
+}
+
+static void run(uint64_t count)
+{
+	ok(evict_start(count, evicted, NULL), "an eviction of %llu", (unsigned long long)count);
+	loop.stop = false;
+	loop_run();
+	ok(done == 1 && result.returned + result.killed == result.wanted, "is over");
+}
+
+int main(void)
+{
+	if (loop_init())
+		return 1;
+
+	setup(0);
+	busy[0] = busy[1] = busy[2] = 50;
+	run(TOTAL);
+	ok(!asked && result.returned == TOTAL, "all are taken without a question");
+	teardown();
+
+	setup(0);
+	busy[0] = busy[1] = busy[2] = 50;
+	run(16);
+	ok(asked == EVICT_SPARE(16) + 16, "of some the clients are asked how busy they are");
+	ok(taken[3] >= 1 && result.returned == 16, "and the idle are taken");
+	teardown();
+
+	setup(1U << 2);
+	run(10);
+	ok(!asked && taken[2] == 10 && killed == 10, "those of a lost client go first, unasked");
+	teardown();
+
+	setup(1U << 1 | 1U << 2);
+	run(18);
+	ok(!asked && taken[1] + taken[2] == 18 && (taken[1] == 16 || taken[2] == 16),
+	   "one lost client's before another's");
+	teardown();
+
+	setup(1U << 2);
+	run(20);
+	ok(asked == EVICT_SPARE(20) + 20 - 16 && taken[2] == 16 && result.killed == 16,
+	   "then those of others that are idle");
+	teardown();
+
+	loop_exit();
+	return tap_done();
+}

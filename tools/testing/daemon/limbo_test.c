@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions whose client was lost: kept for it and nobody else, for as long as was
+ * agreed, and reachable only when the old queue pairs are gone; what it does not
+ * claim comes back, what is gone it can't have. Sessions are without verbs, and
+ * the pool's memory is registered with nobody.
+ */
+#include "limbo.c"
+#include "loop.c"
+#include "mem.c"
+#include "region.c"
+#include "request.c"
+#include "stats.c"
+#include "wire.c"
+
+#include "pool.h"
+#include "quiet.h"
+#include "tap.h"
+#include "turn.h"
+
+#define TOTAL	(FARSWAP_RESUME_REGIONS + 8)
+#define SECRET	0x1122334455667788ULL
+
+struct list session_list = { &session_list, &session_list };
+static bool leaving;
+static unsigned int evicts_sent, ended, disconnected;
+static struct session *old, *fresh;
+static struct region *region[TOTAL];
+static uint64_t id[TOTAL];
+
+bool log_peer_ok(void)
+{
+	return true;
+}
+
+unsigned int session_lent(const struct session *session)
+{
+	const unsigned int *nr = session->owner.nr;
+
+	return nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING];
+}
+
+bool session_leaving(void)
+{
+	return leaving;
+}
+
+void session_disconnect(struct session *session)
+{
+	/* With its regions still its own: nobody else's queue pair reaches them. */
+	disconnected += session == old && session_lent(old) && !session_lent(fresh);
+}
+
+void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
+{
+	(void)why;
+	stats_inc(reason);
+	if (session->state == SESSION_LIMBO)
+		limbo_leave();
+	session->state = SESSION_DEAD;
+	ended++;
+}
+
+void session_lost(struct session *session, enum stats_counter reason, const char *why, ...)
+{
+	if (!limbo_enter(session, why))
+		session_end(session, reason, "%s", why);
+}
+
+void queue_stop(struct session *session)
+{
+	(void)session;
+}
+
+void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
+{
+	(void)session;
+	(void)is_answer;
+	evicts_sent += le16toh(hdr->type) == FARSWAP_MSG_EVICT;
+}
+
+void message_stop(struct session *session)
+{
+	(void)session;
+}
+
+void message_kick_pool(void)
+{
+}
+
+void evict_region_gone(uint64_t job, bool was_killed)
+{
+	(void)job;
+	(void)was_killed;
+}
+
+void evict_busy(uint64_t job, uint64_t of, uint32_t pages)
+{
+	(void)job;
+	(void)of;
+	(void)pages;
+}
+
+void evict_answered(uint64_t job)
+{
+	(void)job;
+}
+
+bool evict_asks(uint64_t job)
+{
+	(void)job;
+	return false;
+}
+
+unsigned int evict_deadline_ms(void)
+{
+	return 60000;
+}
+
+static void expire(void *arg)
+{
+	session_end(arg, STAT_END_GRACE, "over");
+}
+
+static struct session *session_make(uint32_t grace_ms)
+{
+	struct session *session = calloc(1, sizeof(*session));
+
+	session->state = SESSION_READY;
+	session->hello.grace_ms = htole32(grace_ms);
+	session->hello.node[3] = 7;
+	session->hello.instance = htole64(99);
+	session->has_owner = true;
+	loop_timer_init(&session->deadline, expire, session);
+	request_init(session);
+	limbo_init_session(session);
+	region_owner_add(&session->owner, session);
+	list_add_tail(&session->link, &session_list);
+	return session;
+}
+
+static void session_drop(struct session *session)
+{
+	loop_timer_stop(&session->deadline);
+	request_stop(session);
+	loop_work_cancel(&session->sweep);
+	while (request_reclaim(session))
+		;
+	region_owner_del(&session->owner);
+	list_del(&session->link);
+	free(session);
+}
+
+/* One client, lost or not yet known to be, with @nr regions. */
+static void setup(unsigned int nr, uint32_t grace_ms)
+{
+	unsigned int i;
+
+	pool_init(TOTAL);
+	limbo_init(5000, 1);
+	limbo.count = 0;
+	leaving = false;
+	evicts_sent = ended = disconnected = 0;
+	old = session_make(grace_ms);
+	old->secret = SECRET;
+	fresh = session_make(grace_ms);
+	for (i = 0; i < nr; i++) {
+		region_lend(&old->owner, i, &region[i]);
+		id[i] = region[i]->id;
+	}
+}
+
+static void teardown(void)
+{
+	session_drop(old);
+	session_drop(fresh);
+	region_exit();
+}
+
+static struct farswap_hello hello_of(uint64_t secret)
+{
+	struct farswap_hello hello = fresh->hello;
+
+	hello.resume = htole64(secret);
+	return hello;
+}
+
+static unsigned int claim(const uint64_t *ids, unsigned int nr, bool more)
+{
+	struct farswap_resume resume;
+	unsigned int i, status;
+
+	wire_init(&resume.hdr, FARSWAP_MSG_RESUME, 1);
+	resume.count = htole32(nr);
+	resume.more = htole32(more);
+	for (i = 0; i < nr; i++)
+		resume.region[i] = htole64(ids[i]);
+	ok(wire_check(&resume, sizeof(resume), WIRE_TO_DONOR) == WIRE_OK, "RESUME of %u", nr);
+	status = limbo_claim(fresh, &resume);
+	if (status == FARSWAP_STATUS_OK && !more)
+		limbo_resumed(fresh);
+	return status;
+}
+
+static void test_enter(void)
+{
+	setup(3, 1000);
+	leaving = true;
+	ok(!limbo_enter(old, "x"), "who leaves keeps nothing");
+	leaving = false;
+	old->hello.grace_ms = 0;
+	ok(!limbo_enter(old, "x"), "nor for who wants no grace");
+	old->hello.grace_ms = htole32(~0U);
+	ok(limbo_ms(old) == 5000, "nor longer than the donor will");
+	limbo_init(0, 1);
+	ok(!limbo_enter(old, "x"), "which may be not at all");
+	limbo_init(5000, 1);
+	ok(!limbo_enter(fresh, "x"), "nor for who has no region");
+	old->hello.grace_ms = htole32(1000);
+	ok(limbo_enter(old, "x") && old->state == SESSION_LIMBO && limbo_count() == 1 && !keys_killed,
+	   "but else regions are kept, with their keys");
+	region_lend(&fresh->owner, 9, &region[9]);
+	ok(!limbo_enter(fresh, "x"), "of not too many");
+	teardown();
+}
+
+static void test_expire(void)
+{
+	setup(3, 30);
+	limbo_enter(old, "x");
+	turn_ms(10);
+	ok(!ended, "before its time is over a session stays");
+	turn_ms(60);
+	ok(ended == 1 && old->state == SESSION_DEAD && !limbo_count(), "then it ends");
+	teardown();
+}
+
+static void test_find(void)
+{
+	struct farswap_hello hello;
+
+	setup(1, 1000);
+	limbo_enter(old, "x");
+	hello = hello_of(SECRET);
+	ok(limbo_find(fresh, &hello) == old, "who knows the secret finds it");
+	ok(limbo_may_resume(SECRET, NULL) && !limbo_may_resume(SECRET ^ 1, NULL) &&
+	   !limbo_may_resume(0, NULL) && !limbo_may_resume(SECRET, (void *)&limbo),
+	   "which can be told before HELLO");
+	hello.instance ^= 1;
+	ok(!limbo_find(fresh, &hello), "another run does not");
+	hello = hello_of(SECRET);
+	hello.node[0]++;
+	ok(!limbo_find(fresh, &hello), "nor another machine");
+	hello = hello_of(SECRET ^ 1);
+	ok(!limbo_find(fresh, &hello), "nor who guesses");
+	hello = hello_of(0);
+	old->secret = 0;
+	ok(!limbo_find(fresh, &hello), "nor who does not ask");
+	old->secret = SECRET;
+	hello = hello_of(SECRET);
+	fresh->device = (void *)&limbo;
+	ok(!limbo_find(fresh, &hello), "nor by another device");
+	fresh->device = NULL;
+	old->state = SESSION_READY;
+	limbo_leave();
+	ok(limbo_find(fresh, &hello) == old, "of one not known to be lost too");
+	limbo_init(0, 1);
+	ok(!limbo_find(fresh, &hello), "but not where nothing is kept");
+	teardown();
+}
+
+static void test_resume(void)
+{
+	bool same = true;
+	unsigned int i;
+
+	setup(FARSWAP_RESUME_REGIONS + 3, 1000);
+	old->lend_pd = (void *)&limbo;
+	old->answers = 17;
+	limbo_enter(old, "x");
+	limbo_adopt(fresh, old);
+	ok(disconnected == 1 && fresh->lend_pd == (void *)&limbo && fresh->secret == SECRET &&
+	   fresh->answers == 17 && old->state == SESSION_DEAD && !limbo_count() && fresh->owner.pd == old,
+	   "first the old queue pairs go, then the regions are the new session's");
+	ok(!request_alloc(fresh, FARSWAP_MSG_EVICT), "which is asked nothing yet");
+	ok(claim(id, FARSWAP_RESUME_REGIONS, true) == FARSWAP_STATUS_OK && fresh->resuming,
+	   "many are claimed in pieces");
+	ok(claim(id + FARSWAP_RESUME_REGIONS, 2, false) == FARSWAP_STATUS_OK && !fresh->resuming,
+	   "to the last");
+	turn_ms(20);
+	for (i = 0; i < FARSWAP_RESUME_REGIONS + 2; i++)
+		same &= region_find(&fresh->owner, id[i]) == region[i] && region[i]->rkey &&
+			region[i]->owner == &fresh->owner;
+	ok(same && session_lent(fresh) == FARSWAP_RESUME_REGIONS + 2, "they are as they were");
+	ok(keys_killed == 1 && !region_find(&fresh->owner, id[i]), "what was not claimed comes back");
+	region_lend(&fresh->owner, 1, &region[i]);
+	fresh->sweeping = true;
+	limbo_sweep(fresh);
+	ok(keys_killed == 1, "what is lent from then on does not");
+	teardown();
+}
+
+static void test_gone(void)
+{
+	uint64_t ids[2];
+
+	setup(2, 1000);
+	limbo_enter(old, "x");
+	request_evict(region[1], 0, 60000);
+	ok(!keys_killed, "what is to be taken from a client that is lost");
+	turn_ms(20);
+	ok(keys_killed == 1 && session_lent(old) == 1, "is not asked for, but taken at once");
+	limbo_adopt(fresh, old);
+	ok(claim(id, 2, false) == FARSWAP_STATUS_GONE, "who claims it is refused");
+	teardown();
+
+	setup(2, 1000);
+	limbo_adopt(fresh, old);
+	ids[0] = ids[1] = id[0];
+	ok(claim(ids, 2, false) == FARSWAP_STATUS_GONE, "as is who claims one twice");
+	teardown();
+
+	setup(1, 1000);
+	limbo_adopt(fresh, old);
+	ids[0] = 4711;
+	ok(claim(ids, 1, false) == FARSWAP_STATUS_GONE, "or one that never was");
+	teardown();
+}
+
+static void test_evicting(void)
+{
+	setup(3, 1000);
+	request_evict(region[0], 0, 60000);
+	request_evict(region[1], 0, 60000);
+	ok(evicts_sent == 2 && old->owner.nr[REGION_EVICTING] == 2, "EVICTs are out");
+	limbo_enter(old, "x");
+	limbo_adopt(fresh, old);
+	turn_ms(10);
+	ok(evicts_sent == 2 && !keys_killed, "when the connections fail");
+	claim(id + 1, 2, false);
+	turn_ms(20);
+	ok(keys_killed == 1 && !region_find(&fresh->owner, id[0]), "one whose DONE was lost comes back");
+	ok(evicts_sent == 3 && region[1]->state == REGION_EVICTING &&
+	   fresh->nr_requests == 1, "for the other EVICT is sent again");
+	ok(request_done(fresh, id[1], region[1]->evict_seq) && keys_killed == 2, "and answered");
+	ok(region[2]->state == REGION_MAPPED, "the rest is not touched");
+	teardown();
+}
+
+/* More are on their way back than EVICTs may be out. */
+static void test_queue(void)
+{
+	uint64_t last = 0;
+	bool sorted = true;
+	struct list *pos;
+	unsigned int i;
+
+	setup(REQUEST_MAX + 10, 1000);
+	for (i = 0; i < REQUEST_MAX + 5; i++) {
+		request_evict(region[i], 0, 60000);
+		region[i]->evict_by_ms += i;
+	}
+	ok(evicts_sent == REQUEST_MAX && old->owner.nr[REGION_EVICT_WAIT] == 5, "a queue of EVICTs");
+	limbo_enter(old, "x");
+	request_evict(region[i], 0, 60000);
+	request_evict(region[i + 1], 0, 60000);
+	turn_ms(20);
+	ok(keys_killed == 2 && !region_find(&old->owner, id[i]) && !region_find(&old->owner, id[i + 1]),
+	   "what is taken from a client that is lost does not wait behind them");
+	limbo_adopt(fresh, old);
+	list_for_each(pos, &fresh->owner.regions[REGION_EVICT_WAIT]) {
+		sorted &= container_of(pos, struct region, link)->evict_by_ms > last;
+		last = container_of(pos, struct region, link)->evict_by_ms;
+	}
+	ok(sorted && fresh->owner.nr[REGION_EVICT_WAIT] == REQUEST_MAX + 5,
+	   "those that are sent anew keep their order");
+	teardown();
+}
+
+static void test_again(void)
+{
+	struct session *third;
+
+	setup(2, 1000);
+	limbo_enter(old, "x");
+	limbo_adopt(fresh, old);
+	session_lost(fresh, STAT_END_LINK, "x");
+	ok(fresh->state == SESSION_LIMBO && !fresh->resuming, "lost again before RESUME");
+	session_drop(old);
+	old = fresh;
+	third = session_make(1000);
+	fresh = third;
+	limbo_adopt(fresh, old);
+	ok(claim(id, 2, false) == FARSWAP_STATUS_OK && fresh->secret == SECRET,
+	   "the same secret resumes it again");
+	turn_ms(10);
+	ok(!keys_killed && session_lent(fresh) == 2, "with all regions");
+	teardown();
+}
+
+int main(void)
+{
+	if (loop_init())
+		return 1;
+	test_enter();
+	test_expire();
+	test_find();
+	test_resume();
+	test_gone();
+	test_evicting();
+	test_queue();
+	test_again();
+	loop_exit();
+	return tap_done();
+}

@@ -1,0 +1,211 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Searches two models exhaustively, that of a slab's life and that of replicas: several
+# times with different bounds; then with one precaution taken away at a time, when the
+# assertion that is named must fail; then for what must happen in it. Prints KTAP.
+#
+# usage: check.sh [-k] [NAME ...]
+#
+# NAME is one of those below; all without. With -k, or after a failure, flags,
+# logs and trails stay in out/model/NAME.
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+out=$top/out/model
+
+# name|what must be found: nothing, or the comment of the assertion that fails|
+# bounds other than the model's, and what is broken. With replica_: replica.pml
+cases() {
+	cat <<-'CASES'
+	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
+	lent|nothing|CONNS=1 SENDS=2 OTHERS=1 STUBBORN=1
+	evict|nothing|CONNS=1 UNMAPS=1 PROMOTIONS=1 SLOW=1 STUCK=1
+	reconnect|nothing|SLOW=1
+	death|nothing|BLIPS=0 SENDS=2 DEATHS=1
+	two_slots|nothing|SLOTS=2 CONNS=1 MAPS=1 BLIPS=0
+	ends|no cycle|CONNS=1 SENDS=2 STUCK=1
+	key_late|rule 7|CONNS=1 SENDS=2 BREAK_KEY_LATE
+	zero|zeroed|CONNS=1 BREAK_ZERO
+	duplicates|the last stored or an error|CONNS=1 MAPS=1 STORES=2 SENDS=2 EVICTS=0 BREAK_DUPLICATES
+	stale_bit|the last stored or an error|STORES=2 BLIPS=0 MAPS=1 CONNS=1 BREAK_STALE_BIT
+	flush|a page is handed back when nothing can touch it|CONNS=1 SENDS=2 BREAK_FLUSH
+	flush_read|a READ writes into no page handed back|CONNS=1 BREAK_FLUSH_READ
+	done_early|no request outlives its mapping|CONNS=1 BREAK_DONE_EARLY
+	bits|rule 3|CONNS=1 BREAK_BITS
+	post|I/O ends|EVICTS=0 BREAK_POST
+	refused_ref|slabs drain|EVICTS=0 BREAK_REFUSED_REF
+	early|EVICT is obeyed|CONNS=1 BREAK_EARLY
+	epoch|lost with its session|EVICTS=0 STORES=0 BREAK_EPOCH
+	late_answer|no leak|CONNS=1 SLOW=1 BREAK_LATE_ANSWER
+	abandoned|order of messages|CONNS=1 SLOW=1 BREAK_ABANDONED
+	settled|order of UNMAP|CONNS=1 UNMAPS=1 BREAK_SETTLED
+	unasked|still lent|CONNS=1 BREAK_UNASKED
+	credit|order of DONE|CONNS=1 BREAK_CREDIT
+	deadline|regions come back|CONNS=1 STUCK=1 BREAK_DEADLINE
+	sends|a cycle|CONNS=1 MAPS=1 EVICTS=0 BREAK_SENDS
+	reach_early|it happens|CONNS=1 REACH_EARLY
+	reach_late|it happens|EVICTS=0 REACH_LATE
+	reach_late_elsewhere|it happens|EVICTS=0 OTHERS=1 REACH_LATE_ELSEWHERE
+	reach_again|it happens|EVICTS=0 STORES=2 REACH_AGAIN
+	reach_twice|it happens|CONNS=1 MAPS=1 SENDS=2 REACH_TWICE
+	reach_crossed|it happens|CONNS=1 UNMAPS=1 REACH_CROSSED
+	reach_broken|it happens|CONNS=1 STUBBORN=1 REACH_BROKEN
+	replica_room|nothing|MAPS=1 NO_ROOM=1
+	replica_slot|nothing|FREES=1 NO_ROOM=1
+	replica_promoted|nothing|FREES=1 PROMOTIONS=1 NO_ROOM=2 EVICTS=0
+	replica_silent|nothing|STORES=3 CUTS=3 EVICTS=0
+	replica_deaths|nothing|MAPS=2 CUTS=2 DEATHS=2 EVICTS=0
+	replica_drain|nothing|MAPS=1 UNMAPS=1 STORES=1
+	replica_two_leave|nothing|MAPS=1 CUTS=2 DEATHS=2 EVICTS=2 STORES=1
+	replica_three|nothing|MAPPINGS=3 MAPS=1 DEATHS=0
+	replica_three_leave|nothing|MAPPINGS=3 MAPS=1 EVICTS=2 STORES=1
+	replica_moves|nothing|MAPS=2 EVICTS=2 CUTS=0 STORES=1
+	replica_mark|never an old page|BREAK_MARK
+	replica_stale|never an old page|BREAK_STALE
+	replica_exclude|never an old page|BREAK_EXCLUDE
+	replica_look|never an old page|BREAK_LOOK
+	replica_late_clear|never an old page|BREAK_LATE_CLEAR
+	replica_resume|never an old page|BREAK_RESUME
+	replica_new|never an old page|MAPS=1 BREAK_NEW
+	replica_first|never an old page|MAPS=1 BREAK_FIRST
+	replica_tell|never an old page|MAPS=1 BREAK_TELL
+	replica_tell_promoted|never an old page|PROMOTIONS=1 NO_ROOM=2 CUTS=0 EVICTS=0 BREAK_TELL
+	replica_fetch|the device has what it must|MAPPINGS=3 MAPS=1 DEATHS=0 BREAK_FETCH
+	replica_wait|lost only with its donors|BREAK_WAIT
+	replica_only|who leaves takes nothing along|MAPS=1 BREAK_ONLY
+	replica_again|who leaves takes nothing along|MAPS=1 BREAK_AGAIN
+	replica_refused|all that has begun ends|EVICTS=0 BREAK_REFUSED
+	replica_end|what is missed is copied|NO_ROOM=1 CUTS=0 EVICTS=0 BREAK_END
+	replica_reach_stale|it happens|NO_ROOM=1 CUTS=0 REACH_STALE
+	replica_reach_repaired|it happens|MAPS=1 EVICTS=0 REACH_REPAIRED
+	replica_reach_silent|it happens|CUTS=2 EVICTS=0 REACH_SILENT
+	replica_reach_both|it happens|MAPPINGS=3 MAPS=1 EVICTS=2 REACH_BOTH
+	replica_reach_moved|it happens|MAPS=1 EVICTS=2 CUTS=0 DEATHS=0 REACH_MOVED
+	replica_reach_late|it happens|MAPS=1 CUTS=2 DEATHS=2 REACH_LATE
+	CASES
+}
+
+# model NAME
+model() {
+	case $1 in
+	replica_*) echo replica.pml ;;
+	*) echo slab.pml ;;
+	esac
+}
+
+# assertion MODEL: the comment of the assertion at which the trail ends
+assertion() {
+	# shellcheck disable=SC2046
+	place=$(spin -t -k "$1.trail" $(cat flags) "$1" |
+		sed -n 's/^spin: \([a-z]*\.pml\):\([0-9]*\), Error: assertion violated.*/\1 \2/p')
+	[ -n "$place" ] || return
+	# shellcheck disable=SC2086
+	set -- $place
+	sed -n "$2s|.*/\* \(.*\) \*/\$|\1|p" "$1"
+}
+
+# search NAME: what fails, or what went wrong, into NAME/found
+search() {
+	line=$(cases | grep "^$1|") || exit 1
+	expected=$(echo "$line" | cut -d '|' -f 2)
+	rm -rf "${out:?}/$1"
+	mkdir -p "$out/$1" && cd "$out/$1" || exit 1
+	cp "$here"/*.pml .
+	model=$(model "$1")
+	echo "$line" | cut -d '|' -f 3 | sed 's/[^ ]*/-D&/g' >flags
+	case $expected in
+	nothing) how='-O1 -DSAFETY' option= ;;
+	*cycle) how='-O1 -DNP -DNOFAIR' option=-l ;;
+	*) how='-O0 -DSAFETY' option= ;;
+	esac
+	# shellcheck disable=SC2046,SC2086
+	if ! spin -a $(cat flags) "$model" >log 2>&1 ||
+	   ! gcc -w -DCOLLAPSE -DMEMLIM=2048 $how -o pan pan.c >>log 2>&1 ||
+	   ! prlimit --cpu=120 ./pan $option -w21 >>log 2>&1; then
+		echo "no search: $(tail -n 1 log)" >found
+	elif grep -q '^pan:.*assertion violated' log; then
+		assertion "$model" >found
+	elif grep -q '^pan:.*non-progress cycle' log; then
+		echo 'a cycle' >found
+	elif grep -q '^pan:1:' log; then
+		sed -n 's/^pan:1: //p' log >found
+	elif grep -q -e 'Search not completed' -e 'depth too small' log || ! grep -q 'errors: 0$' log; then
+		echo 'no search: not completed' >found
+	elif [ "$option" ]; then
+		echo 'no cycle' >found
+	else
+		echo nothing >found
+	fi
+}
+
+number=0
+failed=0
+# result OK TEXT
+result() {
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number $2"
+	else
+		echo "not ok $number $2"
+		failed=$((failed + 1))
+	fi
+}
+
+report() {
+	expected=$(cases | sed -n "s/^$1|\([^|]*\)|.*/\1/p")
+	found=$(cat "$out/$1/found" 2>/dev/null)
+	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$out/$1/log")
+	seconds=$(sed -n 's/^pan: elapsed time \([0-9.e-]*\) seconds/\1/p' "$out/$1/log")
+	bounds=$(sed 's/-D//g' "$out/$1/flags")
+	[ "$found" = "$expected" ]
+	result $? "$1: $found (${states:-no} states, ${seconds:-no} s; $bounds)"
+	[ "$found" = "$expected" ] || echo "# must be: $expected"
+}
+
+# One that no search lets fail may not be able to.
+report_assertions() {
+	sed -n 's|.*assert(.*/\* \(.*\) \*/$|\1|p' "$here"/*.pml | sort -u >"$out/assertions"
+	cases | cut -d '|' -f 2 | sort -u | comm -23 "$out/assertions" - >"$out/untried"
+	[ -s "$out/assertions" ] && [ ! -s "$out/untried" ]
+	result $? "every assertion fails in some search"
+	sed 's/^/# /' "$out/untried"
+}
+
+if [ "${1:-}" = --search ]; then
+	search "$2"
+	exit 0
+fi
+keep=
+if [ "${1:-}" = -k ]; then
+	keep=y
+	shift
+fi
+for tool in spin gcc; do
+	command -v $tool >/dev/null || {
+		echo "Bail out! no $tool here: make fetch"
+		exit 1
+	}
+done
+known=$(cases | cut -d '|' -f 1)
+for name; do
+	echo "$known" | grep -qx "$name" || {
+		echo "Bail out! no such search: $name"
+		exit 1
+	}
+done
+
+rm -rf "$out"
+mkdir -p "$out"
+# shellcheck disable=SC2086
+all=${*:-$known}
+echo "TAP version 13"
+echo "1..$(($(echo "$all" | wc -w) + ($# == 0)))"
+echo "$all" | tr ' ' '\n' | xargs -n 1 -P "$(nproc)" "$0" --search
+for name in $all; do
+	report "$name"
+done
+[ $# -gt 0 ] || report_assertions
+[ "$keep" ] || [ $failed -gt 0 ] || rm -rf "$out"
+[ $failed = 0 ]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The client's farswap: where its files are, and what they say."""
+
+SYSFS = "/sys/kernel/farswap"
+DEBUG = "/sys/kernel/debug/farswap"
+
+
+def counters(text):
+    """{name: number} of each line that is no more than that, as all in DEBUG/stats are."""
+    return {words[0]: int(words[1]) for words in map(str.split, text.splitlines())
+            if len(words) == 2 and words[1].isdigit()}
+
+
+def histogram(text, name):
+    """{upper bound: count} of one in DEBUG/latency, in ns."""
+    return {int(words[1]): int(words[2]) for words in map(str.split, text.splitlines())
+            if words[:1] == [f"{name}_ns"]}
+
+
+def grown(now, before):
+    """By how much each of counters() or histogram() has."""
+    return {name: value - before.get(name, 0) for name, value in now.items()}
+
+
+def percentile(counts, percent):
+    """
+    Of a histogram(), in µs; within a bucket, an eighth wide, in proportion. None if
+    nothing was timed.
+    """
+    rank, seen = sum(counts.values()) * percent / 100, 0
+    for bound, count in sorted(counts.items()):
+        if count and seen + count >= rank:
+            return bound * (8 + (rank - seen) / count) / 9 / 1000
+        seen += count
+    return None
+
+
+def remote_share(stats):
+    """Percent of all pages read that came from donors."""
+    remote, *others = (stats.get(f"load_{name}", 0) for name in ("remote", "device", "fallback"))
+    return 100 * remote / max(remote + sum(others), 1)
+
+
+def live(text):
+    """Addresses of the donors that DEBUG/donors says can be used."""
+    return [words[0].split(":")[0] for words in map(str.split, text.splitlines())
+            if words[1:2] == ["live"]]

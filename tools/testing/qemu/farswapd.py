@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A donor's farswapd: ended, started, and asked what it counts."""
+
+STOP = ("pid=$(pidof farswapd) && kill -TERM $pid && i=0 && while kill -0 $pid 2>/dev/null;"
+        " do i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.1; done")
+
+
+def kill(vm, timeout=60):
+    vm.check("pid=$(pidof farswapd) && kill -9 $pid", timeout)
+
+
+def stop(vm, timeout=60):
+    """SIGTERM, and wait for its end."""
+    vm.check(STOP, timeout)
+
+
+def start(vm, timeout=60):
+    """Until it answers."""
+    vm.check("donor-start", timeout)
+
+
+def metric(vm, name):
+    """A number out of "farswapctl metrics", labels and all; None if there is no such."""
+    for line in vm.check("farswapctl metrics").splitlines():
+        if line.startswith(f"farswapd_{name} "):
+            return float(line.split()[-1])
+    return None

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""This machine before a run: what guests get is fetched and built, and who else is busy."""
+
+import os
+import subprocess
+
+import image
+
+
+def fetch():
+    """Where it is not there yet. The kernel's build directory."""
+    output = subprocess.run([image.FETCH], check=True, text=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE).stdout
+    return output.strip().splitlines()[-1]
+
+
+def build(kdir, programs, *targets, jobs=1):
+    """This tree's targets, and a directory's programs; quiet unless it fails."""
+    for words in ([*targets, f"KDIR={kdir}"], ["-C", programs]):
+        result = subprocess.run(["make", "-s", "--no-print-directory", f"-j{jobs}", *words],
+                                cwd=image.TOP, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if result.returncode:
+            raise image.ImageError(f"the build failed\n{result.stdout}")
+
+
+def note_other_work():
+    if os.getloadavg()[0] > 0.5:
+        print("note: this machine has other work; the figures of such a run say little")

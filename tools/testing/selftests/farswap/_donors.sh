@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# farswap and its donors. A part of _lib.sh.
+
+donors_touched=
+
+# farswap_up N: loaded, attached, everything at once to the first N donors
+farswap_up() {
+	[ -d "$FARSWAP" ] || modprobe farswap || skip_rest "no farswap module"
+	[ -e "$FARSWAP_DEBUG/stats" ] || bail "no $FARSWAP_DEBUG/stats"
+	[ "$(cat "$FARSWAP/attached")" = 1 ] || echo 1 >"$FARSWAP/attached" ||
+		bail "cannot attach: $(dmesg | tail -n 3)"
+	set_value "$FARSWAP/enabled" 1
+	set_value "$FARSWAP/hotslab" 0
+	up_list=$(donor_list "$1")
+	for up_donor in $(echo "$up_list" | tr , ' '); do
+		donor_start "$up_donor" || bail "no farswapd on $up_donor"
+	done
+	# Anew, so that sessions do not sit out the pause after a failure.
+	echo >"$FARSWAP/donors"
+	set_value "$FARSWAP/donors" "$up_list"
+	if ! wait_for 30 donors_live "$1"; then
+		donors_show
+		bail "not all donors have become usable"
+	fi
+	stats_save
+}
+
+# is_direct: this kernel's swap code calls farswap itself, which hooks nothing
+is_direct() {
+	grep -qw frontswap_register /proc/kallsyms
+}
+
+# unload_modules: when detached; farswap may only just be loading its transport
+unload_modules() {
+	wait_for 10 modules_unloaded
+}
+
+modules_unloaded() {
+	[ ! -d /sys/module/farswap_rdma ] || rmmod farswap_rdma
+	[ -d "$FARSWAP" ] || return 0
+	rmmod farswap
+}
+
+# reload_modules [PARAMETER=VALUE...]: detached and unloaded first, if they are loaded
+reload_modules() {
+	if [ -d "$FARSWAP" ]; then
+		echo 0 >"$FARSWAP/attached" && unload_modules || return 1
+	fi
+	modprobe farswap "$@"
+}
+
+# donor_list N: the first N as the donors file takes them
+donor_list() {
+	# shellcheck disable=SC2086 # words are wanted
+	echo $DONORS | cut -d' ' -f"1-$1" | tr ' ' ,
+}
+
+# donors_show: why donors are not used, from both sides
+donors_show() {
+	{
+		cat "$FARSWAP_DEBUG/donors"
+		dmesg | grep farswap | tail -n 10
+		rdma res show cm_id
+		rdma res show qp
+		rdma statistic show link
+		for show_donor in $DONORS; do
+			echo "$show_donor:"
+			on "$show_donor" 'tail -n 10 /run/farswapd.log; farswapctl status;
+				rdma res show cm_id; rdma res show qp; rdma statistic show link
+				tc qdisc show dev eth0; dmesg | tail -n 5
+				echo w >/proc/sysrq-trigger; dmesg | grep -A 12 "task:"'
+		done
+	} 2>&1 | sed 's/^/# /'
+}
+
+# donor_count: donors that can be used now
+donor_count() {
+	awk 'NR > 1 && $2 == "live"' "$FARSWAP_DEBUG/donors" | wc -l
+}
+
+donors_live() {
+	[ "$(donor_count)" -eq "$1" ]
+}
+
+# donor_is_live ADDRESS
+donor_is_live() {
+	awk -v a="$1" 'NR > 1 && ($1 == a || index($1, a ":") == 1) && $2 == "live" { f = 1 }
+		END { exit !f }' "$FARSWAP_DEBUG/donors"
+}
+
+donor_is_not_live() {
+	! donor_is_live "$1"
+}
+
+# donor_field ADDRESS NAME: as the donors file has it
+donor_field() {
+	awk -v a="$1" -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) f = i }
+		NR > 1 && ($1 == a || index($1, a ":") == 1) { print $f }' "$FARSWAP_DEBUG/donors"
+}
+
+# donor_field_is ADDRESS NAME VALUE
+donor_field_is() {
+	[ "$(donor_field "$1" "$2")" = "$3" ]
+}
+
+# donor_field_above ADDRESS NAME N
+donor_field_above() {
+	[ "$(donor_field "$1" "$2")" -gt "$3" ]
+}
+
+# donor_metric ADDRESS NAME: what its farswapd counts, as "farswapctl metrics" has it
+donor_metric() {
+	on "$1" 'farswapctl metrics' | awk -v n="farswapd_$2" '$1 == n { print $2 }'
+}
+
+# donor_metric_is ADDRESS NAME TEST NUMBER
+donor_metric_is() {
+	metric_now=$(donor_metric "$1" "$2")
+	echo "$2 of $1: $metric_now"
+	test "$metric_now" "$3" "$4"
+}
+
+# donor_pages ADDRESS: how many there are in its slabs
+donor_pages() {
+	awk -v a="$1" 'NR > 1 && ($4 == a || index($4, a ":") == 1) { sum += $5 }
+		END { print sum + 0 }' "$FARSWAP_DEBUG/slabs"
+}
+
+# donors_but ADDRESS: the others, a line each
+donors_but() {
+	echo "$DONORS" | tr ' ' '\n' | grep -vx "$1"
+}
+
+# donor_of_most: the address of the donor that holds the most remote pages
+donor_of_most() {
+	awk 'NR > 1 && $4 != "-" {
+			for (i = split($4, at, ","); i; i--) {
+				sub(/:[0-9]*$/, "", at[i])
+				sum[at[i]] += $5
+			}
+		}
+		END {
+			for (a in sum)
+				if (sum[a] > best) {
+					best = sum[a]
+					most = a
+				}
+			print most
+		}' "$FARSWAP_DEBUG/slabs"
+}
+
+# donor_name ADDRESS: what "host" calls it
+donor_name() {
+	echo "donor$((${1##*.} - 1))"
+}
+
+# donor_touch ADDRESS: it will be harmed, and started again at the end
+donor_touch() {
+	case " $donors_touched " in
+	*" $1 "*) ;;
+	*) donors_touched="$donors_touched $1" ;;
+	esac
+}
+
+# donor_answers ADDRESS: a machine that is off would be waited for much longer
+donor_answers() {
+	on -t 3 "$1" true >/dev/null 2>&1
+}
+
+donor_has_daemon() {
+	on "$1" 'pidof farswapd' >/dev/null 2>&1
+}
+
+# donor_start ADDRESS [KEY=VALUE...]: boot the machine if it is down, then farswapd
+donor_start() {
+	start_donor=$1
+	shift
+	if ! wait_for 3 donor_answers "$start_donor"; then
+		host boot "$(donor_name "$start_donor")"
+		wait_for 60 donor_answers "$start_donor" || return 1
+	fi
+	donor_has_daemon "$start_donor" || on "$start_donor" "$START_FARSWAPD $*" >/dev/null
+	wait_for 20 donor_has_daemon "$start_donor"
+}
+
+# Packets are lost where they arrive, for rxe takes a packet that its own machine
+# drops for an error. That is also why the qdisc comes before there is traffic:
+# while one is added or removed, the device drops what it is to send.
+
+lose_at() {
+	if [ "$1" = "$CLIENT" ]; then
+		eval "$2"
+	else
+		on "$1" "$2"
+	fi
+}
+
+# lose_ready: before there is anything to lose
+lose_ready() {
+	for lose_machine in $CLIENT $DONORS; do
+		lose_at "$lose_machine" 'tc qdisc show dev eth0 | grep -q ingress ||
+			tc qdisc add dev eth0 handle ffff: ingress' || return 1
+	done
+}
+
+# lose FROM TO ONE_IN: of the RDMA packets from one address to the other one in so
+# many is lost; not the others', for "on" goes over the same network
+lose() {
+	lose_action="pass random netrand drop $3"
+	[ "$3" -gt 1 ] || lose_action=drop
+	lose_at "$2" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
+		match ip src $1/32 match ip protocol 17 0xff match ip dport 4791 0xffff \
+		action $lose_action"
+}
+
+# lose_none TO: no more
+lose_none() {
+	lose_at "$1" 'tc filter del dev eth0 parent ffff: prio 1'
+}
+
+# cut_off ADDRESS: no RDMA packet gets to the donor, or comes from it, until heal
+cut_off() {
+	lose "$1" "$CLIENT" 1 && lose "$CLIENT" "$1" 1
+}
+
+# heal ADDRESS
+heal() {
+	lose_none "$CLIENT"
+	lose_none "$1"
+}
+
+# donor_kill ADDRESS: kill -9 of its daemon
+donor_kill() {
+	donor_touch "$1"
+	on "$1" "$KILL_FARSWAPD"
+}
+
+# fake_start MODE: a fakedonor on the first donor's machine, beside its daemon,
+# as $fake; what it says goes to a file there
+fake_start() {
+	fake_host=${DONORS%% *}
+	# shellcheck disable=SC2034 # for the tests
+	fake=$fake_host:9401
+	fake_stop
+	on "$fake_host" "setsid $HERE/fakedonor $1 9401 120 >/run/fake.log 2>&1 </dev/null &" &&
+		wait_for 10 fake_said ready
+}
+
+fake_said() {
+	on "$fake_host" 'cat /run/fake.log' | grep "$1" | head -n 3
+	on "$fake_host" "grep -q '$1' /run/fake.log"
+}
+
+fake_stop() {
+	on "$fake_host" 'pid=$(pidof fakedonor) && kill -9 $pid'
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# Swap, cgroups, loads in the background that use them, and what they leave. A part of _lib.sh.
+
+cgroup_list=
+load_list=
+
+# swap_on [DISK [PRIORITY]]: as a solid-state disk, which gets large folios
+# whole and has readahead by address, or with ROTATIONAL=1 as one that turns; with
+# SWAP_KB only that much of it.
+swap_on() {
+	swap_disk=${1:-$SWAP_DISK}
+	[ -b "$swap_disk" ] || bail "no $swap_disk"
+	set_value "/sys/block/${swap_disk##*/}/queue/rotational" "${ROTATIONAL:-0}" 2>/dev/null
+	# shellcheck disable=SC2086 # nothing, or a number
+	mkswap "$swap_disk" $SWAP_KB >/dev/null || bail "mkswap $swap_disk"
+	if [ -n "$2" ]; then
+		"$HERE/swapon_at" "$2" "$swap_disk"
+	else
+		swapon "$swap_disk"
+	fi || bail "swapon $swap_disk"
+}
+
+# swap_used DISK: KiB
+swap_used() {
+	awk -v disk="$1" '$1 == disk { print $4 }' /proc/swaps
+}
+
+# make_cgroup NAME LIMIT: memory.high, above which its tasks have to reclaim.
+# At memory.max the kernel kills instead of waiting for pages that are being
+# written, which under emulation may take a while.
+make_cgroup() {
+	mkdir -p "$CGROUP/$1" || bail "cgroup $1"
+	cgroup_list="$1 $cgroup_list"
+	echo "$2" >"$CGROUP/$1/memory.high"
+}
+
+remove_cgroup() {
+	[ ! -e "$CGROUP/$1/cgroup.kill" ] || echo 1 >"$CGROUP/$1/cgroup.kill"
+	wait_for 10 rmdir "$CGROUP/$1" >/dev/null
+}
+
+# reclaim NAME: page out all that can be. It says EAGAIN when it got less than 64 MB.
+reclaim() {
+	echo 64M >"$CGROUP/$1/memory.reclaim"
+} 2>/dev/null
+
+# in_cgroup NAME COMMAND...
+in_cgroup() {
+	in_group=$1
+	shift
+	sh -c 'echo $$ >"$0" && exec "$@"' "$CGROUP/$in_group/cgroup.procs" "$@"
+}
+
+# start_load NAME CGROUP OPTIONS...: CGROUP may be "-"
+start_load() {
+	start_name=$1
+	start_group=$2
+	shift 2
+	load_list="$load_list $start_name"
+	start_procs=$CGROUP/$start_group/cgroup.procs
+	[ "$start_group" != - ] || start_procs=/dev/null
+	# Not in_cgroup: $! is to be the load itself, not a shell around it.
+	sh -c 'echo $$ >"$0" && exec "$@"' "$start_procs" "$LOAD" "$@" \
+		>"$TMP/$start_name.log" 2>&1 &
+	echo $! >"$TMP/$start_name.pid"
+}
+
+# load_runs NAME
+load_runs() {
+	kill -0 "$(cat "$TMP/$1.pid")" 2>/dev/null
+}
+
+# wait_load NAME: to its end; its status
+wait_load() {
+	wait "$(cat "$TMP/$1.pid")"
+	load_status=$?
+	cat "$TMP/$1.log"
+	return $load_status
+}
+
+# stop_load NAME: have it finish and verify all it has; its status
+stop_load() {
+	kill -TERM "$(cat "$TMP/$1.pid")"
+	wait_load "$1"
+}
+
+# longest_below NAME MS: so far no access took longer
+longest_below() {
+	longest=$(sed -n 's/.*longest_ms=\([0-9]*\).*/\1/p' "$TMP/$1.log" | tail -n 1)
+	echo "longest access: $longest ms"
+	[ "$longest" -lt "$2" ]
+}
+
+# load_ready NAME N: N processes are at the hold point
+load_ready() {
+	# shellcheck disable=SC2012 # names are ours
+	[ "$(ls "$TMP/$1.hold.ready."* 2>/dev/null | wc -l)" -eq "$2" ]
+}
+
+# hold_remote NAME CGROUP NR PAGES OPTIONS...: a load of NR processes is at its hold point,
+# its memory paged out, more than so many pages to donors. On a busy machine the slabs may
+# be mapped only when all has gone to the device: then once more, to those.
+hold_remote() {
+	remote_name=$1
+	remote_group=$2
+	remote_nr=$3
+	remote_pages=$4
+	shift 4
+	for remote_try in 1 2 3; do
+		rm -f "$TMP/$remote_name.hold".*
+		start_load "$remote_name" "$remote_group" -p "$remote_nr" \
+			-H "$TMP/$remote_name.hold" -O -i 0 "$@"
+		wait_for 90 load_ready "$remote_name" "$remote_nr" || return 1
+		echo "try $remote_try: $(stat_of remote_pages) pages are remote"
+		stat_above remote_pages "$remote_pages" && return
+		kill_load "$remote_name"
+	done
+	return 1
+}
+
+# go_on NAME: past the hold point
+go_on() {
+	: >"$TMP/$1.hold.go"
+}
+
+kill_load() {
+	load_runs "$1" || return
+	kill -KILL "$(cat "$TMP/$1.pid")"
+	wait "$(cat "$TMP/$1.pid")" 2>/dev/null
+}
+
+# no_orphaned_pages: no remote bit has outlived its slot. Reclaim first: a page whose
+# writeback outlived its owner keeps its slot until then.
+no_orphaned_pages() {
+	for orphan_group in $cgroup_list; do
+		reclaim "$orphan_group"
+	done
+	wait_for 10 stat_is orphaned_pages 0 && return
+	cat "$FARSWAP_DEBUG/slabs"
+	return 1
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# What the kernel says in a test. A part of _lib.sh.
+
+test_name=$(basename "$0")
+log_marks=0
+
+# log_mark: what log_has and log_show look at begins here
+log_mark() {
+	log_marks=$((log_marks + 1))
+	echo "farswap-selftest: mark $$ $log_marks" >/dev/kmsg
+}
+
+log_show() {
+	dmesg | sed "1,/farswap-selftest: mark $$ $log_marks\$/d"
+}
+
+# log_has REGEX...: a line since the last mark has them all
+log_has() {
+	log_show >"$TMP/log"
+	for log_regex in "$@"; do
+		grep -E "$log_regex" "$TMP/log" >"$TMP/log.next"
+		mv "$TMP/log.next" "$TMP/log"
+	done
+	[ -s "$TMP/log" ]
+}
+
+kernel_is_quiet() {
+	dmesg | grep -q "farswap-selftest: begin $test_name $$\$" || {
+		echo "the kernel log has wrapped; looking at all of it"
+		dmesg >"$TMP/quiet"
+	}
+	dmesg | sed -n "/farswap-selftest: begin $test_name $$\$/,\$p" >>"$TMP/quiet"
+	without_rxe_warning <"$TMP/quiet" >"$TMP/quiet.own"
+	! grep -E -A 30 "$COMPLAINTS" "$TMP/quiet.own"
+}
+
+# rxe warns of itself when it completes a request as good for want of a reason
+# why it failed. What matters is that farswap is not taken in: the data tells.
+without_rxe_warning() {
+	awk '/\[ cut here \]/ { held = 1; rxe = 0; text = "" }
+		held { text = text $0 "\n"; if (/rxe_comp\.c/) rxe = 1 }
+		!held
+		/end trace/ { if (!rxe) printf "%s", text; held = 0 }
+		END { if (held) printf "%s", text }'
+}
+
+COMPLAINTS='WARNING:|BUG[: ]|Oops|Call Trace:|general protection|[Kk]ernel panic'
+COMPLAINTS="$COMPLAINTS|blocked for more than|soft lockup|hard LOCKUP"
+COMPLAINTS="$COMPLAINTS|rcu.*(stall|self-detected)|refcount_t:|UBSAN:|KASAN:"
+COMPLAINTS="$COMPLAINTS|page allocation failure|Bad page|(add|del) corruption"
+COMPLAINTS="$COMPLAINTS|possible (circular|recursive) locking|suspicious RCU"
+COMPLAINTS="$COMPLAINTS|[Oo]ut of memory:|oom-kill:|kmemleak:|Bad swap"
+COMPLAINTS="$COMPLAINTS|[Rr]ead-error on swap|[Ww]rite-error on swap"

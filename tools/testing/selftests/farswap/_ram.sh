@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# farswap over the transport that has no network and fails at will: see
+# tools/testing/modules/farswap-ram.c. For tests of the core alone, after _lib.sh.
+
+RAM=/sys/module/farswap_ram/parameters
+
+has_ram() {
+	[ -n "$(find "/lib/modules/$(uname -r)" -name 'farswap-ram.ko*')" ]
+}
+
+# Small slabs: the kernel spreads swap over the device in pieces of 2 MiB.
+use_ram() {
+	reload_modules slab_mb=2 donors= hotslab=0 && modprobe farswap-ram regions=36 &&
+		echo 10.9.9.1,10.9.9.2 >"$FARSWAP/donors" && wait_for 20 donors_live 2
+}
+
+leave_ram() {
+	echo 0 >"$FARSWAP/attached" && rmmod farswap_ram && rmmod farswap && modprobe farswap
+}
+
+# with PARAMETER VALUE... -- COUNTER...: set, see them all grow, set to 0; the last
+# first, and what it has begun by then ends as it would have. A session that failed just
+# then goes down, and comes back, a tenth of a second later.
+with() {
+	with_set=
+	while [ "$1" != -- ]; do
+		echo "$2" >"$RAM/$1" || return 1
+		with_set="$1 $with_set"
+		shift 2
+	done
+	shift
+	stats_save
+	wait_for 40 grew "$@"
+	with_status=$?
+	sleep 1
+	for with_one in $with_set; do
+		echo 0 >"$RAM/$with_one"
+		sleep 0.5
+	done
+	sleep 0.3
+	wait_for 20 donors_live 2 && return "$with_status"
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The client's RDMA device goes while pages are remote and I/O is on its way, and
+# comes again. Its removal waits for nobody, the pages come from the disk, and the donors
+# are used again.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+no_donor_is_live() {
+	[ "$(donor_count live)" -eq 0 ]
+}
+
+device_goes() {
+	goes_began=$(uptime_seconds)
+	timeout 60 rdma link del r0 || return 1
+	goes_took=$(($(uptime_seconds) - goes_began))
+	echo "removed in $goes_took s"
+	[ "$goes_took" -le 10 ] && wait_for 10 no_donor_is_live
+}
+
+device_comes() {
+	stats_save
+	rdma link add r0 type rxe netdev eth0 && wait_for 60 donors_live 2 &&
+		wait_for 60 grew store_remote load_remote
+}
+
+# While the stores and loads of a busy program are on their way, and connections are made.
+again_and_again() {
+	for again in 1 2 3; do
+		timeout 60 rdma link del r0 || return 1
+		sleep "0.$again"
+		rdma link add r0 type rxe netdev eth0 || return 1
+		sleep "$((again - 1))"
+	done
+	wait_for 60 donors_live 2
+}
+
+test_begin 8
+command -v rdma >/dev/null || skip_rest "no rdma tool"
+farswap_up 2
+swap_on
+make_cgroup removed 18M
+start_load removed removed -m 36 -p 2 -d 280 -w 20 -i 10
+check "pages go to donors and come back" pages_go_and_return 1000
+stats_save
+check "the device goes at once" device_goes
+check "what it had comes from the disk" wait_for 20 grown load_device 200
+check "another is used" device_comes || donors_show
+check "again and again" again_and_again || donors_show
+check "memory was right all the time" stop_load removed
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_orphaned_pages
+test_end

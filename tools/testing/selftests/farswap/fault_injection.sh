@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# In a kernel that can inject faults: farswap's allocations fail, requests can't be posted
+# and completions are bad, while memory is swapped and donors, slabs and farswap itself come
+# and go. No byte is wrong, nothing hangs, and all goes on afterwards.
+# cluster: donors=2 mem=192 disks=1 tree=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+FAULTS=/sys/kernel/debug
+SECONDS_EACH=${SECONDS_EACH:-12}
+
+# text_of MODULE: the first address of its code and the last
+text_of() {
+	awk -v module="[$1]" '$4 == module && tolower($2) == "t" { print $1 }' /proc/kallsyms |
+		sort | sed -n '1p;$p' | tr '\n' ' '
+}
+
+# range_of FUNCTION: of the kernel, its first address and the one behind it
+range_of() {
+	awk -v name="$1" 'seen && $1 != seen { print seen, $1; exit } $3 == name { seen = $1 }' \
+		/proc/kallsyms
+}
+
+# So many may happen; each takes one away.
+TIMES=1000000
+
+# injected: all since the beginning of this phase
+injected() {
+	for injected_fault in failslab fail_page_alloc fail_function; do
+		echo $((TIMES - $(cat "$FAULTS/$injected_fault/times")))
+	done | awk '{ sum += $1 } END { print sum }'
+}
+
+# inject FAULT ONE_IN
+inject() {
+	echo 0 >"$FAULTS/$1/task-filter"
+	echo 0 >"$FAULTS/$1/verbose"
+	echo "$2" >"$FAULTS/$1/interval"
+	echo 100 >"$FAULTS/$1/probability"
+}
+
+inject_no_more() {
+	for inject_fault in failslab fail_page_alloc fail_function; do
+		echo 0 >"$FAULTS/$inject_fault/probability"
+	done
+	echo >"$FAULTS/fail_function/inject"
+}
+
+# inject_allocations FAULT MODULE
+inject_allocations() {
+	inject_range=$(text_of "$2")
+	[ -n "$inject_range" ] || return 1
+	echo "0x${inject_range%% *}" >"$FAULTS/$1/require-start"
+	inject_range=${inject_range#* }
+	echo "0x${inject_range%% *}" >"$FAULTS/$1/require-end"
+	echo 32 >"$FAULTS/$1/stacktrace-depth"
+	# SLUB complains of a cache that can't be made, and loses its name.
+	inject_range=$(range_of __kmem_cache_create_args)
+	[ -n "$inject_range" ] || return 1
+	echo "0x${inject_range% *}" >"$FAULTS/$1/reject-start"
+	echo "0x${inject_range#* }" >"$FAULTS/$1/reject-end"
+	echo N >"$FAULTS/$1/ignore-gfp-wait"
+	if [ "$1" = fail_page_alloc ]; then
+		echo 0 >"$FAULTS/$1/min-order"
+		echo N >"$FAULTS/$1/ignore-gfp-highmem"
+	fi
+	inject "$1" 5
+}
+
+# inject_into FUNCTION ERROR ONE_IN
+inject_into() {
+	echo >"$FAULTS/fail_function/inject"
+	echo "$1" >"$FAULTS/fail_function/inject" || return 1
+	printf '%#x' "$2" >"$FAULTS/fail_function/$1/retval"
+	inject fail_function "$3"
+}
+
+# Slabs, donors and farswap itself come and go; any of it may fail now.
+upheaval() {
+	upheaval_end=$(($(date +%s) + SECONDS_EACH))
+	while [ "$(date +%s)" -lt "$upheaval_end" ]; do
+		for upheaval_donor in $DONORS; do
+			on "$upheaval_donor" "farswapctl evict 2" >/dev/null
+		done
+		sleep 1
+		echo "${DONORS%% *}" >"$FARSWAP/donors"
+		sleep 1
+		donor_list 2 >"$FARSWAP/donors"
+		sleep 2
+		echo 0 >"$FARSWAP/attached" && sleep 1
+		echo 1 >"$FARSWAP/attached"
+	done
+} 2>/dev/null
+
+# through COMMAND...: which brings faults about
+through() {
+	for through_fault in failslab fail_page_alloc fail_function; do
+		echo "$TIMES" >"$FAULTS/$through_fault/times"
+	done
+	"$@" || return 1
+	upheaval
+	inject_no_more
+	echo "$(injected) faults"
+	[ "$(injected)" -gt 0 ] && load_runs faulty
+}
+
+# Attached anew: a device for which there was no memory is not served until then.
+works_again() {
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" || return 1
+	echo >"$FARSWAP/donors"
+	donor_list 2 >"$FARSWAP/donors"
+	stats_save
+	wait_for 60 donors_live 2 && wait_for 60 grew store_remote load_remote
+}
+
+test_begin 10
+if [ ! -e "$FAULTS/failslab" ] || [ ! -e "$FAULTS/fail_function" ]; then
+	skip_rest "no fault injection in this kernel"
+fi
+farswap_up 2
+# shellcheck disable=SC2034 # by eval
+lost=$(stat_of load_lost)
+# Whatever happens, none stays on.
+for fault in failslab fail_page_alloc fail_function; do
+	set_value "$FAULTS/$fault/probability" 0
+done
+swap_on
+make_cgroup faulty 24M
+start_load faulty faulty -m 64 -p 2 -w 50 -d 900 -i 30
+check "memory is swapped to donors" wait_for 60 grew store_remote load_remote
+check "the core lacks memory" through inject_allocations failslab farswap
+check "it works again" works_again
+check "the core lacks pages" through inject_allocations fail_page_alloc farswap
+check "the transport lacks memory" through inject_allocations failslab farswap_rdma
+check "it works again after that" works_again
+check "requests can't be posted" through inject_into io_post -12 200
+check "completions are bad" through inject_into io_status_errno -5 200
+check "it works again after those" works_again
+check "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
+test_end

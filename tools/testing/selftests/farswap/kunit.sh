@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# KUnit's suites, where they were built into farswap and its transport: they run when those
+# are loaded.
+# cluster: donors=2 mem=192 disks=1 tree=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+RESULTS=/sys/kernel/debug/kunit
+
+# suite NAME: all its cases were good, and there were some
+suite() {
+	cat "$RESULTS/farswap_$1/results" || return 1
+	grep -q '^ *ok ' "$RESULTS/farswap_$1/results" &&
+		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
+}
+
+test_begin 6
+farswap_up 2
+[ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
+for name in activity backup placement slab slabmap wire; do
+	check "$name" suite "$name"
+done
+test_end

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# In a kernel that reads large folios whole: those that can't be are given up, and read page
+# by page. Nobody sees one without its contents, neither a fault nor swapoff, over a transport
+# that fails at will.
+# cluster: donors=0 mem=384 disks=1 tree=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+# shellcheck source=_ram.sh
+. "$HERE/_ram.sh"
+
+TRACE=/sys/kernel/tracing/instances/farswap-test
+
+# loaded COMMAND...: while a new load runs, since folios don't become large again; is it right
+loaded() {
+	start_load large large -m 48 -p 2 -t huge -d 120 -w 30 -u 2 -o 25 -i 20
+	"$@"
+	loaded_status=$?
+	stop_load large && return "$loaded_status"
+}
+
+whole() {
+	echo 1 >"$TRACE/events/farswap/farswap_load_end/enable"
+	wait_for 40 grep -q "farswap_load_end: .*pages=16 error=0" "$TRACE/trace"
+	whole_status=$?
+	echo 0 >"$TRACE/events/farswap/farswap_load_end/enable"
+	return "$whole_status"
+}
+
+# Every few reads fail while swapoff has all pages read.
+swapoffs() {
+	stats_save
+	echo 1 >"$RAM/keep_session"
+	echo 200 >"$RAM/delay_us"
+	swapoffs_done=0
+	while [ "$swapoffs_done" -lt 3 ]; do
+		echo 5 >"$RAM/fail_every"
+		sleep 3
+		swapoff "$SWAP_DISK" || break
+		echo 0 >"$RAM/fail_every"
+		swap_on
+		sleep 2
+		swapoffs_done=$((swapoffs_done + 1))
+	done
+	echo 0 >"$RAM/fail_every"
+	echo 0 >"$RAM/delay_us"
+	echo 0 >"$RAM/keep_session"
+	echo "swapoff $swapoffs_done times"
+	[ "$swapoffs_done" -eq 3 ] && grew load_split
+}
+
+test_begin 7
+has_ram || skip_rest "no module farswap-ram"
+if ! is_direct || [ -e /sys/kernel/debug/zswap ] || [ ! -e "$THP/hugepages-64kB/enabled" ] ||
+	! mkdir -p "$TRACE"; then
+	skip_rest "large folios are not read whole here"
+fi
+check "farswap over memory of this machine" use_ram || skip_rest "it cannot be used"
+set_value "$THP/enabled" madvise
+set_value "$THP/hugepages-64kB/enabled" always
+set_value "$THP/hugepages-2048kB/enabled" never
+swap_on
+make_cgroup large 24M
+stats_save
+check "64 KiB folios are read whole" loaded whole
+rmdir "$TRACE"
+check "reads that fail" loaded with delay_us 300 keep_session 1 fail_every 7 -- \
+	load_split load_remote
+check "reads that fail inside their submission" loaded with keep_session 1 fail_every 7 -- \
+	load_split load_remote
+check "swapoff meanwhile" loaded swapoffs
+stats_show
+check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check "no remote bit outlives its slot" no_orphaned_pages
+swapoff "$SWAP_DISK"
+leave_ram
+test_end

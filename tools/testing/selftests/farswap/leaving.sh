@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Leaving with a lot of memory that only donors have: sleep, swapoff and detach
+# bring it home, also while a donor dies. Nothing that a living donor has is lost,
+# and what a dead one had is never read as something else.
+# cluster: donors=3 mem=384 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+POWER=/sys/power
+
+remote_only() {
+	only=$(($(stat_of remote_pages) - $(stat_of backed_pages)))
+	echo "$only pages are with donors alone"
+	[ "$only" -gt "$1" ]
+}
+
+# fill NAME [OPTIONS...]: all of it goes out
+fill() {
+	fill_name=$1
+	shift
+	hold_remote "$fill_name" leaving 2 8000 -m 64 -n 500 "$@" && wait_for 10 remote_only 8000
+}
+
+sleep_brings_home() {
+	stats_save
+	echo freezer >"$POWER/pm_test" && echo freeze >"$POWER/state" || return 1
+	echo none >"$POWER/pm_test"
+	grew fetched && same lost load_lost
+}
+
+right() {
+	go_on "$1"
+	wait_load "$1"
+}
+
+detach() {
+	echo 0 >"$FARSWAP/attached"
+}
+
+# A donor is killed while its pages are fetched. Either they were all fetched, or
+# some are lost, and then we stay attached until nobody has them any more.
+detach_while_donor_dies() {
+	stats_save
+	leaving_donor=$(donor_of_most)
+	donor_touch "$leaving_donor"
+	(sleep 0.3; on "$leaving_donor" "$KILL_FARSWAPD") &
+	leaving_killer=$!
+	if detach 2>"$TMP/detach"; then
+		echo "detached"
+		wait "$leaving_killer"
+		same lost || return 1
+	else
+		cat "$TMP/detach"
+		wait "$leaving_killer"
+		grew lost || return 1
+	fi
+	go_on dying
+	wait_load dying
+	grep -q ' wrong_bytes=0 ' "$TMP/dying.log" || return 1
+	[ "$(cat "$FARSWAP/attached")" = 0 ] || detach
+}
+
+test_begin 10
+farswap_up 3
+swap_on
+make_cgroup leaving 24M
+set_value "$FARSWAP/backup" none
+set_value "$POWER/pm_test" none
+check "only donors have it" fill sleeper
+if grep -qw freeze "$POWER/state" && grep -q freezer "$POWER/pm_test"; then
+	check "sleep brings it home" sleep_brings_home
+else
+	skip_one "no freeze in $POWER/state, or no freezer in pm_test"
+fi
+check "memory is right" right sleeper
+check "only donors have it" fill off
+check "swapoff brings it home" swapoff "$SWAP_DISK"
+check "memory is right" right off
+swap_on
+check "only donors have it" fill dying -L
+check "detaching while a donor dies: what is lost is known, and nothing is wrong" \
+	detach_while_donor_dies
+swapoff -a
+check "the modules can go" unload_modules
+check "and come back" eval 'modprobe farswap && wait_for 60 test -e "$FARSWAP_DEBUG/stats"'
+test_end

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Live migration: when a donor wants its memory back, the pages of busy slabs go to
+# another donor, and are read from there; the disk sees no read. If the other donor
+# dies just then, or there is none, they are on the disk, or are fetched.
+# cluster: donors=3 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# evict_moves ADDRESS: all it has goes elsewhere
+evict_moves() {
+	stats_save
+	on "$1" 'farswapctl evict all' || return 1
+	wait_for 20 grown slab_moved 2 || return 1
+	sleep 1
+	grew moved load_remote slab_evicted || return 1
+	moves_device=$(stat_delta load_device)
+	moves_remote=$(stat_delta load_remote)
+	echo "$moves_remote pages read from donors, $moves_device from the disk"
+	[ $((moves_device * 100)) -le "$moves_remote" ] && same slab_lost
+}
+
+# Once more where it fails: on a busy machine a donor may be taken for dead meanwhile.
+evict_each() {
+	for each_donor in $DONORS; do
+		wait_for 90 reads_are_remote 4000 || return 1
+		evict_moves "$each_donor" && continue
+		wait_for 90 reads_are_remote 4000 && evict_moves "$each_donor" || return 1
+	done
+}
+
+# The two that are left die while slabs move to them, one after the other.
+targets_die() {
+	# shellcheck disable=SC2086 # words are wanted
+	set -- $DONORS
+	for die_donor in "$2" "$3"; do
+		wait_for 30 eval '[ "$(stat_of mapped_slabs)" -gt 2 ]' || return 1
+		donor_touch "$die_donor"
+		on "$1" 'farswapctl evict all' >"$TMP/evict" &
+		die_evict=$!
+		sleep 0.2
+		on "$die_donor" "$KILL_FARSWAPD" || return 1
+		wait "$die_evict"
+		cat "$TMP/evict"
+	done
+	load_runs busy
+}
+
+nowhere_to_go() {
+	stats_save
+	on "${DONORS%% *}" 'farswapctl evict all' || return 1
+	wait_for 20 grew slab_evicted && same moved slab_moved
+}
+
+only_donors_have() {
+	[ $(($(stat_of remote_pages) - $(stat_of backed_pages))) -gt "$1" ]
+}
+
+# Enough for all the pages of all the slabs, on a slow machine too.
+patient_donors() {
+	for patient_donor in $DONORS; do
+		donor_touch "$patient_donor"
+		on "$patient_donor" "$KILL_FARSWAPD"
+		donor_start "$patient_donor" evict_ms=20000 || return 1
+	done
+}
+
+test_begin 11
+patient_donors || skip_rest "no donors"
+farswap_up 3
+swap_on
+make_cgroup migration 24M
+# In order, so that each page is soon read once, and then on a donor.
+start_load reader migration -m 40 -p 2 -w 0 -q -d 250 -i 0
+check "everything is remote" wait_for 120 reads_are_remote 4000 11000
+check "each donor wants all back: its slabs move, and the disk sees no read" evict_each
+check "memory was right" stop_load reader
+start_load busy migration -m 40 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
+wait_for 60 stat_above remote_pages 2000
+stats_save
+check "the same with pages that are written and freed meanwhile" eval \
+	'for donor in $DONORS; do on "$donor" "farswapctl evict all" || break; sleep 0.5; done
+	grew slab_moved moved && same slab_lost && load_runs busy'
+set_value "$FARSWAP/backup" none
+wait_for 30 only_donors_have 500
+stats_save
+check "and with pages that nobody else has" eval \
+	'for donor in $DONORS; do on "$donor" "farswapctl evict all" || break; sleep 1; done
+	grew slab_moved moved && same lost load_lost slab_lost && load_runs busy'
+set_value "$FARSWAP/backup" disk
+# Until nothing depends on one donor alone.
+for donor in $DONORS; do
+	on "$donor" 'farswapctl evict all' >/dev/null
+done
+echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached"
+wait_for 60 donors_live 3 || donors_show
+check "the donor it moves to dies" targets_die
+check "no other donor" nowhere_to_go
+check "memory was right" stop_load busy
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no copy was" stat_is lost 0
+check "no remote bit outlives its slot" no_orphaned_pages
+for donor in $DONORS; do
+	on "$donor" "$KILL_FARSWAPD"
+done
+test_end

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a slab held whose donor died is read from the device many pages at once and
+# written to its new region, while programs store to its slots, free them and use them
+# again: nothing older than what a slot holds is ever read. Here the device holds writes
+# back, and what it reads comes late; the donors are memory of this machine.
+# cluster: donors=0 mem=384 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+# shellcheck source=_ram.sh
+. "$HERE/_ram.sh"
+
+DISK=/sys/module/farswap_disk/parameters
+
+# lose_slabs: a donor's session fails, and comes back at once
+lose_slabs() {
+	with delay_us 200 fail_every 99 -- slab_lost donor_up
+}
+
+all_come_back() {
+	stats_save
+	lose_slabs && wait_for 30 grown rebuilt 500 && wait_for 90 reads_are_remote 2000
+}
+
+# Hardly more slots than are in use: they are soon used again.
+SWAP_KB=32768
+
+# A while in which stores go to the device alone, which holds them back; then slabs
+# are lost whose pages it was to get from staging memory.
+lost_again_and_again() {
+	stats_save
+	echo 400 >"$DISK/late_ms"
+	for again_round in 1 2 3 4 5; do
+		echo "$((100 * again_round))" >"$DISK/hold_ms"
+		echo 2 >"$DISK/hold_every"
+		echo 0 >"$FARSWAP/enabled"
+		sleep 0.5
+		echo 1 >"$FARSWAP/enabled"
+		again_lost=$(stat_of slab_lost)
+		echo 200 >"$RAM/delay_us"
+		echo 99 >"$RAM/fail_every"
+		wait_for 20 stat_above slab_lost "$((again_lost + 8))" || return 1
+		echo 0 >"$RAM/fail_every"
+		echo 0 >"$RAM/delay_us"
+		wait_for 20 donors_live 2 && sleep 2 && load_runs writers || return 1
+	done
+	echo 0 >"$DISK/late_ms"
+	echo 0 >"$DISK/hold_every"
+	grown rebuilt 100 && grew store_remote store_disabled store_no_slab backup_stale
+}
+
+# Pages of what the load leaves behind are still being read.
+swapoff_meanwhile() {
+	stats_save
+	echo 300 >"$DISK/late_ms"
+	lose_slabs && wait_for 20 grew rebuilt || return 1
+	kill_load last
+	swapoff /dev/farswap-disk || return 1
+	echo 0 >"$DISK/late_ms"
+}
+
+test_begin 12
+modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
+	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
+has_ram || skip_rest "no module farswap-ram"
+check "farswap over memory of this machine" use_ram || skip_rest "it cannot be used"
+swap_on /dev/farswap-disk
+make_cgroup rebuild 20M
+stats_save
+start_load readers rebuild -m 44 -p 2 -d 250 -w 0 -q -i 20
+check "pages go to donors and come back" pages_go_and_return 2000
+check "slabs whose donor died come back whole" all_come_back
+check "memory was right" stop_load readers
+start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
+check "others go to donors and come back" pages_go_and_return 2000
+check "their slabs are lost again and again" lost_again_and_again
+check "memory was right all the time" stop_load writers
+start_load last rebuild -m 44 -p 2 -d 250 -w 0 -q -i 20
+check "the last go to donors and come back" pages_go_and_return 2000
+check "the device goes while its pages are read" swapoff_meanwhile
+stats_show
+check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check "no remote bit outlives its slot" no_orphaned_pages
+check "back to the network" eval 'rmmod farswap_disk && leave_ram'
+test_end

@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=replica: each page at two donors, and the disk spared. One that dies, is cut
+# off or wants its memory back costs no page, no wrong byte and no read of the disk;
+# then there are two again, and another one may die. What was stored while there was
+# but one is on the disk too.
+# cluster: donors=3 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# slabs_whole N: each slab that has pages is at N donors, and these have nearly all: a
+# page that is read from the disk goes to one of them first
+slabs_whole() {
+	awk -v n="$1" 'NR > 1 && $3 == "mapped" && $5 > 0 {
+			slabs++
+			if (split($4, at, ",") == n && $8 * 20 <= $5)
+				whole++
+		}
+		END {
+			print whole + 0 " of " slabs + 0 " slabs are whole"
+			exit !(slabs > 0 && whole == slabs)
+		}' "$FARSWAP_DEBUG/slabs"
+}
+
+no_disk_read() {
+	moves_device=$(($(stat_delta load_device) + $(stat_delta load_fallback)))
+	moves_remote=$(stat_delta load_remote)
+	echo "$moves_remote pages read from donors, $moves_device from the disk"
+	[ "$moves_remote" -gt 0 ] && [ $((moves_device * 100)) -le "$moves_remote" ] &&
+		same lost load_lost slab_lost && return
+	awk 'NR == FNR { old[$1] = $2; next } $2 != old[$1] { print $1, $2 - old[$1] }' \
+		"$TMP/stats" "$FARSWAP_DEBUG/stats"
+	return 1
+}
+
+# The one with the most pages, with the load's eyes on it.
+a_donor_died() {
+	stats_save
+	dies=$(donor_of_most)
+	donor_kill "$dies" && wait_for 20 donor_is_not_live "$dies" &&
+		wait_for 20 grew replica_lost
+}
+
+a_donor_dies() {
+	a_donor_died && sleep 1 && no_disk_read
+}
+
+made_again() {
+	wait_for 40 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
+}
+
+# The network to a donor is cut, and mended before it is lost.
+one_resumes() {
+	stats_save
+	cut_donor=$(donor_of_most)
+	cut_resumes=$(donor_field "$cut_donor" resumes)
+	cut_off "$cut_donor" || return 1
+	sleep 2
+	heal "$cut_donor"
+	wait_for 30 donor_field_above "$cut_donor" resumes "$cut_resumes"
+}
+
+wants_back() {
+	stats_save
+	on "$(donor_of_most)" 'farswapctl evict all' &&
+		wait_for 20 grew replica_left && same slab_evicted
+}
+
+# But for what was stored while a slab was new and the others had not answered.
+spared() {
+	wait_for 20 grown store_remote 400 || return 1
+	spared_stored=$(stat_delta store_remote)
+	spared_written=$(stat_delta backup_written)
+	echo "$spared_stored pages were stored, $spared_written written to the disk"
+	[ $((spared_written * 4)) -le "$spared_stored" ]
+}
+
+# At once, before anything can be made again.
+all_die() {
+	stats_save
+	for doomed_donor in $DONORS; do
+		donor_touch "$doomed_donor"
+		on "$doomed_donor" "$KILL_FARSWAPD" &
+	done
+	wait_for 30 donors_live 0 && wait_for 30 grew lost
+}
+
+test_begin 14
+lose_ready || skip_rest "no ingress qdisc"
+farswap_up 3
+set_value "$FARSWAP/backup" replica
+set_value "$FARSWAP/grace_ms" 20000
+set_value "$FARSWAP/io_timeout_ms" 1000
+swap_on
+make_cgroup replica 12M
+start_load reader replica -m 24 -p 2 -w 0 -q -d 250 -i 0
+check "everything is at two donors" eval \
+	'wait_for 90 reads_are_remote 3000 7000 && wait_for 30 slabs_whole 2'
+check "a donor wants its memory back: its pages are read elsewhere" eval \
+	'wants_back && made_again'
+check "a donor is cut off for a while" eval 'one_resumes && no_disk_read'
+check "a donor dies" a_donor_dies
+check "what it had is made again elsewhere" made_again
+check "so that another may die" a_donor_dies
+check "memory was right" stop_load reader
+for donor in $DONORS; do
+	donor_start "$donor"
+done
+wait_for 30 donors_live 3
+set_value "$FARSWAP/replicas" 3
+start_load busy replica -m 20 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
+check "pages that are written, at three donors" wait_for 120 eval \
+	'stat_above remote_pages 1000 && slabs_whole 3'
+wait_for 20 stat_is staged_pages 0
+stats_save
+check "the disk is spared" spared
+check "a donor wants its memory back, another dies" eval \
+	'wants_back && a_donor_died && sleep 2 && same lost load_lost slab_lost'
+check "memory was right" stop_load busy
+donor_start "$dies"
+echo "${DONORS%% *}" >"$FARSWAP/donors"
+stats_save
+start_load alone replica -m 20 -p 1 -w 50 -d 250 -i 0
+check "with one donor the disk is the replica" wait_for 60 grew store_remote backup_written
+kill_load alone
+donor_list 3 >"$FARSWAP/donors"
+wait_for 30 donors_live 3
+start_load doomed replica -m 20 -p 2 -w 20 -d 250 -i 0 -L
+wait_for 60 eval 'stat_above remote_pages 1000 && slabs_whole 3'
+all_die
+stop_load doomed >"$TMP/doomed"
+check "all die: what is lost is known, and nothing is wrong" eval \
+	'tail -n 1 "$TMP/doomed"; grew lost && grep -q " wrong_bytes=0 " "$TMP/doomed"'
+stats_show
+set_value "$FARSWAP/backup" disk
+# Unloaded, too: other tests look at whether anything was ever lost.
+check "the modules can go" eval 'swapoff "$SWAP_DISK" && reload_modules'
+test_end

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The device's copies are written from staging pages, after the writeback has
+# ended. Here the device holds writes back, and later ones overtake them. Pages
+# go remote at the network's pace; those that are read meanwhile come from the
+# staging pages; nothing on the device is ever older than what it should be, and
+# nothing of ours reaches it once swapoff has returned.
+# cluster: donors=2 mem=384 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+DISK=/sys/module/farswap_disk/parameters
+
+hold() {
+	echo "$1" >"$DISK/hold_every" && echo "$2" >"$DISK/hold_ms"
+}
+
+stores_run_ahead() {
+	stats_save
+	wait_for 60 grown store_remote 1500 && echo "staged: $(stat_of staged_pages)" &&
+		wait_for 60 grew load_staged && same store_unstaged || return 1
+	[ "$(stat_delta backup_written)" -lt "$(stat_delta store_remote)" ]
+}
+
+# Hardly more slots than are in use: they are soon used again.
+SWAP_KB=28672
+
+# A pool of one page for each page-out there can be at once, and none at all.
+pool_is_small() {
+	for small_mb in 1 0; do
+		set_value "$FARSWAP/staging_mb" "$small_mb" && stats_save &&
+			wait_for 60 grew store_unstaged store_remote || return 1
+	done
+	stat_is staged_pages 0
+}
+
+# Slots are freed and stored anew while a write of them is on its way, and everything
+# is read from the device.
+device_is_right() {
+	stats_save
+	wait_for 120 grown backup_stale 100 || return 1
+	right_list=$(cat "$FARSWAP/donors")
+	echo 0 >"$FARSWAP/enabled"
+	echo >"$FARSWAP/donors"
+	stop_load ahead && grew load_device || return 1
+	echo 1 >"$FARSWAP/enabled"
+	echo "$right_list" >"$FARSWAP/donors"
+	wait_for 30 donors_live 2
+}
+
+order_has_changed() {
+	echo "writes held back: $(($(cat "$DISK/held") - order_held))"
+	[ "$(cat "$DISK/held")" -gt $((order_held + 30)) ] &&
+		grew store_remote store_disabled backup_written backup_stale load_device
+}
+
+# Stores go to donors, then, with what was staged still on its way, to the device
+# alone, and everything is read from there. Three times, or until all of it was seen.
+order_changes() {
+	order_list=$(cat "$FARSWAP/donors")
+	order_held=$(cat "$DISK/held")
+	stats_save
+	for order_round in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$order_round" -le 3 ] || ! order_has_changed || break
+		echo "round $order_round"
+		echo 0 >"$FARSWAP/enabled"
+		echo >"$FARSWAP/donors"
+		sleep 1
+		echo 1 >"$FARSWAP/enabled"
+		echo "$order_list" >"$FARSWAP/donors"
+		wait_for 30 donors_live 2 || return 1
+		sleep 2
+		load_runs order || return 1
+	done
+	order_has_changed
+}
+
+# The load has gone with its slots, writes of them have not ended. Its owner may do
+# with the device as it likes once swapoff has returned.
+swapoff_waits() {
+	hold 1 2000
+	stats_save
+	start_load going staging -m 40 -p 1 -d 60 -w 80 -i 0
+	wait_for 60 grown store_remote 1000 || return 1
+	kill_load going
+	echo "staged: $(stat_of staged_pages)"
+	stat_above staged_pages 50 || return 1
+	swapoff "/dev/farswap-disk" || return 1
+	tr '\0' 'x' </dev/zero | dd of="$SWAP_DISK" bs=64k count=700 iflag=fullblock \
+		2>/dev/null || return 1
+	sleep 3
+	echo 1 >/proc/sys/vm/drop_caches
+	dd if="$SWAP_DISK" bs=64k count=700 2>/dev/null | tr -d 'x' | wc -c >"$TMP/changed"
+	echo "bytes that changed after swapoff: $(cat "$TMP/changed")"
+	[ "$(cat "$TMP/changed")" -eq 0 ]
+}
+
+test_begin 12
+modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
+	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
+farswap_up 2
+set_value "$FARSWAP/staging_mb" 16
+swap_on /dev/farswap-disk
+make_cgroup staging 24M
+hold 1 500
+start_load ahead staging -m 42 -p 2 -d 250 -w 60 -i 0
+check "page-outs don't wait for the device, and what it lacks is read from memory" \
+	stores_run_ahead
+check "with few staging pages, or none, they do" pool_is_small
+set_value "$FARSWAP/staging_mb" 16
+check "late writes of slots that are used again: the device is right" device_is_right
+hold 2 1000
+start_load order staging -m 42 -p 3 -d 250 -w 60 -u 3 -o 10 -z 3 -i 0
+check "late writes, others that overtake them, slots used again" order_changes
+# Small, or later kernels, which keep there what does not compress too, owe the device nothing.
+set_value "$ZSWAP/max_pool_percent" 3
+set_value "$ZSWAP/enabled" Y
+check "zswap takes pages of which a write is on its way" order_changes
+set_value "$ZSWAP/enabled" N
+check "memory was right" stop_load order
+check "no write is owed for long" wait_for 20 stat_is staged_pages 0
+check "nothing reaches the device after swapoff" swapoff_waits
+hold 0 100
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no copy was" stat_is lost 0
+check "no remote bit outlives its slot" no_orphaned_pages
+check "the disk can go" rmmod farswap_disk
+test_end

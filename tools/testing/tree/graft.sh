@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Put farswap into a kernel's source, or take it out again: patches of the swap code for
+# that version (6.12/, ...), and everything else as it stands here, in its place there.
+# Again, it brings what has changed since, and ends what was interrupted; what was put
+# there is noted in .farswap.
+set -eu
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+
+usage() {
+	cat <<-USAGE
+	usage: graft.sh [--undo] DIRECTORY
+	       graft.sh --list
+
+	DIRECTORY is a kernel's source: linux-source-6.12 or 7.3 unpacked, or a git tree.
+	With --undo it is what it was. With --list, print what goes there and where, but
+	for the patches.
+	USAGE
+}
+
+die() {
+	echo "graft: $*" >&2
+	exit 1
+}
+
+# ours: the files of this tree, whether it is a checkout or not
+ours() {
+	(cd "$top" && find mm rdma Kconfig include Documentation tools/testing/selftests \
+		daemon/wire.[ch] \
+		-type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.rst' -o -name Kconfig \
+		-o -name Makefile -o -name config -o -name settings \
+		-o -path 'Documentation/ABI/*' \) ! -name '*.mod.c' ! -name '.*' \
+		-o -path mm/.kunitconfig | sort)
+}
+
+# places: "FILE PLACE" of each
+places() {
+	ours | while read -r file; do
+		case $file in
+		# For kernels that don't know of us.
+		mm/hook-ftrace.c | mm/symbol.[ch] | include/compat.h) ;;
+		mm/*) echo "$file mm/farswap/${file#mm/}" ;;
+		rdma/*) echo "$file drivers/infiniband/ulp/farswap/${file#rdma/}" ;;
+		Kconfig) echo "$file mm/farswap/Kconfig" ;;
+		# The selftests speak it too.
+		daemon/*) echo "$file tools/testing/selftests/farswap/${file#daemon/}" ;;
+		*) echo "$file $file" ;;
+		esac
+	done
+}
+
+# apply PATCHES OPTION...: all or nothing; in the kernel's tree only, whatever git tree
+# that may be a part of
+apply() {
+	apply_patches=$1
+	shift
+	cat "$apply_patches"/*.patch | (cd "$tree" &&
+		GIT_CEILING_DIRECTORIES=$(dirname "$tree") git apply -p1 "$@")
+}
+
+patches_put() {
+	apply "$patches" --check ||
+		die "the patches for $version don't apply to $tree: is it a plain $version source?"
+	# First, so that they can be undone whatever happens.
+	mkdir -p "$notes/patches"
+	cp "$patches"/*.patch "$notes/patches/"
+	apply "$patches"
+}
+
+patches_undo() {
+	[ -d "$notes/patches" ] || return 0
+	# Noted, but not there any more, or not yet.
+	if ! apply "$notes/patches" --check 2>/dev/null; then
+		apply "$notes/patches" -R ||
+			die "$tree has other changes where its patches ($notes/patches) have to be undone"
+	fi
+	rm -r "$notes/patches"
+}
+
+# remove FILE, and the directories that are empty then
+remove() {
+	rm -f "$tree/$1"
+	(cd "$tree" && rmdir -p "$(dirname "$1")" 2>/dev/null) || true
+}
+
+files_put() {
+	cut -d' ' -f2 "$notes/places" | sort >"$notes/files.now"
+	# Whatever happens, undo finds them.
+	touch "$notes/files"
+	sort -u "$notes/files" "$notes/files.now" >"$notes/files.all"
+	mv "$notes/files.all" "$notes/files"
+	while read -r file place; do
+		cmp -s "$top/$file" "$tree/$place" && continue
+		mkdir -p "$(dirname "$tree/$place")"
+		# With a new time stamp, or make would not see it.
+		rm -f "$tree/$place"
+		cp --preserve=mode "$top/$file" "$tree/$place"
+		echo "  $place"
+	done <"$notes/places"
+	comm -23 "$notes/files" "$notes/files.now" | while read -r place; do
+		echo "  $place is gone"
+		remove "$place"
+	done
+	mv "$notes/files.now" "$notes/files"
+}
+
+files_undo() {
+	[ ! -e "$notes/files" ] || while read -r place; do
+		remove "$place"
+	done <"$notes/files"
+}
+
+undo=
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+--list) places; exit 0 ;;
+--undo) undo=y; shift ;;
+esac
+[ $# -eq 1 ] || { usage >&2; exit 2; }
+if [ ! -e "$1/Kbuild" ] || [ ! -e "$1/mm/page_io.c" ]; then
+	die "no kernel source in $1: say where one is, KSRC=/path/to/linux-6.12 or 7.3"
+fi
+tree=$(cd "$1" && pwd)
+notes=$tree/.farswap
+version=$(awk '/^VERSION =/ { v = $3 } /^PATCHLEVEL =/ { print v "." $3; exit }' \
+	"$tree/Makefile")
+patches=$here/$version
+
+if [ -n "$undo" ]; then
+	[ -d "$notes" ] || die "$tree has no farswap in it"
+	patches_undo
+	files_undo
+	rm -rf "$notes"
+	echo "farswap is out of $tree"
+	exit 0
+fi
+[ -d "$patches" ] || die "no patches for Linux $version, only for $(cd "$here" &&
+	echo [0-9]*): KSRC= is to be one of those"
+if ! diff -r "$patches" "$notes/patches" >/dev/null 2>&1 ||
+	! apply "$patches" -R --check 2>/dev/null; then
+	patches_undo
+	patches_put
+fi
+places >"$notes/places"
+files_put
+echo "farswap is in $tree: make menuconfig there, \"Swap to other machines' memory\""

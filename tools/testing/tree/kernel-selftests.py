@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+The kernel's own selftests of memory that use swap, those of cgroups (memory, zswap) and
+mm: each runs with the disk alone, then with farswap carrying the swap, where nothing may
+fail that didn't. What fails without farswap too, for whatever it misses in these machines,
+is shown as such. With names, only those.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+import cluster as harness                   # noqa: E402
+import farswap                              # noqa: E402
+
+OUT = os.path.join(TOP, "out/kernel-selftests")
+# khugepaged does not compile in 6.12.117; memfd_secret, migration and others do not swap.
+TESTS = {
+    "cgroup": ["test_memcontrol", "test_zswap"],
+    "mm": ["cow", "droppable", "ksm_functional_tests", "madv_populate", "mkdirty",
+           "pagemap_ioctl", "soft-dirty", "split_huge_page_test", "transhuge-stress -d 10",
+           "uffd-stress anon 16 4", "uffd-unit-tests"],
+}
+RESULT = re.compile(r"^\s*(ok|not ok) \d+ (.*)|^(Testing .*)\.\.\. (\w+)", re.MULTILINE)
+# Some provoke that.
+MEANT = re.compile(r"oom-kill:constraint=CONSTRAINT_MEMCG|Memory cgroup out of memory")
+# What some need besides.
+BEFORE = {"test_zswap": "echo Y >/sys/module/zswap/parameters/enabled; "}
+GOOD = ("ok", "done")
+# Numbers that are not the same in two runs: addresses, times.
+VARIES = re.compile(r"0x[0-9a-f]+|\d+ ?[mun]?s\b")
+SECONDS = 200
+
+
+def build(names):
+    """{name with arguments: (guest path, host path)}"""
+    kernel = os.path.join(HERE, "kernel.sh")
+    source = subprocess.run([kernel, "--source"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout.strip()
+    headers = os.path.join(OUT, "headers")
+    subprocess.run(["make", "-s", "-C", source, f"O={headers}", "headers"], check=True,
+                   stdout=subprocess.DEVNULL)
+    built = {}
+    for target, tests in TESTS.items():
+        wanted = [test for test in tests if not names or test.split()[0] in names]
+        out = os.path.join(OUT, target)
+        os.makedirs(out, exist_ok=True)
+        paths = [os.path.join(out, test.split()[0]) for test in wanted]
+        if paths:
+            subprocess.run(["make", "-s", "-C", f"{source}/tools/testing/selftests/{target}",
+                            f"OUTPUT={out}", f"KHDR_INCLUDES=-isystem {headers}/usr/include",
+                            *paths], check=True, stdout=subprocess.DEVNULL)
+        for test, path in zip(wanted, paths):
+            built[test] = (f"/kernel/{test.split()[0]}", path)
+    return built
+
+
+def results(text):
+    """{what is tested: how it ended}"""
+    found = {}
+    for ok, what, testing, word in RESULT.findall(text):
+        name, _, skip = what.partition("# SKIP")
+        said = ("skip" if skip or " SKIP" in what else ok) if ok else word
+        found[VARIES.sub("N", (name if ok else testing).strip())] = said
+    return found
+
+
+def run_all(cluster, tests):
+    """{test: (status, {what: how})}"""
+    done = {}
+    for test, (path, _) in tests.items():
+        arguments = test.partition(" ")[2]
+        status, text = cluster.client.run(
+            f"cd /mnt && {BEFORE.get(test, '')}timeout {SECONDS} {path} {arguments} 2>&1; "
+            "status=$?; echo N >/sys/module/zswap/parameters/enabled; exit $status",
+            SECONDS + 30)
+        with open(os.path.join(OUT, "log"), "a", encoding="utf-8") as log:
+            log.write(f"== {test}: {status}\n{text}\n")
+        done[test] = status, results(text)
+    return done
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tests", nargs="*", help="names of programs; default: all")
+    parser.add_argument("--client-kernel", metavar="DIR",
+                        help="what the client runs, as tools/testing/tree/kernel.sh prints it")
+    return parser.parse_args()
+
+
+def compare(test, without, with_farswap):
+    """One line, and more about what has failed. Is it as good with farswap?"""
+    (status, before), (other, now) = without, with_farswap
+    worse = [what for what in sorted({*before, *now})
+             if now.get(what) not in (before.get(what), *GOOD)]
+    if other and not status:
+        worse.append(f"exit status {other}")
+    counts = {how: list(now.values()).count(how) for how in sorted(set(now.values()))}
+    text = ", ".join(f"{count} {how}" for how, count in counts.items()) or "no results"
+    print(f"{'FAIL' if worse else 'ok  '} {test}: exit status {other}; {text}")
+    for what in worse:
+        print(f"    {what}: {before.get(what, 'not there')}, with farswap "
+              f"{now.get(what, 'not there')}")
+    for what in before:
+        if before[what] not in (*GOOD, "skip") and what not in worse:
+            print(f"    without farswap too: {what}: {before[what]}, then "
+                  f"{now.get(what, 'not there')}")
+    return not worse
+
+
+def main():
+    args = arguments()
+    harness.exit_on_signals()
+    shutil.rmtree(OUT, ignore_errors=True)
+    os.makedirs(OUT)
+    tests = build(args.tests)
+    if not tests:
+        sys.exit("kernel-selftests: no such test; there are " + " ".join(
+            test.split()[0] for of in TESTS.values() for test in of))
+    with harness.Cluster(donors=2, client_mem=1024, donor_mem=1024, disks=((2048, 0), (512, 0)),
+                         extra_programs=[(*paths, None) for paths in tests.values()],
+                         client_root=args.client_kernel) as cluster:
+        # Pages of files that are in RAM anyhow would be counted as others.
+        cluster.client.check(
+            "{ grep -q cgroup2 /proc/mounts || mount -t cgroup2 none /sys/fs/cgroup; } && "
+            "echo +memory >/sys/fs/cgroup/cgroup.subtree_control && "
+            "mke2fs /dev/vdb >/dev/null && modprobe ext4 && mount -t ext4 /dev/vdb /mnt")
+        cluster.swap_on()
+        without = run_all(cluster, tests)
+        cluster.client.check("swapoff /dev/vda")
+        cluster.up()
+        with_farswap = run_all(cluster, tests)
+        _, text = cluster.client.run(f"cat {farswap.DEBUG}/stats", 20)
+        stats = farswap.counters(text)
+        complaints = cluster.complaints()
+    failed = sum(not compare(test, without[test], with_farswap[test]) for test in tests)
+    took = {name: stats.get(name, 0) for name in ("store_remote", "load_remote")}
+    print(", ".join(f"{name} {value}" for name, value in took.items()))
+    if not all(took.values()):
+        print("FAIL farswap did not carry the swap")
+        failed += 1
+    for line in filter(lambda line: not MEANT.search(line), complaints):
+        print(f"FAIL {line}")
+        failed += 1
+    print(f"{len(tests)} programs, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

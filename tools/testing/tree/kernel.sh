@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build a kernel that calls farswap itself: Debian's source, the patches, this tree's
+# files, and the fewest options that the selftests need; with VARIANT those of
+# kernel-VARIANT.config too. It goes into the cache that fetch.sh has, by what it was made
+# of, and is made once.
+#
+#	kernel.sh [--version VERSION] [VARIANT]
+#	kernel.sh [--version VERSION] --source
+#
+# VERSION is 6.12, if it isn't said, or another for which there are patches here.
+#
+# Prints the directory that has boot/vmlinuz-RELEASE and lib/modules/RELEASE as its
+# only line on stdout. attach/ in it is the same kernel with farswap built out of its
+# tree, which attaches itself. With --source, no more than the source that it is built from.
+set -eu
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+fetch=$top/tools/testing/qemu/fetch.sh
+modules=$top/tools/testing/modules
+
+say() {
+	echo "kernel: $*" >&2
+}
+
+variants() {
+	for file in "$here"/kernel-*.config; do
+		variant=${file##*/kernel-}
+		echo "${variant%.config}"
+	done
+}
+
+# This tree's, for both ways in.
+sources() {
+	{
+		"$here/graft.sh" --list | cut -d' ' -f1 | grep -vE '^(Documentation|tools|daemon)/'
+		ls Makefile include/compat.h mm/hook-ftrace.c mm/symbol.[ch]
+	} | sort -u
+}
+
+# What the kernel is made of, in one word.
+inputs() {
+	cd "$top"
+	{
+		cat "$ready"
+		# shellcheck disable=SC2086 # several
+		sha256sum $options "$here"/*.sh "$here/$version"/*.patch "$modules/Makefile"
+		find "$modules" -name '*.[ch]' ! -name '*.mod.c' -exec sha256sum {} + | sort
+		sources | xargs sha256sum
+	} | sed "s|$top/||" | sha256sum | cut -c1-24
+}
+
+# Once for each version of the source.
+unpack() {
+	[ ! -e "$dir/ready" ] || return 0
+	say "unpacking $source"
+	rm -rf "$dir"
+	mkdir -p "$dir/linux"
+	tar -xf "$source" -C "$dir/linux" --strip-components=1
+	touch "$dir/ready"
+}
+
+configure() {
+	# Most of a variant may be the same.
+	[ -e "$build" ] || [ ! -e "$dir/build" ] || cp -a "$dir/build" "$build"
+	mkdir -p "$build"
+	make -s "O=$build" tinyconfig
+	# shellcheck disable=SC2086 # several
+	scripts/kconfig/merge_config.sh -m -O "$build" "$build/.config" $options >/dev/null
+	make -s "O=$build" olddefconfig
+	# What an option depends on may be missing. The last word on each is the variant's,
+	# or that of a version that does not have it.
+	# shellcheck disable=SC2086 # several
+	sed -n 's/^\(CONFIG_[A-Z0-9_]*\)=/\1 &/p; s/^# \(CONFIG_[A-Z0-9_]*\) is not set/\1 /p' \
+		$options |
+		awk '{ last[$1] = substr($0, length($1) + 2) }
+		     END { for (i in last) if (last[i]) print last[i] }' |
+		grep -vxFf "$build/.config" >"$build/missing" || return 0
+	say "not in the configuration:"
+	sed 's/^/    /' "$build/missing" >&2
+	exit 1
+}
+
+# Out of the tree, for this kernel.
+build_attach() {
+	[ "$version" = 6.12 ] && grep -q '^CONFIG_FARSWAP=m' "$build/.config" || return 0
+	rm -rf "$build/attach"
+	mkdir -p "$build/attach" "$new/attach/modules"
+	(cd "$top" && sources | xargs cp --parents -t "$build/attach")
+	make -s "O=$build" "M=$build/attach" modules
+	for module in mm/farswap rdma/farswap-rdma; do
+		strip --strip-debug -o "$new/attach/modules/${module#*/}.ko" \
+			"$build/attach/$module.ko"
+	done
+	(cd "$new" && for rest in boot lib ready machine; do
+		[ ! -e $rest ] || ln -s "../$rest" attach/
+	done)
+}
+
+# What gcov needs to know of the objects, where they count.
+keep_notes() {
+	(cd "$build" && find . -path ./new -prune -o -name '*.gcno' \
+		-exec cp --parents -t "$new" {} +)
+}
+
+build() {
+	say "building"
+	make -s "O=$build" -j"$(nproc)" bzImage modules
+	release=$(make -s "O=$build" kernelrelease)
+	rm -rf "$build/extra" "$new"
+	mkdir -p "$build/extra" "$new/boot"
+	cp "$modules/Makefile" "$build/extra/"
+	find "$modules" -name '*.[ch]' ! -name '*.mod.c' -exec cp {} "$build/extra/" \;
+	make -s "O=$build" "M=$build/extra" modules
+	cp "$build/arch/x86/boot/bzImage" "$new/boot/vmlinuz-$release"
+	make -s "O=$build" "INSTALL_MOD_PATH=$new" INSTALL_MOD_STRIP=1 modules_install
+	make -s "O=$build" "INSTALL_MOD_PATH=$new" INSTALL_MOD_STRIP=1 "M=$build/extra" \
+		modules_install
+	rm -f "$new/lib/modules/$release/build"
+	# What a machine needs that runs it.
+	if [ -n "$variant" ]; then
+		sed -n 's/^# machine: //p' "$here/kernel-$variant.config" >"$new/machine"
+	fi
+	echo "$release" >"$new/ready"
+	build_attach
+	keep_notes
+}
+
+# Into the place of the source, patched, as it is here and now.
+prepare() {
+	dir=$cache/tree/source-$(cat "$ready")
+	unpack
+	"$here/graft.sh" "$dir/linux" >"$dir/grafted" || {
+		rm -f "$dir/ready"
+		exit 1
+	}
+}
+
+lock() {
+	mkdir -p "$cache/tree"
+	exec 9>"$cache/tree/lock"
+	flock 9
+}
+
+version=6.12
+if [ "${1:-}" = --version ]; then
+	version=${2:?--version needs one}
+	shift 2
+fi
+[ -d "$here/$version" ] || {
+	say "no patches for Linux $version, only for $(cd "$here" && echo [0-9]*)"
+	exit 2
+}
+source=$("$fetch" --source "$version")
+ready=${source%/*}/ready
+cache=$("$fetch" --cache)
+
+variant=${1:-}
+if [ "$variant" = --source ]; then
+	lock
+	prepare >&2
+	echo "$dir/linux"
+	exit
+fi
+options="$here/kernel.config $top/tools/testing/selftests/farswap/config"
+[ ! -e "$here/$version/kernel.config" ] || options="$options $here/$version/kernel.config"
+if [ -n "$variant" ]; then
+	options="$options $here/kernel-$variant.config"
+	[ -e "$here/kernel-$variant.config" ] || {
+		say "no variant $variant; there are: $(variants | tr "\n" " ")"
+		exit 2
+	}
+fi
+word=$(inputs)
+out=$cache/tree/kernel-$word
+[ -e "$out/ready" ] || lock
+if [ ! -e "$out/ready" ]; then
+	prepare
+	build=$dir/build${variant:+-$variant}
+	new=$build/new
+	cd "$dir/linux"
+	configure >&2
+	build >&2
+	if [ "$(inputs)" != "$word" ]; then
+		say "this tree's files have changed meanwhile: once more, please"
+		exit 1
+	fi
+	find "$cache/tree" -maxdepth 1 -name 'kernel-*' -mtime +7 -exec rm -rf {} +
+	rm -rf "$out"
+	mv -T "$new" "$out"
+fi
+touch "$out"
+echo "$out"
