@@ -64,6 +64,37 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 }
 
 /**
+ * farswap_donors_append() - the last of the list from now on
+ * @donor:	in this list or another, or in none
+ *
+ * Context: under farswap_main_lock.
+ */
+void farswap_donors_append(struct farswap_donor *donor)
+{
+	lockdep_assert_held(&farswap_main_lock);
+	spin_lock(&farswap_state_lock);
+	list_move_tail(&donor->entry, &donors);
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_donors_remove() - off the list
+ * @donor:	in the list, without a session
+ *
+ * Drops the list's reference.
+ *
+ * Context: under farswap_main_lock.
+ */
+void farswap_donors_remove(struct farswap_donor *donor)
+{
+	lockdep_assert_held(&farswap_main_lock);
+	spin_lock(&farswap_state_lock);
+	list_del(&donor->entry);
+	spin_unlock(&farswap_state_lock);
+	farswap_donor_put(donor);
+}
+
+/**
  * farswap_donors_open() - connect to the donors that have no session
  *
  * Context: under farswap_main_lock; may sleep.
@@ -244,7 +275,7 @@ out_free:
  */
 int farswap_donors_set(const char *line)
 {
-	struct farswap_donor *donor, *next, *old;
+	struct farswap_donor *donor, *next;
 	LIST_HEAD(list);
 	int err;
 
@@ -257,20 +288,11 @@ int farswap_donors_set(const char *line)
 		if (donor_find(&list, donor->address))
 			continue;
 		farswap_donor_close(donor);
-		spin_lock(&farswap_state_lock);
-		list_del(&donor->entry);
-		spin_unlock(&farswap_state_lock);
-		farswap_donor_put(donor);
+		farswap_donors_remove(donor);
 	}
-	list_for_each_entry_safe(donor, next, &list, entry) {
-		old = donor_find(&donors, donor->address);
-		spin_lock(&farswap_state_lock);
-		if (old)	/* keep it, in the new line's order */
-			list_move_tail(&old->entry, &donors);
-		else
-			list_move_tail(&donor->entry, &donors);
-		spin_unlock(&farswap_state_lock);
-	}
+	/* In the new line's order; what was there before is kept. */
+	list_for_each_entry_safe(donor, next, &list, entry)
+		farswap_donors_append(donor_find(&donors, donor->address) ?: donor);
 	donors_free(&list);
 	if (farswap_attached())
 		farswap_donors_open();

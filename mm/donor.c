@@ -36,6 +36,24 @@ static const char *const donor_state_names[] = {
 	[FARSWAP_DONOR_LEAVING]		= "leaving",
 };
 
+/* From the row's state to which others. */
+static const u8 donor_moves[FARSWAP_DONOR_STATES] = {
+	[FARSWAP_DONOR_CONNECTING]	= BIT(FARSWAP_DONOR_LIVE) |
+					  BIT(FARSWAP_DONOR_LEAVING),
+	[FARSWAP_DONOR_LIVE]		= BIT(FARSWAP_DONOR_CONNECTING) |
+					  BIT(FARSWAP_DONOR_SUSPECT) |
+					  BIT(FARSWAP_DONOR_LEAVING),
+	[FARSWAP_DONOR_SUSPECT]		= BIT(FARSWAP_DONOR_CONNECTING) |
+					  BIT(FARSWAP_DONOR_LIVE) |
+					  BIT(FARSWAP_DONOR_LEAVING),
+	[FARSWAP_DONOR_LEAVING]		= BIT(FARSWAP_DONOR_CONNECTING),
+};
+
+static bool donor_may_become(enum farswap_donor_state from, enum farswap_donor_state to)
+{
+	return donor_moves[from] & BIT(to);
+}
+
 /* The only writer of donor->state. */
 static void donor_set_state(struct farswap_donor *donor,
 			    enum farswap_donor_state state)
@@ -43,6 +61,8 @@ static void donor_set_state(struct farswap_donor *donor,
 	lockdep_assert_held(&farswap_state_lock);
 
 	if (donor->state == state)
+		return;
+	if (WARN_ON_ONCE(!donor_may_become(donor->state, state)))
 		return;
 	if (donor->state == FARSWAP_DONOR_LIVE)
 		WRITE_ONCE(donors_nr_live, donors_nr_live - 1);
@@ -183,22 +203,29 @@ static void donor_suspended(void *ctx, int error)
 			donor->address, error);
 }
 
+/* One that was not used may be all that is left of its daemon's. */
 static void donor_resumed(void *ctx)
 {
 	struct farswap_donor *donor = ctx;
-	bool was_suspect;
+	bool was_suspect, is_left;
 
 	spin_lock(&farswap_state_lock);
 	was_suspect = donor->state == FARSWAP_DONOR_SUSPECT;
+	is_left = donor->state == FARSWAP_DONOR_CONNECTING &&
+		  !farswap_donors_find_live(&donor->peer);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_WORKS);
 	donor->last_error = 0;
-	if (was_suspect) {
+	if (was_suspect)
 		donor->resumes++;
+	if (was_suspect || is_left)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
-	}
 	spin_unlock(&farswap_state_lock);
-	if (was_suspect && donor->said)
+	if (is_left) {
+		farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
+		pr_info("donor %s: up\n", donor->address);
+	} else if (was_suspect && donor->said) {
 		pr_info("donor %s: goes on\n", donor->address);
+	}
 }
 
 static void donor_evict(void *ctx, u64 id, u32 deadline_ms)
@@ -328,6 +355,7 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	if (!donor)
 		return NULL;
 	kref_init(&donor->ref);
+	INIT_LIST_HEAD(&donor->entry);
 	INIT_LIST_HEAD(&donor->mappings);
 	farswap_window_init(&donor->window);
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
@@ -393,3 +421,7 @@ void __init farswap_donor_init(void)
 		uuid_gen(&donor_client_node);
 	donor_client_instance = get_random_u64();
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/donor-kunit.h"
+#endif

@@ -704,6 +704,8 @@ void farswap_donors_init(void);
 void farswap_donors_exit(void);
 int farswap_donors_set(const char *line);
 int farswap_donors_show(char *buf);
+void farswap_donors_append(struct farswap_donor *donor);
+void farswap_donors_remove(struct farswap_donor *donor);
 void farswap_donors_open(void);
 void farswap_donors_close(void);
 void farswap_donors_set_io_timeout(unsigned int ms);
