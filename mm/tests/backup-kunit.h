@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Backups: a slot that is stored, freed, written well and written badly goes through every
- * order of these, up to some length. After each the device must have what the slot holds, or
- * a copy that vouches for it. Not here: copies that are fetched from a region.
+ * Backups: a slot that is stored, freed, written well and written badly, and fetched when
+ * only its region has it, goes through every order of these, up to some length. After each
+ * the device must have what the slot holds, or a copy that vouches for it, or the region.
+ * Not here: stores whose remote write has failed, which wait for their copies.
  */
 #include <kunit/test.h>
 
@@ -10,8 +11,9 @@
 
 #define SLOTS	512
 #define SLOT	7
-/* Events in a row: some thousand orders. */
+/* Events in a row, from a free slot and from one that only the region has. */
 #define LENGTH	7
+#define LENGTH_ALONE	6
 
 enum event {
 	EVENT_STORE,
@@ -20,6 +22,10 @@ enum event {
 	EVENT_WRITTEN,
 	EVENT_FAILED,
 	EVENT_RETRY,
+	EVENT_REMOTE,
+	EVENT_FETCH,
+	EVENT_FETCHED,
+	EVENT_UNREAD,
 	EVENTS,
 };
 
@@ -30,27 +36,39 @@ static const char *const event_names[] = {
 	[EVENT_WRITTEN]	= "written",
 	[EVENT_FAILED]	= "failed",
 	[EVENT_RETRY]	= "retry",
+	[EVENT_REMOTE]	= "in the region",
+	[EVENT_FETCH]	= "fetch",
+	[EVENT_FETCHED]	= "fetched",
+	[EVENT_UNREAD]	= "not fetched",
 };
 
 /**
  * struct world - one slot of one slab of one device
  * @device:	owed what is stored, but nobody sends it
- * @slab:	its only slab, not mapped
+ * @slab:	its only slab
+ * @mapping:	its only region, at nobody's
  * @folio:	what is stored
  * @write:	the one that is in flight, or NULL
+ * @fetch:	what is being read from the region, or NULL
+ * @read:	what it will have, if all goes well
  * @now:	what the slot holds, a number; 0: it is free
  * @last:	the last number stored
  * @on_device:	what the device has of it
+ * @in_region:	what the region has
  * @orders:	of events that were tried
  */
 struct world {
 	struct farswap_device *device;
 	struct farswap_slab *slab;
+	struct farswap_mapping *mapping;
 	struct folio *folio;
 	struct backup_bio *write;
+	struct farswap_backup *fetch;
+	unsigned int read;
 	unsigned int now;
 	unsigned int last;
 	unsigned int on_device;
+	unsigned int in_region;
 	unsigned int orders;
 };
 
@@ -59,18 +77,58 @@ static unsigned int *number_in(struct page *page)
 	return page_address(page);
 }
 
-static void store(struct world *world)
+static struct farswap_backup *take(struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
-	LIST_HEAD(staged);
+	struct farswap_backup *backup;
 
 	/* So it takes memory at once if the pool is empty. */
 	backups->nr_kept++;
-	list_add(&farswap_staging_wait(world->device)->entry, &staged);
+	backup = farswap_staging_wait(world->device);
 	backups->nr_kept--;
+	return backup;
+}
+
+static void store(struct world *world)
+{
+	LIST_HEAD(staged);
+
+	list_add(&take(world)->entry, &staged);
+	clear_bit(SLOT, world->slab->bits.remote);
 	world->now = ++world->last;
 	*number_in(folio_page(world->folio, 0)) = world->now;
 	farswap_backup_add(world->slab, SLOT, world->folio, &staged, 8 * SLOT);
+}
+
+static void free_slot(struct world *world)
+{
+	clear_bit(SLOT, world->slab->bits.remote);
+	farswap_backup_forget(world->slab, SLOT, 1);
+	world->now = 0;
+}
+
+static bool fetch(struct world *world)
+{
+	struct farswap_backup *backup = take(world);
+
+	if (!farswap_backup_fetch_begin(world->mapping, SLOT, backup)) {
+		farswap_staging_put(backup);
+		return false;
+	}
+	world->fetch = backup;
+	/* As early as can be: the slot may be stored anew while the answer is on its way. */
+	world->read = world->in_region;
+	return true;
+}
+
+static void end_fetch(struct world *world, int error)
+{
+	struct farswap_backup *backup = world->fetch;
+
+	world->fetch = NULL;
+	if (!error)
+		*number_in(backup->page) = world->read;
+	farswap_backup_fetch_end(backup, error);
 }
 
 static void submit(struct world *world)
@@ -112,8 +170,7 @@ static bool happen(struct world *world, enum event event)
 		store(world);
 		return true;
 	case EVENT_FREE:
-		farswap_backup_forget(world->slab, SLOT, 1);
-		world->now = 0;
+		free_slot(world);
 		return true;
 	case EVENT_SUBMIT:
 		if (world->write || list_empty(&backups->queue))
@@ -125,6 +182,20 @@ static bool happen(struct world *world, enum event event)
 		if (!world->write)
 			return false;
 		end(world, event == EVENT_FAILED ? BLK_STS_IOERR : BLK_STS_OK);
+		return true;
+	case EVENT_REMOTE:
+		if (!world->now || test_bit(SLOT, world->slab->bits.remote))
+			return false;
+		world->in_region = world->now;
+		set_bit(SLOT, world->slab->bits.remote);
+		return true;
+	case EVENT_FETCH:
+		return !world->fetch && fetch(world);
+	case EVENT_FETCHED:
+	case EVENT_UNREAD:
+		if (!world->fetch)
+			return false;
+		end_fetch(world, event == EVENT_UNREAD ? -EIO : 0);
 		return true;
 	default:
 		if (!backups->nr_kept)
@@ -144,7 +215,7 @@ static const char *complaint(struct world *world)
 	unsigned int nr = 0, kept = 0, inflight = 0;
 	struct farswap_backup *backup;
 	const char *wrong = NULL;
-	bool unbacked;
+	bool unbacked, remote;
 
 	spin_lock_irq(&backups->lock);
 	hlist_for_each_entry(backup, bucket, node) {
@@ -154,17 +225,21 @@ static const char *complaint(struct world *world)
 	}
 	backup = farswap_backup_find(backups, SLOT);
 	unbacked = test_bit(SLOT, world->slab->bits.unbacked);
+	remote = test_bit(SLOT, world->slab->bits.remote) && world->in_region == world->now;
 	if (nr != backups->nr || kept != backups->nr_kept)
 		wrong = "the counts";
 	else if (inflight != !!world->write)
 		wrong = "a write in flight that nobody sent";
 	else if (inflight && !list_empty(&backups->queue))
 		wrong = "a second write of the slot could be sent";
-	else if (unbacked != !!backup)
-		wrong = "the unbacked bit";
-	else if (backup && *number_in(backup->page) != world->now)
+	else if (backup && !unbacked)
+		wrong = "the unbacked bit is clear";
+	else if (backup && backup->state != FARSWAP_BACKUP_FETCHING &&
+		 *number_in(backup->page) != world->now)
 		wrong = "a copy of something older vouches for the slot";
-	else if (!backup && world->now && world->on_device != world->now)
+	else if ((!backup || backup->state == FARSWAP_BACKUP_FETCHING) && unbacked && !remote)
+		wrong = "nothing has it";
+	else if (!unbacked && world->now && world->on_device != world->now)
 		wrong = "the device has something older";
 	spin_unlock_irq(&backups->lock);
 	return wrong;
@@ -178,12 +253,18 @@ static const char *settle(struct world *world)
 	int left = 4 * LENGTH;
 
 	while (backups->nr && !wrong && left--) {
-		if (!happen(world, EVENT_WRITTEN) && !happen(world, EVENT_SUBMIT))
+		if (!happen(world, EVENT_FETCHED) && !happen(world, EVENT_WRITTEN) &&
+		    !happen(world, EVENT_SUBMIT))
 			happen(world, EVENT_RETRY);
 		wrong = complaint(world);
 	}
 	return wrong ?: backups->nr ? "a copy that is never written" : NULL;
 }
+
+/* Only the region has it when it was stored and could not be written. */
+static const enum event alone[] = {
+	EVENT_STORE, EVENT_REMOTE, EVENT_SUBMIT, EVENT_FAILED,
+};
 
 /* From nothing on; false if one of them can't happen there. */
 static bool replay(struct world *world, const enum event *order, unsigned int length,
@@ -191,10 +272,10 @@ static bool replay(struct world *world, const enum event *order, unsigned int le
 {
 	unsigned int i;
 
-	farswap_backup_forget(world->slab, SLOT, 1);
-	world->now = 0;
+	free_slot(world);
 	world->last = 0;
 	world->on_device = 0;
+	world->in_region = 0;
 	*wrong = NULL;
 	for (i = 0; i < length && !*wrong; i++) {
 		if (!happen(world, order[i]))
@@ -204,8 +285,9 @@ static bool replay(struct world *world, const enum event *order, unsigned int le
 	return true;
 }
 
+/* Every order that begins with these. */
 static bool explore(struct kunit *test, struct world *world, enum event *order,
-		    unsigned int length)
+		    unsigned int length, unsigned int limit)
 {
 	const char *wrong;
 	unsigned int i;
@@ -222,7 +304,8 @@ static bool explore(struct kunit *test, struct world *world, enum event *order,
 			return false;
 		}
 		world->orders += possible;
-		if (possible && length + 1 < LENGTH && !explore(test, world, order, length + 1))
+		if (possible && length + 1 < limit &&
+		    !explore(test, world, order, length + 1, limit))
 			return false;
 		cond_resched();
 	}
@@ -231,19 +314,36 @@ static bool explore(struct kunit *test, struct world *world, enum event *order,
 
 static void sent_by_nobody(struct work_struct *work) {}
 
+static void explore_all(struct kunit *test, struct world *world)
+{
+	enum event order[ARRAY_SIZE(alone) + LENGTH];
+
+	if (!explore(test, world, order, 0, LENGTH))
+		return;
+	kunit_info(test, "%u orders of events", world->orders);
+	KUNIT_EXPECT_GT(test, world->orders, 4000);
+	world->orders = 0;
+	memcpy(order, alone, sizeof(alone));
+	explore(test, world, order, ARRAY_SIZE(alone), ARRAY_SIZE(alone) + LENGTH_ALONE);
+	kunit_info(test, "%u that begin with only the region having it", world->orders);
+	KUNIT_EXPECT_GT(test, world->orders, 1000);
+}
+
 static void backup_test_orders(struct kunit *test)
 {
 	struct world world = {
 		.device = kunit_kzalloc(test, sizeof(*world.device), GFP_KERNEL),
 		.slab = kunit_kzalloc(test, sizeof(*world.slab), GFP_KERNEL),
+		.mapping = kunit_kzalloc(test, struct_size(world.mapping, missing,
+							   BITS_TO_LONGS(SLOTS)), GFP_KERNEL),
 	};
 	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
 	unsigned int used = farswap_staging_used();
 	struct farswap_backups *backups;
-	enum event order[LENGTH];
 
 	KUNIT_ASSERT_NOT_NULL(test, world.device);
 	KUNIT_ASSERT_NOT_NULL(test, world.slab);
+	KUNIT_ASSERT_NOT_NULL(test, world.mapping);
 	KUNIT_ASSERT_NOT_NULL(test, si);
 	backups = &world.device->backups;
 	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
@@ -253,13 +353,14 @@ static void backup_test_orders(struct kunit *test)
 	world.device->si = si;
 	world.slab->device = world.device;
 	world.slab->nr_slots = SLOTS;
+	world.slab->state = FARSWAP_SLAB_MAPPED;
+	world.mapping->slab = world.slab;
+	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	if (!world.folio || farswap_slotbits_alloc(&world.slab->bits, SLOTS))
 		KUNIT_FAIL(test, "no memory");
 	else
-		explore(test, &world, order, 0);
-	kunit_info(test, "%u orders of events", world.orders);
-	KUNIT_EXPECT_GT(test, world.orders, 1500);
+		explore_all(test, &world);
 	flush_work(&backups->work);
 	KUNIT_EXPECT_EQ(test, farswap_staging_used(), used);
 	farswap_slotbits_free(&world.slab->bits);
