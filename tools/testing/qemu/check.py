@@ -5,8 +5,8 @@ Everything that decides whether this tree is good: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
 clusters of virtual machines. These wait a third of the time: so the selftests are run
 from both ends, after chaos and beside it, and lint and the models when the processors
-have nothing else to do. The last line is "N passed, N failed", with ", N skipped" where
-some were.
+have nothing else to do. What may have failed for that is run again, alone, at the end.
+The last line is "N passed, N failed", with ", N skipped" where some were.
 """
 
 import ctypes
@@ -28,6 +28,9 @@ FETCH = os.path.join(HERE, "fetch.sh")
 # chaos they stay under 35 minutes even if one of them hangs.
 SELFTESTS_DEADLINE = 1500
 SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
+# More than these don't fail by chance.
+AGAIN_AT_MOST = 3
+AGAIN_TIMEOUT = 600
 # What runs when the processors are idle may have to wait for all selftests.
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT
 # With this seed every kind of event is in them.
@@ -105,7 +108,7 @@ class Job(threading.Thread):
         self.after = after
         self.command = ["timeout", str(timeout), *(WHEN_IDLE if idle else []), *command]
         self.env = env
-        self.started = time.monotonic()
+        self.seconds = 0
         self.status = 1
         # pylint: disable=consider-using-with
         self.output = tempfile.TemporaryFile("w+", errors="replace")
@@ -114,7 +117,7 @@ class Job(threading.Thread):
     def run(self):
         if self.after:
             self.after.join()
-        self.started = time.monotonic()
+        started = time.monotonic()
         # pylint: disable=consider-using-with
         child = subprocess.Popen(self.command, cwd=TOP, env=self.env,
                                  stdin=subprocess.DEVNULL, stdout=self.output,
@@ -122,6 +125,7 @@ class Job(threading.Thread):
                                  preexec_fn=die_with_parent)
         children.add(child)
         self.status = child.wait()
+        self.seconds = time.monotonic() - started
         children.discard(child)
 
     def wait(self):
@@ -143,7 +147,8 @@ class Check:
         print(f"== {name}", flush=True)
         started = time.monotonic()
         status, output = run(command, timeout, **kwargs)
-        return not self.add(name, status, output, started, count).failed, output
+        seconds = time.monotonic() - started
+        return not self.add(name, status, output, seconds, count).failed, output
 
     def end(self, job):
         """Of a step in the background."""
@@ -152,9 +157,9 @@ class Check:
         print("".join(line for line in output.splitlines(True) if not TOTALS.match(line)), end="")
         if status == 124:
             print("(killed, out of time)")
-        self.add(job.title, status, output, job.started, job.count)
+        self.add(job.title, status, output, job.seconds, job.count)
 
-    def add(self, name, status, output, started, count):
+    def add(self, name, status, output, seconds, count):
         """Report a result."""
         result = count(output, status) if count else ktap.Tally(passed=int(not status),
                                                                 failed=int(bool(status)))
@@ -162,8 +167,7 @@ class Check:
         if result.failed:
             self.failures.append(name)
         verdict = "FAILED" if result.failed else "ok"
-        print(f"== {name}: {verdict}, {result} ({time.monotonic() - started:.0f} s)\n",
-              flush=True)
+        print(f"== {name}: {verdict}, {result} ({seconds:.0f} s)\n", flush=True)
         return result
 
 
@@ -195,6 +199,36 @@ def unit_directories():
             yield name
 
 
+def selftests_step(checks, beside):
+    """The selftests from both ends, chaos, and to their end the jobs beside them."""
+    chaos = Job("chaos, for a short time",
+                [os.path.join(TOP, "tools/testing/chaos/chaos.py"), *CHAOS], 600, idle=False)
+    runner = os.path.join(HERE, "run-selftests.py")
+    with tempfile.TemporaryDirectory(prefix="farswap-check-") as directory:
+        share = os.path.join(directory, "begun")
+        os.mkdir(share)
+        again = os.path.join(directory, "again")
+        command = [runner, f"--share={share}", f"--deadline={SELFTESTS_DEADLINE}",
+                   f"--again={again}"]
+        others = Job("selftests in virtual machines, from the last", [*command, "--backwards"],
+                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=chaos)
+        checks.step("selftests in virtual machines, from the first", command,
+                    SELFTESTS_TIMEOUT, count_totals)
+        for job in [*beside, chaos, others]:
+            checks.end(job)
+        names = []
+        if os.path.exists(again):
+            with open(again, encoding="ascii") as file:
+                names = file.read().split()
+    if len(names) > AGAIN_AT_MOST:
+        print(f"== {len(names)} selftests failed beside others: too many for chance\n")
+        checks.total.failed += len(names)
+        checks.failures += names
+    elif names:
+        checks.step("selftests that failed beside others, alone", [runner, *names],
+                    AGAIN_TIMEOUT, count_totals)
+
+
 def check():
     checks = Check()
     good, output = checks.step("fetch", [FETCH], 900)
@@ -222,24 +256,13 @@ def check():
         Job("models of slabs and replicas", [os.path.join(TOP, "tools/testing/model/check.sh")],
             IDLE_TIMEOUT, ktap.tally)]
     if all(built):
-        chaos = Job("chaos, for a short time",
-                    [os.path.join(TOP, "tools/testing/chaos/chaos.py"), *CHAOS], 600, idle=False)
-        with tempfile.TemporaryDirectory(prefix="farswap-share-") as share:
-            selftests = [os.path.join(HERE, "run-selftests.py"), f"--share={share}",
-                         f"--deadline={SELFTESTS_DEADLINE}"]
-            others = Job("selftests in virtual machines, from the last",
-                         [*selftests, "--backwards"], SELFTESTS_TIMEOUT, count_totals,
-                         idle=False, after=chaos)
-            checks.step("selftests in virtual machines, from the first", selftests,
-                        SELFTESTS_TIMEOUT, count_totals)
-            others.join()
-        beside += [chaos, others]
+        selftests_step(checks, beside)
     else:
         print("== selftests and chaos in virtual machines: FAILED, nothing was built to run\n")
         checks.total.failed += 1
         checks.failures.append("selftests in virtual machines")
-    for job in beside:
-        checks.end(job)
+        for job in beside:
+            checks.end(job)
     return checks
 
 

@@ -35,6 +35,12 @@ MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
 # Megabytes that a machine of few should not miss.
 NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
+EXIT_FAIL = 1
+# Results that no shortage of processors excuses: what was read, what was lost, what is left,
+# and what is not there.
+NEVER = re.compile(r"\b(right|wrong|lost|copy|left|bit|SIGBUS|complaint|results missing)\b")
+# The same where a test tells more.
+NEVER_TOLD = re.compile(r"\b(wrong_pages|wrong_bytes|lost_pages)=[1-9]")
 
 
 def make(*words):
@@ -126,6 +132,15 @@ def guest_files(kselftest):
     return files, programs
 
 
+def may_be_of_time(result, output, status):
+    """
+    Has a test that came to its end failed only by what it looked at too early or too late,
+    as happens beside others?
+    """
+    return result.failed and status == EXIT_FAIL and not NEVER_TOLD.search(output) \
+        and not any(NEVER.search(reason) for reason in result.reasons)
+
+
 class Runner:
     """Runs tests one after the other, in a cluster that is kept while it can be."""
 
@@ -214,12 +229,17 @@ class Runner:
             self.show(output, consoles)
             self.drop_cluster()
             return False
-        self.report(name, result, time.monotonic() - started)
+        again = self.args.again and not complaints and may_be_of_time(result, output, status)
+        self.report(name, result, time.monotonic() - started, again)
         if result.failed:
             self.show(output, consoles)
         if result.failed or not self.cluster_is_sane():
             self.drop_cluster()
-        self.total.add(result)
+        if again:
+            with open(self.args.again, "a", encoding="ascii") as file:
+                print(name, file=file)
+        else:
+            self.total.add(result)
         return True
 
     @staticmethod
@@ -247,9 +267,11 @@ class Runner:
         return text
 
     @staticmethod
-    def report(name, result, seconds):
+    def report(name, result, seconds, again=False):
         verdict = "FAIL" if result.failed else "skip" if not result.passed else "ok"
         text = f"{verdict:4} {name} ({seconds:.1f} s): {result}"
+        if again:
+            text += ", not counted: it is to be run again, alone"
         if result.reasons:
             text += f"; {result.reasons[0].strip().splitlines()[0]}"
         print(text, flush=True)
@@ -273,6 +295,9 @@ def arguments():
                              "the other leaves out")
     parser.add_argument("--backwards", action="store_true",
                         help="from the last test to the first: so the two meet")
+    parser.add_argument("--again", metavar="FILE",
+                        help="don't count a failure that may come of what runs beside this, but "
+                             "note the test here, to be run again alone")
     parser.add_argument("--append", default="", help="kernel arguments of the client")
     parser.add_argument("--client-kernel", metavar="DIR",
                         help="what the client runs, as tools/testing/tree/kernel.sh prints it")
