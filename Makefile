@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -55,7 +55,7 @@ install: modules daemon
 fetch:
 	$(FETCH)
 
-# KERNEL=6.12 or 7.3, VARIANT=debug or builtin, TESTS=
+# KERNEL=6.12 or 7.3, VARIANT=debug, builtin or race, TESTS=
 builtin_TESTS := built_in.sh data_path.sh attach_detach.sh large_folios.sh swapoff_remote.sh evict.sh
 check-tree: modules daemon tests
 	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
@@ -117,6 +117,9 @@ bench-headroom:
 bench-events:
 	@tools/testing/bench/events.py $(if $(ONLY),--only=$(ONLY))
 
+bench-ways:
+	@tools/testing/bench/ways.py
+
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
 	$(MAKE) -C daemon clean
@@ -150,5 +153,6 @@ help:
 	@echo "make bench      page fault latency against raw RDMA reads"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
+	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
 	@echo "make clean      remove what was built"
 endif

@@ -2,11 +2,15 @@
 /*
  * Times page faults on anonymous memory larger than the machine's: fills it
  * with incompressible words, then reads, or reads and rewrites, pages in random
- * order, each checked. One line of "name value" pairs a phase:
+ * order, or reads all in order, each checked. One line of "name value" pairs a phase:
  *
  *   fill  mb_per_s N
  *   read  faults N p50_us N p99_us N max_us N wrong N
  *   mixed (the same)
+ *   sequential (the same)
+ *   sequential mb_per_s N
+ *
+ * -h: in large folios, where the machine has them for who asks
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -17,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE	4096
 #define WORDS	(PAGE / sizeof(uint64_t))
@@ -86,73 +91,129 @@ static void report(const char *phase, uint64_t *times, size_t faults, size_t wro
 	fflush(stdout);
 }
 
+/**
+ * struct pages - the memory, and what it should hold
+ * @memory:	mapped
+ * @versions:	a page's, so many
+ * @nr:		how many pages
+ * @times:	of faults, as many as there are accesses in a phase
+ */
+struct pages {
+	char *memory;
+	uint8_t *versions;
+	size_t nr;
+	uint64_t *times;
+};
+
+/* Looks at a page; how long that took goes to *@time if it was read in. */
+static bool page_access(struct pages *pages, uint64_t page, uint64_t *time, size_t *wrong)
+{
+	volatile uint64_t *words = (uint64_t *)(pages->memory + page * PAGE);
+	long before = major_faults();
+	uint64_t start = now_ns();
+
+	*words;
+	*time = now_ns() - start;
+	*wrong += !page_is((uint64_t *)words, page, pages->versions[page]);
+	return major_faults() != before;
+}
+
 /* @rewrite: also give each page that is read new contents. */
-static size_t access_pages(char *memory, uint8_t *versions, size_t pages, size_t accesses,
-			   bool rewrite, uint64_t *times)
+static size_t access_random(struct pages *pages, size_t accesses, bool rewrite)
 {
 	size_t faults = 0, wrong = 0;
 
 	for (size_t i = 0; i < accesses; i++) {
-		uint64_t page, start, end;
-		uint64_t *words;
-		long before;
+		uint64_t page, time;
 
 		random_state = step(random_state);
-		page = random_state % pages;
-		words = (uint64_t *)(memory + page * PAGE);
-
-		before = major_faults();
-		start = now_ns();
-		*(volatile uint64_t *)words;
-		end = now_ns();
-		if (major_faults() != before)
-			times[faults++] = end - start;
-
-		wrong += !page_is(words, page, versions[page]);
+		page = random_state % pages->nr;
+		if (page_access(pages, page, &time, &wrong))
+			pages->times[faults++] = time;
 		if (rewrite)
-			page_write(words, page, ++versions[page]);
+			page_write((uint64_t *)(pages->memory + page * PAGE), page,
+				   ++pages->versions[page]);
 	}
-	report(rewrite ? "mixed" : "read", times, faults, wrong);
+	report(rewrite ? "mixed" : "read", pages->times, faults, wrong);
 	return wrong;
+}
+
+static void report_speed(const char *phase, const struct pages *pages, uint64_t start)
+{
+	printf("%s mb_per_s %.1f\n", phase, pages->nr * PAGE / 1e6 / ((now_ns() - start) / 1e9));
+	fflush(stdout);
+}
+
+static size_t access_sequential(struct pages *pages, size_t accesses)
+{
+	uint64_t start = now_ns(), time;
+	size_t faults = 0, wrong = 0;
+
+	for (uint64_t page = 0; page < pages->nr; page++)
+		if (page_access(pages, page, &time, &wrong) && faults < accesses)
+			pages->times[faults++] = time;
+	report_speed("sequential", pages, start);
+	report("sequential", pages->times, faults, wrong);
+	return wrong;
+}
+
+static int usage(void)
+{
+	fputs("usage: fault [-h] MEGABYTES ACCESSES SEED [read|mixed|sequential]...\n", stderr);
+	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	size_t pages, accesses, wrong;
-	uint8_t *versions;
-	uint64_t *times, start;
-	char *memory;
+	static char *const both[] = { "read", "mixed", NULL };
+	struct pages pages;
+	int advice = MADV_NOHUGEPAGE, option;
+	size_t accesses, wrong = 0;
+	char *const *phase;
+	uint64_t start;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: fault MEGABYTES ACCESSES SEED\n");
-		return 2;
+	while ((option = getopt(argc, argv, "h")) != -1) {
+		if (option != 'h')
+			return usage();
+		advice = MADV_HUGEPAGE;
 	}
-	pages = strtoull(argv[1], NULL, 0) * 256;
-	accesses = strtoull(argv[2], NULL, 0);
-	random_state = strtoull(argv[3], NULL, 0) * 0x9e3779b97f4a7c15 | 1;
+	argv += optind;
+	if (argc - optind < 3)
+		return usage();
+	pages.nr = strtoull(argv[0], NULL, 0) * 256;
+	accesses = strtoull(argv[1], NULL, 0);
+	random_state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15 | 1;
 
-	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	times = calloc(accesses, sizeof(*times));
-	versions = calloc(pages, 1);
-	if (memory == MAP_FAILED || !times || !versions) {
+	pages.memory = mmap(NULL, pages.nr * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages.times = calloc(accesses, sizeof(*pages.times));
+	pages.versions = calloc(pages.nr, 1);
+	if (pages.memory == MAP_FAILED || !pages.times || !pages.versions) {
 		perror("fault");
 		return 2;
 	}
-	madvise(memory, pages * PAGE, MADV_NOHUGEPAGE);
+	if (madvise(pages.memory, pages.nr * PAGE, advice) && advice == MADV_HUGEPAGE) {
+		perror("fault: large folios");
+		return 2;
+	}
 	/* What the measurement itself needs never faults. */
-	memset(times, 1, accesses * sizeof(*times));
-	mlock(times, accesses * sizeof(*times));
-	memset(versions, 0, pages);
-	mlock(versions, pages);
+	memset(pages.times, 1, accesses * sizeof(*pages.times));
+	mlock(pages.times, accesses * sizeof(*pages.times));
+	memset(pages.versions, 0, pages.nr);
+	mlock(pages.versions, pages.nr);
 
 	start = now_ns();
-	for (size_t page = 0; page < pages; page++)
-		page_write((uint64_t *)(memory + page * PAGE), page, 0);
-	printf("fill mb_per_s %.1f\n", pages * PAGE / 1e6 / ((now_ns() - start) / 1e9));
-	fflush(stdout);
+	for (size_t page = 0; page < pages.nr; page++)
+		page_write((uint64_t *)(pages.memory + page * PAGE), page, 0);
+	report_speed("fill", &pages, start);
 
-	wrong = access_pages(memory, versions, pages, accesses, false, times);
-	wrong += access_pages(memory, versions, pages, accesses, true, times);
+	for (phase = argv[3] ? argv + 3 : both; *phase; phase++) {
+		if (!strcmp(*phase, "sequential"))
+			wrong += access_sequential(&pages, accesses);
+		else if (!strcmp(*phase, "read") || !strcmp(*phase, "mixed"))
+			wrong += access_random(&pages, accesses, **phase == 'm');
+		else
+			return usage();
+	}
 	return wrong != 0;
 }
