@@ -495,8 +495,9 @@ class Cluster:
             for word in CLIENT_PARAMS:
                 if word.partition("=")[0] + "=" not in append:
                     append = f"{word} {append}"
-        more_mem, more_append = image.machine_of(client_root)
-        self.client = Machine(self, "client", 1, client_mem + more_mem, client_cpus,
+        more, more_append = image.machine_of(client_root)
+        self.client = Machine(self, "client", 1, client_mem + more["memory"],
+                              max(client_cpus, more["cpus"]),
                               f"fs.role=client fs.min_free_kb={min_free_kb} {more_append}{append}",
                               disks,
                               client_image, client_root)

@@ -60,14 +60,24 @@ def kernel(root=None):
 
 
 def machine_of(root):
-    """What a kernel needs: (MB more than others, arguments)."""
+    """
+    What a kernel needs: ({"memory": MB more than others, "cpus": at least, "slow": how many
+    times as long}, arguments).
+    """
+    needs = {"memory": 0, "cpus": 1, "slow": 1}
     path = os.path.join(root, "machine") if root else ""
-    if not os.path.exists(path):
-        return 0, ""
-    with open(path, encoding="ascii") as file:
-        words = file.read().split()
-    memory = [int(word.partition("=")[2]) for word in words if word.startswith("memory=")]
-    return sum(memory), "".join(f"{word} " for word in words if not word.startswith("memory="))
+    words = []
+    if os.path.exists(path):
+        with open(path, encoding="ascii") as file:
+            words = file.read().split()
+    arguments = ""
+    for word in words:
+        key, _, value = word.partition("=")
+        if key in needs:
+            needs[key] = int(value)
+        else:
+            arguments += f"{word} "
+    return needs, arguments
 
 
 class Cpio:

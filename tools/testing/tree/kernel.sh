@@ -33,6 +33,11 @@ variants() {
 	done
 }
 
+# said WHAT: in the variant's configuration, for its build or its machine
+said() {
+	[ -z "$variant" ] || sed -n "s/^# $1: //p" "$here/kernel-$variant.config"
+}
+
 # This tree's, for both ways in.
 sources() {
 	{
@@ -121,9 +126,7 @@ build() {
 		modules_install
 	rm -f "$new/lib/modules/$release/build"
 	# What a machine needs that runs it.
-	if [ -n "$variant" ]; then
-		sed -n 's/^# machine: //p' "$here/kernel-$variant.config" >"$new/machine"
-	fi
+	said machine >"$new/machine"
 	echo "$release" >"$new/ready"
 	build_attach
 	keep_notes
@@ -182,6 +185,9 @@ if [ ! -e "$out/ready" ]; then
 	build=$dir/build${variant:+-$variant}
 	new=$build/new
 	cd "$dir/linux"
+	for setting in $(said environment); do
+		export "${setting?}"
+	done
 	configure >&2
 	build >&2
 	if [ "$(inputs)" != "$word" ]; then
