@@ -31,7 +31,8 @@ import loads                # noqa: E402
 import schedule             # noqa: E402
 
 HUNG = re.compile(r"blocked for more than|INFO: task")
-# All donors are in use again so long after the last event, or never.
+# Seconds, times what the client's kernel says. All donors are in use again so long after the
+# last event, or never.
 RECOVERY = 60
 # At no moment of it have they all been away for longer.
 ALONE = 120
@@ -62,6 +63,7 @@ class Run:
         self.lock = threading.Lock()
         self.actions = actions.Actions(cluster, args.backup != "disk")
         self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.fail)
+        self.slow = image.machine_of(args.client_kernel)[0]["slow"]
         self.began = time.monotonic()
 
     def say(self, text):
@@ -123,7 +125,7 @@ class Run:
                           "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
                           f"echo 0 >{farswap.SYSFS}/hotslab")
         self.client.check(f"echo {self.args.backup} >{farswap.SYSFS}/backup")
-        if self.wait_for_donors(RECOVERY) is None:
+        if self.wait_for_donors(RECOVERY * self.slow) is None:
             raise harness.ClusterError("not all donors can be used")
         for kind, why in self.actions.probe().items():
             left = sum(event.kind == kind for event in self.events)
@@ -169,22 +171,22 @@ class Run:
         alone, looked = 0, 0
         while not self.failed():
             now = time.monotonic() - self.began
-            if now - looked > ALONE / 10:
+            if now - looked > ALONE * self.slow / 10:
                 looked = now
                 alone = now if self.live_donors() else alone
-            if now - alone > ALONE:
-                self.fail(f"no donor has been in use for {ALONE} s")
+            if now - alone > ALONE * self.slow:
+                self.fail(f"no donor has been in use for {ALONE * self.slow} s")
             if now > self.args.seconds and not any(thread.is_alive() for thread in threads):
                 return
-            if now > self.args.seconds + EXTRA:
+            if now > self.args.seconds + EXTRA * self.slow:
                 self.fail("not over: " + "; ".join(self.running.values()))
             time.sleep(0.2)
 
     def finish(self):
         """The machines are whole again: they have to work, and all has to be right."""
-        took = self.wait_for_donors(RECOVERY)
+        took = self.wait_for_donors(RECOVERY * self.slow)
         if took is None:
-            self.fail(f"not all donors are in use {RECOVERY} s after the last event")
+            self.fail(f"not all donors are in use {RECOVERY * self.slow} s after the last event")
             return
         self.say(f"all donors are in use again, after {took:.1f} s; the loads verify and end")
         self.loads.finish(self.failed)

@@ -325,7 +325,9 @@ def is_ours(name, share):
 def main():
     args = arguments()
     harness.exit_on_signals()
-    args.timeout = args.timeout or time_limit()
+    slow = image.machine_of(args.client_kernel)[0]["slow"]
+    args.timeout = args.timeout or time_limit() * slow
+    args.env.append(f"SLOW={slow}")
     if args.coverage:
         os.makedirs(args.coverage, exist_ok=True)
     make("all")

@@ -20,7 +20,8 @@ ZSWAP=/sys/module/zswap/parameters
 # shellcheck disable=SC2034 # for the tests
 THP=/sys/kernel/mm/transparent_hugepage
 
-# Where the cluster differs, the environment says so.
+# Where the cluster differs, the environment says so. SLOW: how many times as long everything
+# may take.
 CLIENT=${CLIENT:-10.0.0.1}
 DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
@@ -131,7 +132,7 @@ restore_values() {
 
 # wait_for SECONDS COMMAND...: until it succeeds; only its last output is shown
 wait_for() {
-	wait_until=$(($(uptime_seconds) + $1))
+	wait_until=$(($(uptime_seconds) + $1 * ${SLOW:-1}))
 	wait_status=0
 	shift
 	until "$@" >"$TMP/wait" 2>&1; do

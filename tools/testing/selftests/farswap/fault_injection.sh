@@ -128,7 +128,7 @@ for fault in failslab fail_page_alloc fail_function; do
 done
 swap_on
 make_cgroup faulty 24M
-start_load faulty faulty -m 64 -p 2 -w 50 -d 900 -i 30
+start_load faulty faulty -m 40 -p 2 -w 50 -d 900 -i 30
 check "memory is swapped to donors" wait_for 60 grew store_remote load_remote
 check "the core lacks memory" through inject_allocations failslab farswap
 check "it works again" works_again

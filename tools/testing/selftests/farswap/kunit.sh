@@ -3,7 +3,7 @@
 #
 # KUnit's suites, where they were built into farswap and its transport: they run when those
 # are loaded.
-# cluster: donors=2 mem=192 disks=1 tree=1
+# cluster: donors=2 mem=192 disks=1 tree=1 kunit.enable=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
