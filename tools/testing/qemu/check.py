@@ -5,7 +5,8 @@ Everything that decides whether this tree is good: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
 clusters of virtual machines. These wait a third of the time: so the selftests are run
 from both ends, after chaos and beside it, and lint and the models when the processors
-have nothing else to do. What may have failed for that is run again, alone, at the end.
+have nothing else to do; a kernel that looks for its own mistakes is built then too. What
+may have failed for that is run again at the end, alone, as is chaos on that kernel.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
 
@@ -34,7 +35,11 @@ AGAIN_TIMEOUT = 600
 # What runs when the processors are idle may have to wait for all selftests.
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT
 # With this seed every kind of event is in them.
-CHAOS = ["--seed=9", "--seconds=32"]
+CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=9", "--seconds=32"]
+# The kernel is built once for what it is made of.
+KERNEL = [os.path.join(TOP, "tools/testing/tree/kernel.sh"), "debug"]
+KERNEL_TIMEOUT = 3600
+CHAOS_THERE_TIMEOUT = 900
 
 # Below DESTDIR, with PREFIX=/usr.
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
@@ -151,13 +156,13 @@ class Check:
         return not self.add(name, status, output, seconds, count).failed, output
 
     def end(self, job):
-        """Of a step in the background."""
+        """Of a step in the background; its Tally."""
         print(f"== {job.title}", flush=True)
         status, output = job.wait()
         print("".join(line for line in output.splitlines(True) if not TOTALS.match(line)), end="")
         if status == 124:
             print("(killed, out of time)")
-        self.add(job.title, status, output, job.seconds, job.count)
+        return self.add(job.title, status, output, job.seconds, job.count)
 
     def add(self, name, status, output, seconds, count):
         """Report a result."""
@@ -201,8 +206,7 @@ def unit_directories():
 
 def selftests_step(checks, beside):
     """The selftests from both ends, chaos, and to their end the jobs beside them."""
-    chaos = Job("chaos, for a short time",
-                [os.path.join(TOP, "tools/testing/chaos/chaos.py"), *CHAOS], 600, idle=False)
+    chaos = Job("chaos, for a short time", CHAOS, 600, idle=False)
     runner = os.path.join(HERE, "run-selftests.py")
     with tempfile.TemporaryDirectory(prefix="farswap-check-") as directory:
         share = os.path.join(directory, "begun")
@@ -227,6 +231,15 @@ def selftests_step(checks, beside):
     elif names:
         checks.step("selftests that failed beside others, alone", [runner, *names],
                     AGAIN_TIMEOUT, count_totals)
+
+
+def kernel_step(checks, kernel):
+    """Chaos again, with farswap built into a kernel that looks for all mistakes there are."""
+    if checks.end(kernel).failed:
+        return
+    where = kernel.wait()[1].splitlines()[-1]
+    checks.step("chaos, on a kernel with KASAN, lockdep and others",
+                [*CHAOS, f"--client-kernel={where}"], CHAOS_THERE_TIMEOUT)
 
 
 def check():
@@ -256,7 +269,9 @@ def check():
         Job("models of slabs and replicas", [os.path.join(TOP, "tools/testing/model/check.sh")],
             IDLE_TIMEOUT, ktap.tally)]
     if all(built):
+        kernel = Job("a kernel with farswap in it", KERNEL, KERNEL_TIMEOUT)
         selftests_step(checks, beside)
+        kernel_step(checks, kernel)
     else:
         print("== selftests and chaos in virtual machines: FAILED, nothing was built to run\n")
         checks.total.failed += 1
