@@ -170,15 +170,27 @@ void farswap_backup_retire(struct farswap_backups *backups,
 	}
 }
 
-static struct cgroup_subsys_state *backup_css(struct folio *folio)
+/**
+ * farswap_backup_css() - whose device write is a folio's: its cgroup's, not the reclaimer's
+ * @folio:	locked or under writeback
+ *
+ * Context: any.
+ * Return: a reference for css_put(); or NULL for nobody's.
+ */
+struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 {
+	struct cgroup_subsys_state *css = NULL;
 #if defined(CONFIG_MEMCG) && defined(CONFIG_BLK_CGROUP)
-	struct mem_cgroup *memcg = folio_memcg(folio);
+	struct mem_cgroup *memcg;
 
+	/* In later kernels the folio does not keep it. */
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
 	if (memcg)
-		return cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
+		css = cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
+	rcu_read_unlock();
 #endif
-	return NULL;
+	return css;
 }
 
 /**
@@ -198,7 +210,7 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 			sector_t sector)
 {
 	struct farswap_backups *backups = &slab->device->backups;
-	struct cgroup_subsys_state *css = backup_css(folio);
+	struct cgroup_subsys_state *css = farswap_backup_css(folio);
 	unsigned int nr = folio_nr_pages(folio), i = 0;
 	struct farswap_backup *backup, *next, *old;
 	LIST_HEAD(drop);

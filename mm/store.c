@@ -194,19 +194,14 @@ static void store_device_done(struct bio *bio)
 	store_write_ended(store);
 }
 
-/* The device write is charged to the folio's cgroup, not to the reclaimer's. */
 static void store_associate_blkg(struct bio *bio, struct folio *folio)
 {
-#if defined(CONFIG_MEMCG) && defined(CONFIG_BLK_CGROUP)
-	struct mem_cgroup *memcg = folio_memcg(folio);
-	struct cgroup_subsys_state *css;
+	struct cgroup_subsys_state *css = farswap_backup_css(folio);
 
-	if (!memcg)
+	if (!css)
 		return;
-	css = cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
 	bio_associate_blkg_from_css(bio, css);
 	css_put(css);
-#endif
 }
 
 static void store_to_device(struct farswap_store *store)
