@@ -70,6 +70,8 @@ def one_run(args, root, append, seed):
         cluster.up()
         client.check(f"echo 1 >/proc/sys/vm/overcommit_memory; echo madvise >{THP}/enabled")
         for name, shift, option, phase, keys in LOADS:
+            if args.only and name not in args.only.split(","):
+                continue
             numbers = load(client, args, seed, shift, option, phase)
             results |= {(name, key): numbers[key] for key in keys}
             results[name, "fill mb_per_s"] = numbers["fill mb_per_s"]
@@ -106,6 +108,7 @@ def arguments():
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--factor", type=float, default=1.3, help="of it a load uses")
     parser.add_argument("--accesses", type=int, default=8000, help="of a random load")
+    parser.add_argument("--only", default="", help="loads, by name, separated by commas")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     return parser.parse_args()
@@ -122,12 +125,14 @@ def main():
     for seed in range(1, args.runs + 1):
         # Not always the same first: its caches are the colder ones.
         order = [(seed + i) % len(WAYS) for i in range(len(WAYS))]
-        results = {i: one_run(args, os.path.join(kernel, WAYS[i][1]), WAYS[i][2], seed)
-                   for i in order}
+        results = {}
+        for i in order:
+            name, below, append = WAYS[i]
+            results[i] = one_run(args, os.path.join(kernel, below), append, seed)
+            print(f"run {seed}, {name}: " + ", ".join(
+                f"{load} {what} {value:.1f}" for (load, what), value in results[i].items()),
+                  flush=True)
         runs.append([results[i] for i in range(len(WAYS))])
-        print(f"run {seed}: a fault takes " + ", ".join(
-            f"{way['random', 'p50_us']:.0f} µs {name}"
-            for way, (name, _, _) in zip(runs[-1], WAYS)), flush=True)
     table(runs)
     return 0
 
