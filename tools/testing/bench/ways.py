@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Both ways into the kernel, in turn: farswap built in the tree, called by the patched swap
-code, and built out of it, attached to the same kernel; and the first once more with a
-spin as long as a read takes here. Each run boots a client and one donor for each, and puts
-fault.c's loads on them: what counts is the ratio to the attached one, run by run. What each
-load is for:
+code, and built out of it, attached to the same kernel. fault.c's loads, checked. What each
+is for:
 
   random            a page at a time, no readahead: the hook itself
   with readahead    random, in a readahead of 8 pages: the fault's own page is posted first
   in order          the same, sequential
   large folios      sequential, of 64 KiB: they come back as a whole
+
+On one machine alone, over a transport that copies at once or, where it says so, after a
+while, and whose time counts its instructions: this has no noise. With --network between two
+machines, where what counts is the ratio, run by run; and the direct way once more, with a
+spin as long as a read takes here.
 """
 
 import argparse
@@ -31,55 +34,99 @@ import image                # noqa: E402
 import raw                  # noqa: E402
 
 # Name, where below the kernel its root is, more kernel arguments. The last is compared with.
-WAYS = (("direct", "", ""), ("spinning", "", "farswap.poll_us=1000"), ("attached", "attach", ""))
-THP = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB"
-# Name, pages of readahead as a power of two, fault.c's option, its phase, what is compared.
+DIRECT = ("direct", "", "")
+SPINNING = ("spinning", "", "farswap.poll_us=1000")
+ATTACHED = ("attached", "attach", "")
+THP = "/sys/kernel/mm/transparent_hugepage"
+CGROUP = "/sys/fs/cgroup/ways"
+RAM = "/sys/module/farswap_ram/parameters"
+# At memory.high: at memory.max a large folio is rarely allocated.
+# Name, µs that an I/O takes where there is no network, pages of readahead as a power of two,
+# fault.c's option, its phase, what is compared.
 LOADS = (
-    ("random", 0, "", "read", ("p50_us", "p99_us")),
-    ("random, rewritten", 0, "", "mixed", ("p50_us", "p99_us")),
-    ("with readahead", 3, "", "read", ("p50_us", "p99_us")),
-    ("in order", 3, "", "sequential", ("mb_per_s",)),
-    ("large folios", 3, "-h", "sequential", ("mb_per_s", "faults")),
+    ("random", 0, 0, "", "read", ("p50_us", "p99_us")),
+    ("random, rewritten", 0, 0, "", "mixed", ("p50_us", "p99_us")),
+    ("with readahead", 20, 3, "", "read", ("p50_us", "p99_us")),
+    ("in order", 0, 3, "", "sequential", ("mb_per_s",)),
+    ("large folios", 0, 3, "-h", "sequential", ("mb_per_s", "faults")),
+    ("in order, slow", 20, 3, "", "sequential", ("mb_per_s",)),
+    ("large folios, slow", 20, 3, "-h", "sequential", ("mb_per_s", "faults")),
 )
 
 
-def load(client, args, seed, cluster_shift, option, phase):
-    """fault.c's numbers of a phase, and of the fill before it."""
-    output = client.check(
-        f"echo {cluster_shift} >/proc/sys/vm/page-cluster; "
-        f"fault {option} {int(args.mem * args.factor)} {args.accesses} {seed} {phase}",
-        args.timeout)
-    numbers = {}
+def run_load(client, args, seed, prefix, megabytes, load):
+    """What is compared of a load, by (load, what)."""
+    name, _, shift, option, phase, keys = load
+    stats = f"{{ echo =; cat {farswap.DEBUG}/stats; }}"
+    output, *stats = client.check(
+        f"echo {shift} >/proc/sys/vm/page-cluster; {prefix} {stats} >/tmp/before; "
+        f"fault {option} {megabytes} {args.accesses} {seed} {phase} && "
+        f"cat /tmp/before && {stats}", args.timeout).split("=")
+    before, after = [farswap.counters(text) for text in stats]
+    numbers = {"remote %": farswap.remote_share(
+        {key: value - before[key] for key, value in after.items()})}
     for line in output.splitlines():
-        name, *words = line.split()
+        which, *words = line.split()
         for key, value in zip(words[::2], words[1::2]):
-            numbers[key if name == phase else f"{name} {key}"] = float(value)
+            numbers[key if which == phase else f"{which} {key}"] = float(value)
     if numbers["wrong"]:
-        raise harness.ClusterError(f"{phase}: {numbers['wrong']:.0f} pages were wrong")
-    return numbers
+        raise harness.ClusterError(f"{name}: {numbers['wrong']:.0f} pages were wrong")
+    return {(name, key): numbers[key] for key in (*keys, "fill mb_per_s", "remote %")}
 
 
-def one_run(args, root, append, seed):
+def prepare(client):
+    """Large folios only on request, and on a disk that has them as a whole."""
+    client.check(f"echo 1 >/proc/sys/vm/overcommit_memory; echo never >{THP}/enabled; "
+                 f"echo madvise >{THP}/hugepages-64kB/enabled; "
+                 "echo 0 >/sys/block/vda/queue/rotational")
+
+
+def check_quiet(cluster):
+    complaints = cluster.complaints()
+    if complaints:
+        raise harness.ClusterError(f"kernel: {complaints[0]}")
+
+
+def run_network(args, root, append, seed, programs):
     """{(load, what): value}"""
     with harness.Cluster(
             donors=1, client_mem=args.mem, donor_mem=1024, disks=[(args.mem * 8, 0)],
             append=f"farswap.hotslab=0 {append} {args.append}", client_root=root,
-            extra_programs=[("/usr/bin/fault", os.path.join(HERE, "fault"), None)]) as cluster:
+            extra_programs=programs) as cluster:
         client = cluster.client
         results = {("raw READ", "p50_us"): raw.read_latency(client, cluster.donors[0])[0]}
+        prepare(client)
         cluster.up()
-        client.check(f"echo 1 >/proc/sys/vm/overcommit_memory; echo madvise >{THP}/enabled")
-        for name, shift, option, phase, keys in LOADS:
-            if args.only and name not in args.only.split(","):
-                continue
-            numbers = load(client, args, seed, shift, option, phase)
-            results |= {(name, key): numbers[key] for key in keys}
-            results[name, "fill mb_per_s"] = numbers["fill mb_per_s"]
-        stats = farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))
-        results["everything", "remote %"] = farswap.remote_share(stats)
-        complaints = cluster.complaints()
-        if complaints:
-            raise harness.ClusterError(f"kernel: {complaints[0]}")
+        for load in args.loads:
+            results |= run_load(client, args, seed, "", int(args.mem * args.factor), load)
+        check_quiet(cluster)
+        return results
+
+
+def run_alone(args, root, append, seed, programs):
+    """{(load, what): value}"""
+    with harness.Cluster(
+            donors=0, client_mem=args.mem * 4, disks=[(args.mem * 4 // 3, 0)], counted=True,
+            append=f"farswap.hotslab=0 farswap.slab_mb=2 farswap.backup=none "
+                   f"sysctl.kernel.hung_task_timeout_secs=0 {append} {args.append}",
+            client_root=root, extra_programs=programs) as cluster:
+        client = cluster.client
+        prepare(client)
+        cluster.swap_on()
+        client.check(
+            f"modprobe farswap; modprobe farswap-ram regions={args.mem * 2 // 3 + 2}; "
+            f"echo 10.9.9.1 >{farswap.SYSFS}/donors; "
+            f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo {args.mem // 4}M >{CGROUP}/memory.high")
+        client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 30, f"cat {farswap.DEBUG}/donors")
+        # Whose time the disk takes isn't counted: slabs for all of it come first, each time
+        # anew, since while nobody has anything to do hours pass, and slabs are given back.
+        prefix = (f"echo $$ >{CGROUP}/cgroup.procs; "
+                  f"for i in 1 2 3; do fault {args.mem} 1 1 read >/dev/null; done;")
+        results = {}
+        for load in args.loads:
+            client.check(f"echo {load[1]} >{RAM}/delay_us")
+            results |= run_load(client, args, seed, prefix, args.mem, load)
+        check_quiet(cluster)
         return results
 
 
@@ -87,9 +134,9 @@ def spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def table(runs):
-    """Of runs: the results of each of WAYS, one after the other."""
-    names = [name for name, _, _ in WAYS]
+def table(runs, ways):
+    """Of runs: the results of each of the ways, one after the other."""
+    names = [name for name, _, _ in ways]
     print(f"\n{'':18} {'':13} " + "".join(f"{name:>10}" for name in names)
           + "".join(f"   {name} / {names[-1]}" for name in names[:-1]))
     for what in runs[0][0]:
@@ -104,14 +151,24 @@ def table(runs):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--network", action="store_true", help="two machines")
+    parser.add_argument("--runs", type=int, help="default: 5 with a network, else 1")
+    parser.add_argument("--mem", type=int, default=192,
+                        help="MB: client's memory; without a network what a load uses")
     parser.add_argument("--factor", type=float, default=1.3, help="of it a load uses")
     parser.add_argument("--accesses", type=int, default=8000, help="of a random load")
-    parser.add_argument("--only", default="", help="loads, by name, separated by commas")
+    parser.add_argument("--only", help="loads, by name, separated by semicolons")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
-    return parser.parse_args()
+    args = parser.parse_args()
+    # Without a delay of its own where there is a network.
+    args.loads = [load for load in LOADS if not args.network or ", slow" not in load[0]]
+    if args.only:
+        args.loads = [load for load in args.loads if load[0] in args.only.split(";")]
+    if not args.loads:
+        parser.error("no such load; there are: " + "; ".join(load[0] for load in LOADS))
+    args.runs = args.runs or (5 if args.network else 1)
+    return args
 
 
 def main():
@@ -120,20 +177,24 @@ def main():
     host.build(host.fetch(), HERE, "modules", "daemon")
     kernel = subprocess.run([os.path.join(TOP, "tools/testing/tree/kernel.sh")], check=True,
                             text=True, stdout=subprocess.PIPE).stdout.strip()
-    host.note_other_work()
+    ways = (DIRECT, SPINNING, ATTACHED) if args.network else (DIRECT, ATTACHED)
+    one_run = run_network if args.network else run_alone
+    programs = [("/usr/bin/fault", os.path.join(HERE, "fault"), None)]
+    if args.network:
+        host.note_other_work()
     runs = []
     for seed in range(1, args.runs + 1):
         # Not always the same first: its caches are the colder ones.
-        order = [(seed + i) % len(WAYS) for i in range(len(WAYS))]
+        order = [(seed + i) % len(ways) for i in range(len(ways))]
         results = {}
         for i in order:
-            name, below, append = WAYS[i]
-            results[i] = one_run(args, os.path.join(kernel, below), append, seed)
+            name, below, append = ways[i]
+            results[i] = one_run(args, os.path.join(kernel, below), append, seed, programs)
             print(f"run {seed}, {name}: " + ", ".join(
                 f"{load} {what} {value:.1f}" for (load, what), value in results[i].items()),
                   flush=True)
-        runs.append([results[i] for i in range(len(WAYS))])
-    table(runs)
+        runs.append([results[i] for i in range(len(ways))])
+    table(runs, ways)
     return 0
 
 

@@ -80,6 +80,9 @@ FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 # from it is a double fault.
 CPU = "max,-erms,-pclmulqdq,-cx16"
 
+# Of a processor whose instructions take a nanosecond each.
+COUNTED_KHZ = 1000000
+
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
 CLIENT_PARAMS = ("farswap.slab_mb=8", "farswap.io_timeout_ms=3000")
 
@@ -255,9 +258,12 @@ class Machine:
         append = (f"console=ttyS0,115200 8250.nr_uarts=1 rootfstype=ramfs panic=-1 oops=panic "
                   f"loglevel=4 printk.devkmsg=on log_buf_len=1M "
                   f"fs.name={self.name} fs.index={self.index} {self.append}")
+        counted = self.cluster.counted
         if "tcg" in self.cluster.accel:
             append += (" clocksource=tsc tsc=reliable no_timer_check"
-                       f" tsc_early_khz={tsc_khz()}")
+                       f" tsc_early_khz={COUNTED_KHZ if counted else tsc_khz()}")
+        if counted:
+            append += " nokaslr norandmaps"
         command = [
             "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
             "-accel", self.cluster.accel, "-cpu", self.cluster.cpu, "-smp", str(self.cpus),
@@ -273,6 +279,9 @@ class Machine:
                        f"addr.path={self.cluster.switch_path}",
             "-device", f"virtio-net-pci,netdev=net0,id=nic0,mac={mac},host_mtu=9000",
         ]
+        if counted:
+            command += ["-icount", "shift=0,sleep=off", "-seed", "42",
+                        "-rtc", "base=2024-01-01T00:00:00,clock=vm"]
         for number, (path, iops) in enumerate(self.disks):
             throttle = f",throttling.iops-total={iops}" if iops else ""
             command += [
@@ -465,7 +474,9 @@ class Cluster:
     A client and its donors. Memory in MB; disks: (MB, operations a second or 0
     for no limit); append and donor_append: kernel arguments; daemon: farswapd's
     options; extra_*: see image.build(); client_root: a kernel that only the client
-    runs, see image.kernel().
+    runs, see image.kernel(); counted: an instruction takes a nanosecond, and waiting for
+    nobody takes no time, so that two runs take the same path and the same time; for a client
+    alone, which can't keep anybody else's time.
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
@@ -473,8 +484,10 @@ class Cluster:
                  donor_cpus=1, append="", donor_append="", daemon=None,
                  disks=((1024, 0),), min_free_kb=16384, params=True,
                  extra=(), extra_programs=(), modules=None, extra_modules=(),
-                 client_root=None, start=True):
-        self.accel = os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi")
+                 client_root=None, start=True, counted=False):
+        self.counted = counted
+        self.accel = ("tcg,thread=single" if counted else
+                      os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi"))
         self.cpu = os.environ.get("FARSWAP_CPU", CPU if "tcg" in self.accel else "max")
         self.directory = make_directory()
         self.image = os.path.join(self.directory, "image")
