@@ -55,11 +55,11 @@ install: modules daemon
 fetch:
 	$(FETCH)
 
-# KERNEL=6.12 or 7.3, VARIANT=debug, builtin or race, TESTS=
+# KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=
 builtin_TESTS := built_in.sh data_path.sh attach_detach.sh large_folios.sh swapoff_remote.sh evict.sh
 check-tree: modules daemon tests
 	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
-		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel" $(or $(TESTS),$($(VARIANT)_TESTS))
+		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)" $(or $(TESTS),$($(VARIANT)_TESTS))
 
 # TESTS=
 kselftest: modules daemon tests
@@ -134,7 +134,7 @@ help:
 	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX))"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
-	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug or builtin, TESTS=)"
+	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"
 	@echo "make kunit      have the kernel's kunit.py run the KUnit suites"
 	@echo "make kselftest  have the kernel's own kselftest run the selftests, both ways in (TESTS=)"
 	@echo "make kernel-selftests  the kernel's own tests of memory, with farswap and without (TESTS=)"

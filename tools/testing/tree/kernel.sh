@@ -13,7 +13,8 @@
 #
 # Prints the directory that has boot/vmlinuz-RELEASE and lib/modules/RELEASE as its
 # only line on stdout. attach/ in it is the same kernel with farswap built out of its
-# tree, which attaches itself. With --source, no more than the source that it is built from.
+# tree, which attaches itself; not where the kernel lacks the types that it goes by. With
+# --source, no more than the source that it is built from.
 set -eu
 export LC_ALL=C
 
@@ -33,9 +34,18 @@ variants() {
 	done
 }
 
+# layers VARIANT: its configuration, after those that it says it is on top of
+layers() {
+	# shellcheck disable=SC2046 # several
+	set -- "$1" $(sed -n 's/^# on top of: //p' "$here/kernel-$1.config")
+	[ $# -eq 1 ] || layers "$2"
+	echo "$here/kernel-$1.config"
+}
+
 # said WHAT: in the variant's configuration, for its build or its machine
 said() {
-	[ -z "$variant" ] || sed -n "s/^# $1: //p" "$here/kernel-$variant.config"
+	# shellcheck disable=SC2046 # several
+	[ -z "$variant" ] || sed -n "s/^# $1: //p" $(layers "$variant")
 }
 
 # This tree's, for both ways in.
@@ -91,7 +101,8 @@ configure() {
 
 # Out of the tree, for this kernel.
 build_attach() {
-	[ "$version" = 6.12 ] && grep -q '^CONFIG_FARSWAP=m' "$build/.config" || return 0
+	[ "$version" = 6.12 ] && grep -q '^CONFIG_FARSWAP=m' "$build/.config" &&
+		grep -q '^CONFIG_DEBUG_INFO_BTF=y' "$build/.config" || return 0
 	rm -rf "$build/attach"
 	mkdir -p "$build/attach" "$new/attach/modules"
 	(cd "$top" && sources | xargs cp --parents -t "$build/attach")
@@ -171,11 +182,11 @@ fi
 options="$here/kernel.config $top/tools/testing/selftests/farswap/config"
 [ ! -e "$here/$version/kernel.config" ] || options="$options $here/$version/kernel.config"
 if [ -n "$variant" ]; then
-	options="$options $here/kernel-$variant.config"
 	[ -e "$here/kernel-$variant.config" ] || {
 		say "no variant $variant; there are: $(variants | tr "\n" " ")"
 		exit 2
 	}
+	options="$options $(layers "$variant")"
 fi
 word=$(inputs)
 out=$cache/tree/kernel-$word
