@@ -30,7 +30,7 @@ nfs_serve() {
 nfs_file() {
 	mount -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.2,sec=sys \
 		127.0.0.1:/ "$MOUNT" &&
-		dd if=/dev/zero of="$MOUNT/swap" bs=1M count=24 2>&1
+		dd if=/dev/zero of="$MOUNT/swap" bs=1M count=24 conv=fsync 2>&1
 }
 
 nfs_swap() {
