@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -120,6 +120,9 @@ bench-events:
 bench-ways:
 	@tools/testing/bench/ways.py
 
+bench-instructions:
+	@tools/testing/bench/instructions.py
+
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
 	$(MAKE) -C daemon clean
@@ -154,5 +157,6 @@ help:
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
+	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
 	@echo "make clean      remove what was built"
 endif

@@ -9,6 +9,9 @@
  *   mixed (the same)
  *   sequential (the same)
  *   sequential mb_per_s N
+ *   out   us_per_page N wrong N
+ *
+ * The last has what it has rewritten put out on request, a megabyte at a time.
  *
  * -h: in large folios, where the machine has them for who asks
  */
@@ -157,9 +160,33 @@ static size_t access_sequential(struct pages *pages, size_t accesses)
 	return wrong;
 }
 
+static size_t access_out(struct pages *pages)
+{
+	uint64_t spent = 0, start, time;
+	size_t wrong = 0;
+
+	for (uint64_t first = 0; first < pages->nr; first += 256) {
+		for (uint64_t page = first; page < first + 256; page++) {
+			page_access(pages, page, &time, &wrong);
+			page_write((uint64_t *)(pages->memory + page * PAGE), page,
+				   ++pages->versions[page]);
+		}
+		start = now_ns();
+		if (madvise(pages->memory + first * PAGE, 256 * PAGE, MADV_PAGEOUT)) {
+			perror("fault: MADV_PAGEOUT");
+			exit(2);
+		}
+		spent += now_ns() - start;
+	}
+	printf("out us_per_page %.1f wrong %zu\n", spent / 1e3 / pages->nr, wrong);
+	fflush(stdout);
+	return wrong;
+}
+
 static int usage(void)
 {
-	fputs("usage: fault [-h] MEGABYTES ACCESSES SEED [read|mixed|sequential]...\n", stderr);
+	fputs("usage: fault [-h] MEGABYTES ACCESSES SEED [read|mixed|sequential|out]...\n",
+	      stderr);
 	return 2;
 }
 
@@ -210,6 +237,8 @@ int main(int argc, char **argv)
 	for (phase = argv[3] ? argv + 3 : both; *phase; phase++) {
 		if (!strcmp(*phase, "sequential"))
 			wrong += access_sequential(&pages, accesses);
+		else if (!strcmp(*phase, "out"))
+			wrong += access_out(&pages);
 		else if (!strcmp(*phase, "read") || !strcmp(*phase, "mixed"))
 			wrong += access_random(&pages, accesses, **phase == 'm');
 		else

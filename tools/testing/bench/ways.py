@@ -28,6 +28,7 @@ sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
 
 # pylint: disable=wrong-import-position
 import cluster as harness   # noqa: E402
+import counted              # noqa: E402
 import farswap              # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
@@ -38,9 +39,6 @@ DIRECT = ("direct", "", "")
 SPINNING = ("spinning", "", "farswap.poll_us=1000")
 ATTACHED = ("attached", "attach", "")
 THP = "/sys/kernel/mm/transparent_hugepage"
-CGROUP = "/sys/fs/cgroup/ways"
-RAM = "/sys/module/farswap_ram/parameters"
-# At memory.high: at memory.max a large folio is rarely allocated.
 # Name, µs that an I/O takes where there is no network, pages of readahead as a power of two,
 # fault.c's option, its phase, what is compared.
 LOADS = (
@@ -105,27 +103,15 @@ def run_network(args, root, append, seed, programs):
 
 def run_alone(args, root, append, seed, programs):
     """{(load, what): value}"""
-    with harness.Cluster(
-            donors=0, client_mem=args.mem * 4, disks=[(args.mem * 4 // 3, 0)], counted=True,
-            append=f"farswap.hotslab=0 farswap.slab_mb=2 farswap.backup=none "
-                   f"sysctl.kernel.hung_task_timeout_secs=0 {append} {args.append}",
-            client_root=root, extra_programs=programs) as cluster:
+    with counted.machine(args.mem, root, f"{append} {args.append}", programs) as cluster:
         client = cluster.client
         prepare(client)
         cluster.swap_on()
-        client.check(
-            f"modprobe farswap; modprobe farswap-ram regions={args.mem * 2 // 3 + 2}; "
-            f"echo 10.9.9.1 >{farswap.SYSFS}/donors; "
-            f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo {args.mem // 4}M >{CGROUP}/memory.high")
-        client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 30, f"cat {farswap.DEBUG}/donors")
-        # Whose time the disk takes isn't counted: slabs for all of it come first, each time
-        # anew, since while nobody has anything to do hours pass, and slabs are given back.
-        prefix = (f"echo $$ >{CGROUP}/cgroup.procs; "
-                  f"for i in 1 2 3; do fault {args.mem} 1 1 read >/dev/null; done;")
+        counted.use_farswap(client, args.mem)
         results = {}
         for load in args.loads:
-            client.check(f"echo {load[1]} >{RAM}/delay_us")
-            results |= run_load(client, args, seed, prefix, args.mem, load)
+            client.check(f"echo {load[1]} >{counted.RAM}/delay_us")
+            results |= run_load(client, args, seed, counted.warm(args.mem), args.mem, load)
         check_quiet(cluster)
         return results
 

@@ -17,17 +17,26 @@ unload() {
 	unload_modules && [ ! -d "$FARSWAP" ] && ! grep -q '^farswap ' /proc/modules
 }
 
-# Faults wait for a slow disk inside the hook, for longer than all else that detaching
-# waits for, and come back to it.
+asleep_in_hook() {
+	cat /proc/[0-9]*/stack 2>/dev/null | grep -q 'hook_.*farswap'
+}
+
+# Tasks wait for a slow disk inside the hook, for longer than all else that detaching
+# waits for, and come back to it. The disk is slow for so long only: what is queued at
+# it by then can be minutes of work, all of which detaching would wait for.
 unload_waited_for() {
 	echo 0 >"$FARSWAP/enabled"
 	wait_for 20 stat_is staged_pages 0 || return 1
 	host iops "${SWAP_DISK##*/}" 1
-	sleep 2
-	unload
-	waited_status=$?
+	wait_for 60 asleep_in_hook
+	asleep_status=$?
+	unload &
+	unloading=$!
+	sleep 5
 	host iops "${SWAP_DISK##*/}" 0
-	load_runs unload && modprobe farswap && return "$waited_status"
+	wait "$unloading"
+	waited_status=$?
+	load_runs unload && modprobe farswap && return $((waited_status | asleep_status))
 }
 
 no_hook_is_left() {

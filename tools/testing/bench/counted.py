@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+One machine alone whose virtual time counts instructions, a nanosecond for each: figures that
+repeat to a per cent, whatever else this machine does.
+"""
+
+import cluster as harness
+import farswap
+
+CGROUP = "/sys/fs/cgroup/counted"
+RAM = "/sys/module/farswap_ram/parameters"
+
+
+def machine(mem, root=None, append="", programs=()):
+    """For loads of so many MB, and with a disk of a third more."""
+    return harness.Cluster(
+        donors=0, client_mem=mem * 4, disks=[(mem * 4 // 3, 0)], counted=True,
+        append="farswap.hotslab=0 farswap.slab_mb=2 farswap.backup=none "
+               f"sysctl.kernel.hung_task_timeout_secs=0 {append}",
+        client_root=root, extra_programs=programs)
+
+
+def make_cgroup(client, mem):
+    """For a quarter of the load. At memory.max large folios are rarely allocated."""
+    client.check(f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir {CGROUP}; "
+                 f"echo {mem // 4}M >{CGROUP}/memory.high")
+
+
+def use_farswap(client, mem):
+    """All of the disk's pages go to this machine's own memory."""
+    make_cgroup(client, mem)
+    client.check(f"modprobe farswap; modprobe farswap-ram regions={mem * 2 // 3 + 2}; "
+                 f"echo 10.9.9.1 >{farswap.SYSFS}/donors")
+    client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 30, f"cat {farswap.DEBUG}/donors")
+
+
+def warm(mem):
+    """
+    A command to go before a load of fault.c, in the same shell. Whose time the disk takes
+    isn't counted: slabs for all of it come first, each time anew, since while nobody has
+    anything to do hours pass, and slabs are given back.
+    """
+    return (f"echo $$ >{CGROUP}/cgroup.procs; "
+            f"for i in 1 2 3; do fault {mem} 1 1 read >/dev/null; done;")
