@@ -1,85 +1,384 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Page fault latency over farswap and over the swap device alone, beside a raw
-RDMA READ of a page between the same two machines. Each run boots a client and
-one donor afresh; a run has the raw READ before and after, then the load of
-fault.c. What counts is the ratio of faults to raw READs within one run.
+farswap beside what else a machine can swap to, on the same virtual machines in one run: page
+faults, HPBD's two programs, and two key-value servers. Prints tables, and leaves CSV and plots
+in a folder. Raw RDMA between the same machines is measured before and after each: what
+counts is the ratio to that, and to each other, within one run.
+
+Parts:
+  faults    memory of one and a half times the machine's: random reads, rewritten or not, in
+            order, in strides; each with what it cost both machines
+  local     random reads and rewrites where so many per cent of a program's memory are local
+  threads   the same by so many threads, on two processors
+  hpbd      testswap and quicksort (Liang et al., CLUSTER 2005)
+  servers   Redis and memcached with the ETC and SYS mixes (Gu et al., NSDI 2017)
 """
 
 import argparse
+import contextlib
+import functools
 import os
 import re
-import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+sys.path.insert(0, HERE)
 
 # pylint: disable=wrong-import-position
+import backing as backings  # noqa: E402
 import cluster as harness   # noqa: E402
-import farswap              # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
 import raw                  # noqa: E402
+import report               # noqa: E402
+from measure import Costs   # noqa: E402
+from programs import Asked  # noqa: E402
+
+CGROUP = "/sys/fs/cgroup/bench"
+PHASES = ("fill", "read", "mixed", "sequential", "strided")
+# Pages that the kernel reads ahead, as a power of two.
+READAHEAD = {"sequential": 3, "strided": 3}
+PERCENTS = (100, 75, 50, 25, 10)
+THREADS = (1, 2, 4)
+# MB of the programs that are not meant to need more than the whole machine.
+LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
+MIXES = {"ETC": 95, "SYS": 75}
+SERVERS = {
+    "redis": "redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
+             "--daemonize no --logfile /run/redis.log --dir /run",
+    "memcached": "memcached -u root -s /run/memcached.sock -m 1024 -t 1",
+}
 
 
-def load(cluster, args, seed):
-    """fault.c's numbers: {"read p50_us": ...}."""
-    megabytes = int(args.mem * args.factor)
-    output = cluster.client.check(
-        "echo 0 >/proc/sys/vm/page-cluster; echo 1 >/proc/sys/vm/overcommit_memory; "
-        f"fault {megabytes} {args.accesses} {seed}", args.timeout)
-    numbers = {}
-    for line in output.splitlines():
-        phase, *words = line.split()
-        for name, value in zip(words[::2], words[1::2]):
-            numbers[f"{phase} {name}"] = float(value)
-    return numbers
+class BrokenGuest(Exception):
+    """The emulator's fault, not the guest's."""
 
 
-def one_run(args, remote, seed):
+@contextlib.contextmanager
+def boot(args, backing, memory, cpus=1, programs=()):
+    """The cluster that a kind of swap needs, which isn't in use yet."""
+    far = isinstance(backing, backings.Farswap)
     with harness.Cluster(
-            donors=1, client_mem=args.mem, client_cpus=args.cpus, donor_mem=1024,
-            disks=[(args.mem * 8, args.iops)],
-            append=f"farswap.hotslab=0 {args.append}", params=remote,
-            extra_programs=[("/usr/bin/fault", os.path.join(HERE, "fault"), None)]) as cluster:
-        numbers = {}
-        before = raw.read_latency(cluster.client, cluster.donors[0])
-        if remote:
-            cluster.up()
+            donors=backing.donors, client_mem=memory, client_cpus=cpus,
+            donor_mem=args.donor_mem,
+            disks=[(backing.disk(), backing.iops)] if backing.disk() else [],
+            append=f"{backing.append} {args.append}", params=far,
+            donor_append="" if far else "fs.start=0",
+            extra_modules=backing.modules,
+            extra_programs=[*backing.programs(), *programs,
+                            ("/usr/bin/fault", os.path.join(HERE, "fault"), None)]) as cluster:
+        cluster.client.check("echo 0 >/proc/sys/vm/page-cluster; "
+                             "echo 1 >/proc/sys/vm/overcommit_memory; "
+                             "for d in /sys/block/vd*/queue; do echo 0 >$d/rotational; done; "
+                             "echo never >/sys/kernel/mm/transparent_hugepage/enabled")
+        try:
+            yield cluster
+        except harness.ClusterError as error:
+            if cluster.emulator_failed():
+                raise BrokenGuest() from error
+            raise
+
+
+def make_cgroup(client):
+    client.check(f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir {CGROUP}")
+
+
+def numbers_of(lines):
+    """({name: number}, {upper bound in µs: faults}) of what a program said."""
+    numbers, buckets = {}, {}
+    for line in lines:
+        _, *words = line.split()
+        pairs = {key: float(value) for key, value in zip(words[::2], words[1::2])}
+        if "bucket_us" in pairs:
+            buckets[pairs["bucket_us"]] = int(pairs["faults"])
         else:
-            cluster.swap_on()
-        numbers.update(load(cluster, args, seed))
-        if remote:
-            stats = farswap.counters(cluster.client.check(f"cat {farswap.DEBUG}/stats"))
-            numbers["remote %"] = farswap.remote_share(stats)
-        after = raw.read_latency(cluster.client, cluster.donors[0])
-        numbers["raw p50_us"] = (before[0] + after[0]) / 2
-        numbers["raw p99_us"] = (before[1] + after[1]) / 2
-        numbers["raw drift"] = after[0] / before[0]
-        for phase in ("read", "mixed"):
-            numbers[f"{phase} ratio"] = numbers[f"{phase} p50_us"] / numbers["raw p50_us"]
-        numbers["complaints"] = len(cluster.complaints())
-        kernel = cluster.client.check("uname -r").strip()
-        return numbers, kernel
+            numbers |= pairs
+    if numbers.pop("wrong", 0):
+        raise harness.ClusterError(f"memory was wrong: {lines}")
+    return numbers, buckets
 
 
-def table(title, runs):
-    print(f"\n{title}, {len(runs)} runs\n  {'':18} {'median':>10} {'lowest':>10} {'highest':>10}")
-    for name in ("raw p50_us", "raw p99_us", "raw drift", "fill mb_per_s", "read faults",
-                 "read p50_us", "read p99_us", "read ratio", "mixed faults", "mixed p50_us",
-                 "mixed p99_us", "mixed ratio", "remote %"):
-        values = [run[name] for run in runs if name in run]
-        if values:
-            print(f"  {name:18} {statistics.median(values):10.2f} {min(values):10.2f}"
-                  f" {max(values):10.2f}")
-    wrong = sum(run["read wrong"] + run["mixed wrong"] for run in runs)
-    complaints = sum(run["complaints"] for run in runs)
-    print(f"  wrong pages {wrong:.0f}, kernel complaints {complaints}")
-    return wrong or complaints
+class Bench:
+    """What is to be measured, and what was."""
+
+    def __init__(self, args):
+        self.args = args
+        self.results = report.Results()
+        self.failed = []
+        self.found = report.Results()
+
+    def attempt(self, part, backing_class):
+        """True, or None where the emulator broke a guest. Only what came to its end counts."""
+        self.found = report.Results()
+        try:
+            getattr(self, part)(backing_class)
+        except BrokenGuest:
+            return None
+        except harness.ClusterError as error:
+            self.failed.append(f"{part}, {backing_class.name}: {error}")
+            print("  FAILED:", self.failed[-1], flush=True)
+        else:
+            self.results.join(self.found)
+        return True
+
+    def add(self, load, backing, setting, numbers):
+        for name, number in numbers.items():
+            self.found.add(load, backing.name, setting, name, number)
+
+    def say(self, backing, text):
+        print(f"  {backing.name}: {text}", flush=True)
+
+    def raw(self, cluster, backing):
+        if backing.network:
+            self.add("raw READ", backing, "4 KiB", dict(zip(
+                ("p50_us", "p99_us"), raw.read_latency(cluster.client, cluster.donors[0]))))
+
+    def end(self, cluster, backing, load, setting=""):
+        self.add(load, backing, setting, {"remote_percent": backing.remote_percent(cluster)})
+        complaints = cluster.complaints()
+        if complaints:
+            raise harness.ClusterError(f"{backing.name}: kernel: {complaints[0]}")
+
+    def phase(self, cluster, backing, program, load, setting=""):
+        """One of fault.c's, and what it cost."""
+        client = cluster.client
+        client.check(f"echo {READAHEAD.get(load, 0)} >/proc/sys/vm/page-cluster")
+        with Costs(cluster) as costs:
+            numbers, buckets = numbers_of(program.ask(load, self.args.timeout))
+        self.add(load, backing, setting, numbers | costs.costs)
+        if buckets and not setting:
+            self.found.add_histogram(load, backing.name, buckets)
+        return numbers
+
+    def faults(self, backing_class):
+        args = self.args
+        megabytes = args.mem * 3 // 2
+        backing = backing_class(megabytes * 4 // 3)
+        with boot(args, backing, args.mem + backing.more_memory(megabytes)) as cluster:
+            self.raw(cluster, backing)
+            backing.start(cluster)
+            accesses = args.accesses
+            if backing.iops:
+                accesses = min(accesses, backing.iops * 10)
+            group = None
+            if backing.inside:
+                # What others find free of all the client's memory, about.
+                group = CGROUP
+                make_cgroup(cluster.client)
+                self.limit(cluster.client, args.mem << 20, 60)
+            program = Asked(cluster.client, f"fault -b -i {megabytes} {accesses} 1", group)
+            for load in PHASES:
+                # From a slow disk all in order would take minutes.
+                if not (backing.iops and load == "sequential"):
+                    numbers = self.phase(cluster, backing, program, load)
+                    if load == "read":
+                        self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
+            program.end()
+            self.raw(cluster, backing)
+            self.end(cluster, backing, "faults")
+
+    def local(self, backing_class):
+        backing = backing_class(LOCAL_MB * 2)
+        memory = self.args.mem + LOCAL_MB + backing.more_memory(LOCAL_MB)
+        with boot(self.args, backing, memory) as cluster:
+            client = cluster.client
+            backing.start(cluster)
+            make_cgroup(client)
+            program = Asked(client, f"fault -i {LOCAL_MB} {self.args.accesses // 2} 1", CGROUP)
+            program.ask("fill")
+            for percent in PERCENTS:
+                self.limit(client, LOCAL_MB << 20, percent)
+                for load in ("read", "mixed"):
+                    numbers = self.phase(cluster, backing, program, load, f"{percent} % local")
+                self.say(backing, f"{percent} % local: {numbers['accesses_per_s']:.0f} a second")
+            program.end()
+            self.end(cluster, backing, "local")
+
+    def limit(self, client, whole, percent):
+        """What a cgroup may have of what it needs; all of it, and some more, at 100."""
+        limit = "max" if percent == 100 else int(whole * percent / 100)
+        client.check(f"echo {limit} >{CGROUP}/memory.high && echo {limit} >{CGROUP}/memory.max",
+                     self.args.timeout)
+
+    def threads(self, backing_class):
+        megabytes = self.args.mem * 3 // 2
+        backing = backing_class(megabytes * 4 // 3)
+        for threads in THREADS:
+            with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
+                backing.start(cluster)
+                program = Asked(cluster.client,
+                                f"fault -i -t {threads} {megabytes} {self.args.accesses} 1")
+                program.ask("fill")
+                for load in ("read", "mixed"):
+                    numbers = self.phase(cluster, backing, program, load, f"{threads} threads")
+                self.say(backing, f"{threads} threads: {numbers['accesses_per_s']:.0f} a second")
+                program.end()
+                self.end(cluster, backing, "threads", f"{threads} threads")
+
+    def hpbd(self, backing_class):
+        backing = backing_class(HPBD_MB * 2)
+        memory = self.args.mem + HPBD_MB + backing.more_memory(HPBD_MB)
+        with boot(self.args, backing, memory, programs=[
+                ("/usr/bin/hpbd", os.path.join(HERE, "hpbd"), None)]) as cluster:
+            client = cluster.client
+            backing.start(cluster)
+            make_cgroup(client)
+            client.check("echo 3 >/proc/sys/vm/page-cluster")
+            self.limit(client, HPBD_MB << 20,
+                       100 if isinstance(backing, backings.Local) else 50)
+            for load in ("testswap", "quicksort"):
+                with Costs(cluster) as costs:
+                    output = client.check(f"echo $$ >{CGROUP}/cgroup.procs; "
+                                          f"hpbd {load} {HPBD_MB} 1", self.args.timeout)
+                numbers, _ = numbers_of(output.splitlines())
+                self.add(load, backing, "50 % local", numbers | costs.costs)
+                self.say(backing, f"{load} {numbers['seconds']:.1f} s")
+            self.end(cluster, backing, "hpbd")
+
+    def servers(self, backing_class):
+        for name, command in SERVERS.items():
+            self.server(backing_class, name, command)
+
+    def server(self, backing_class, name, command):
+        megabytes = SERVER_KEYS * 1200 >> 20
+        backing = backing_class(megabytes * 2)
+        memory = self.args.mem + megabytes + backing.more_memory(megabytes)
+        with boot(self.args, backing, memory, programs=server_programs()) as cluster:
+            client = cluster.client
+            backing.start(cluster)
+            make_cgroup(client)
+            client.spawn(f"echo $$ >{CGROUP}/cgroup.procs && exec {command}")
+            client.wait_for(f"[ -S /run/{name}.sock ]", 20)
+            program = Asked(client, f"kv {name} /run/{name}.sock {SERVER_KEYS} 1")
+            program.ask("fill")
+            whole = int(client.check(f"cat {CGROUP}/memory.current"))
+            percents = (100,) if isinstance(backing, backings.Local) else (75, 50, 25)
+            for percent in percents:
+                self.limit(client, whole, percent)
+                for mix, gets in MIXES.items():
+                    # As much again, before, to have the popular keys in memory.
+                    program.ask(f"run {gets} {self.args.seconds}")
+                    with Costs(cluster) as costs:
+                        numbers, _ = numbers_of(program.ask(f"run {gets} {self.args.seconds}"))
+                    self.add(f"{name} {mix}", backing, f"{percent} % local",
+                             numbers | costs.costs)
+                    if percent in (50, 100):
+                        self.say(backing, f"{name} {mix} at {percent} %: "
+                                          f"{numbers['per_s']:.0f} a second")
+            program.end()
+            self.end(cluster, backing, name)
+
+
+def server_programs():
+    redis = os.path.join(image.cache_dir(), "redis")
+    libraries = os.path.join(redis, "usr/lib/x86_64-linux-gnu")
+    return [("/usr/bin/redis-server", os.path.join(redis, "usr/bin/redis-server"), libraries),
+            ("/usr/bin/memcached", *backings.peer("usr/bin/memcached")),
+            ("/usr/bin/kv", os.path.join(HERE, "kv"), None)]
+
+
+# Of each part: what is compared in it. All that there is only where it is quick.
+PARTS = {
+    "faults": backings.ALL,
+    "local": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
+    "threads": (backings.Farswap, backings.NvmeRdma),
+    "hpbd": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Backing,
+             backings.Local),
+    "servers": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Local),
+}
+
+
+def print_results(results):
+    def numbers(load, setting, value):
+        return lambda swap: results.numbers.get((load, swap, setting, value))
+
+    loads = list(dict.fromkeys(key[0] for key in results.numbers if key[3] == "remote_percent"))
+    swaps = list(dict.fromkeys(key[1] for key in results.numbers if key[3] == "remote_percent"))
+    report.table("Of all pages that were read, per cent from donors", swaps, [
+        (load, lambda swap, load=load: next(
+            (found for key, found in results.numbers.items()
+             if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
+        for load in loads])
+    for load in ("read", "mixed", "strided"):
+        swaps = results.swaps(load, "", "p50_us")
+        if swaps:
+            report.table(f"{load}: page faults", swaps, [
+                ("p50 µs", numbers(load, "", "p50_us"), 0),
+                ("p99 µs", numbers(load, "", "p99_us"), 0),
+                ("raw READ µs", numbers("raw READ", "4 KiB", "p50_us"), 0),
+                ("a second", numbers(load, "", "accesses_per_s"), 0),
+                ("client kernel µs/page", numbers(load, "", "client_kernel_us_per_page"), 0),
+                ("wire bytes/page", numbers(load, "", "wire_bytes_per_page"), 0),
+                ("donor ms", numbers(load, "", "donor_system_ms"), 0),
+                ("daemon ms", numbers(load, "", "donor_daemon_ms"), 0)])
+    for load in ("fill", "sequential"):
+        swaps = results.swaps(load, "", "mb_per_s")
+        if swaps:
+            report.table(f"{load}: all pages in order", swaps, [
+                ("MB/s", numbers(load, "", "mb_per_s"), 1),
+                ("client kernel µs/page", numbers(load, "", "client_kernel_us_per_page"), 0),
+                ("wire bytes/page", numbers(load, "", "wire_bytes_per_page"), 0),
+                ("donor ms", numbers(load, "", "donor_system_ms"), 0),
+                ("daemon ms", numbers(load, "", "donor_daemon_ms"), 0)])
+    for load in ("read", "mixed"):
+        for what in ("local", "threads"):
+            settings = [setting for setting in results.settings(load, "accesses_per_s")
+                        if what in setting]
+            if settings:
+                report.table(
+                    f"{load}, accesses a second", results.swaps(load, settings[0],
+                                                                "accesses_per_s"),
+                    [(setting, numbers(load, setting, "accesses_per_s"), 0)
+                     for setting in settings])
+    loads = [load for load in ("testswap", "quicksort")
+             if results.swaps(load, "50 % local", "seconds")]
+    if loads:
+        report.table("HPBD's programs, half of their memory local, seconds",
+                     results.swaps(loads[0], "50 % local", "seconds"),
+                     [(load, numbers(load, "50 % local", "seconds"), 1) for load in loads])
+    for server in SERVERS:
+        for mix in MIXES:
+            load = f"{server} {mix}"
+            settings = results.settings(load, "per_s")
+            swaps = list(dict.fromkeys(swap for setting in settings
+                                       for swap in results.swaps(load, setting, "per_s")))
+            if swaps:
+                report.table(f"{load}, commands a second", swaps,
+                             [(setting, numbers(load, setting, "per_s"), 0)
+                              for setting in settings])
+
+
+def plot_results(results, directory):
+    for load in ("read", "mixed", "strided"):
+        lines = {swap: report.cumulated(counts)
+                 for (other, swap), counts in results.histograms.items() if other == load}
+        report.plot_lines(directory, f"faults-{load}", f"Page faults, {load}",
+                          ("µs", "per cent of all faults"), lines, "set logscale x")
+        report.plot_bars(directory, f"percentiles-{load}", f"Page faults, {load}", "µs",
+                         [("", "p50", "p99"), *(
+                             (swap, results.median(load, swap, "", "p50_us"),
+                              results.median(load, swap, "", "p99_us"))
+                             for swap in results.swaps(load, "", "p50_us"))], "set logscale y")
+    for load in ("fill", "sequential"):
+        report.plot_bars(directory, load, f"All pages in order, {load}", "MB/s",
+                         [("", "MB/s"), *((swap, results.median(load, swap, "", "mb_per_s"))
+                                          for swap in results.swaps(load, "", "mb_per_s"))])
+    series = [(load, "accesses_per_s") for load in ("read", "mixed")]
+    series += [(f"{server} {mix}", "per_s") for server in SERVERS for mix in MIXES]
+    for load, value in series:
+        for what, label in (("local", "per cent of memory local"), ("threads", "threads")):
+            lines = {}
+            for key, found in results.numbers.items():
+                if (key[0], key[3]) == (load, value) and what in key[2]:
+                    lines.setdefault(key[1], []).append(
+                        (float(key[2].split()[0]), sum(found) / len(found)))
+            report.plot_lines(directory, f"{what}-{load.replace(' ', '-')}",
+                              load, (label, "a second"), lines, "set yrange [0:]")
 
 
 def machine():
@@ -87,46 +386,64 @@ def machine():
         model = re.search(r"model name\s*: (.*)", file.read())
     qemu = subprocess.check_output(["qemu-system-x86_64", "--version"], text=True).splitlines()[0]
     return (f"{os.cpu_count()} CPUs, {model[1] if model else '?'}, "
-            f"load {os.getloadavg()[0]:.1f}; {qemu}")
+            f"load {os.getloadavg()[0]:.1f}; {qemu}; "
+            f"accelerator {os.environ.get('FARSWAP_ACCEL', 'tcg')}")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
+    parser.add_argument("--swap", help="only these kinds of swap, with commas between")
+    parser.add_argument("--out", default=os.path.join(TOP, "out/bench"),
+                        help="folder for CSV and plots")
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--factor", type=float, default=1.5, help="of it the load uses")
-    parser.add_argument("--cpus", type=int, default=1, help="client's processors")
-    parser.add_argument("--accesses", type=int, default=20000, help="of each phase")
-    parser.add_argument("--iops", type=int, default=0, help="limit of the disk, 0: none")
+    parser.add_argument("--donor-mem", type=int, default=1024, help="each donor's, MB")
+    parser.add_argument("--accesses", type=int, default=10000, help="of a random load")
+    parser.add_argument("--seconds", type=int, default=5, help="of a server's load")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
-    parser.add_argument("--only", choices=("farswap", "disk"))
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.only = args.only.split(",")
+    for part in args.only:
+        if part not in PARTS:
+            parser.error(f"there is no part {part!r}; there are {', '.join(PARTS)}")
+    names = {backing.name.replace(",", "").replace(" ", "-").lower(): backing
+             for backing in backings.ALL}
+    args.swap = [names.get(name) for name in args.swap.split(",")] if args.swap else backings.ALL
+    if None in args.swap:
+        parser.error(f"kinds of swap are {' '.join(names)}")
+    return args
 
 
 def main():
     args = arguments()
     harness.exit_on_signals()
-    host.build(host.fetch(), HERE, "modules", "daemon")
-    print(f"machine: {machine()}")
+    started = time.monotonic()
+    host.build(host.fetch("--bench"), HERE, "modules", "daemon")
+    subprocess.run(["make", "-s", "-C", HERE, "kv"], check=True)
+    os.makedirs(args.out, exist_ok=True)
+    print(f"machine: {machine()}\nguests: client {args.mem} MB and 1 CPU, donors "
+          f"{args.donor_mem} MB and 1 CPU, Linux {image.kernel()[0]}; soft RoCE, MTU 9000")
+    for backing in args.swap:
+        print(f"  {backing.name}: {backing.about}")
     host.note_other_work()
-    bad = 0
-    for title, remote in (("farswap", True), ("swap device alone", False)):
-        if args.only and args.only not in title.replace("swap device alone", "disk"):
-            continue
-        runs = []
-        for seed in range(1, args.runs + 1):
-            numbers, kernel = one_run(args, remote, seed)
-            runs.append(numbers)
-            print(f"{title} run {seed}: read p50 {numbers['read p50_us']:.0f} µs, "
-                  f"raw READ {numbers['raw p50_us']:.0f} µs", flush=True)
-        bad += bool(table(title, runs))
-    print(f"\nguests: Linux {kernel}, client {args.mem} MB and {args.cpus} CPU, donor 1024 MB; "
-          f"soft RoCE, MTU 9000; accelerator {os.environ.get('FARSWAP_ACCEL', 'tcg')}\n"
-          f"load: {args.factor} times memory, {args.accesses} accesses a phase, page-cluster 0, "
-          f"hotslab 0, disk limit {args.iops or 'none'}")
-    return 1 if bad else 0
+    bench = Bench(args)
+    for run in range(1, args.runs + 1):
+        for part in args.only:
+            print(f"run {run}, {part}", flush=True)
+            for backing in PARTS[part]:
+                if backing in args.swap:
+                    harness.once_more(functools.partial(bench.attempt, part, backing))
+    print_results(bench.results)
+    bench.results.write(args.out)
+    plot_results(bench.results, args.out)
+    print(f"\n{os.path.relpath(args.out)}: CSV and plots; "
+          f"{(time.monotonic() - started) / 60:.1f} min")
+    for line in bench.failed:
+        print(f"FAILED: {line}")
+    return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":

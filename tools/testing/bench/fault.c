@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Times page faults on anonymous memory larger than the machine's: fills it
- * with incompressible words, then reads, or reads and rewrites, pages in random
- * order, or reads all in order, each checked. One line of "name value" pairs a phase:
+ * with incompressible words, then looks at pages, each checked, in phases. One line
+ * of "name value" pairs a phase:
  *
- *   fill  mb_per_s N
- *   read  faults N p50_us N p99_us N max_us N wrong N
- *   mixed (the same)
- *   sequential (the same)
+ *   fill       mb_per_s N                     writes all, in order
+ *   read       faults N p50_us N p99_us N max_us N accesses_per_s N wrong N
+ *                                             random pages
+ *   mixed      (the same)                     random pages, and rewrites them
+ *   sequential (the same)                     all in order
  *   sequential mb_per_s N
- *   out   us_per_page N wrong N
+ *   strided    (the same as read)             every tenth, then from the next on
+ *   out        us_per_page N wrong N          has what it has rewritten put out
+ *                                             on request, a megabyte at a time
  *
- * The last has what it has rewritten put out on request, a megabyte at a time.
- *
+ * -b: also "PHASE bucket_us N faults N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
+ * -i: phases are lines of standard input, "done" is the last line of each
+ * -t N: threads, each with a share of the memory
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,10 +31,44 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE	4096
-#define WORDS	(PAGE / sizeof(uint64_t))
+#define PAGE		4096
+#define WORDS		(PAGE / sizeof(uint64_t))
+#define STRIDE		10
+#define OUT_PAGES	256	/* put out at once */
+#define THREADS_MAX	64
 
-static uint64_t random_state;
+/**
+ * struct worker - a thread, and its share of the memory
+ * @memory:	its pages
+ * @versions:	what they hold, so many
+ * @nr:		how many they are
+ * @state:	of its random numbers
+ * @times:	of faults, ns; as many as there are accesses in a phase
+ * @accesses:	in this phase
+ * @faults:	of them
+ * @wrong:	pages that did not hold what they should
+ * @spent:	ns, in what is timed apart from faults
+ * @run:	what it does in this phase
+ * @thread:	that runs it, where there are several
+ */
+struct worker {
+	char *memory;
+	uint8_t *versions;
+	size_t nr;
+	uint64_t state;
+	uint64_t *times;
+	size_t accesses;
+	size_t faults;
+	size_t wrong;
+	uint64_t spent;
+	void (*run)(struct worker *worker);
+	pthread_t thread;
+};
+
+static struct worker workers[THREADS_MAX];
+static size_t nr_workers = 1;
+static size_t accesses_max;	/* of each worker in a random phase */
+static bool buckets;
 
 static uint64_t now_ns(void)
 {
@@ -46,22 +85,30 @@ static uint64_t step(uint64_t x)
 	return x ^ x << 17;
 }
 
-static uint64_t first_word(uint64_t page, uint8_t version)
+static uint64_t *page_of(const struct worker *worker, size_t page)
 {
-	return (page * 0x9e3779b97f4a7c15 ^ (uint64_t)version << 56) | 1;
+	return (uint64_t *)(worker->memory + page * PAGE);
 }
 
-static void page_write(uint64_t *words, uint64_t page, uint8_t version)
+static uint64_t first_word(const struct worker *worker, size_t page)
 {
-	uint64_t x = first_word(page, version);
+	uint64_t number = (uintptr_t)page_of(worker, page) / PAGE;
+
+	return (number * 0x9e3779b97f4a7c15 ^ (uint64_t)worker->versions[page] << 56) | 1;
+}
+
+static void page_write(struct worker *worker, size_t page)
+{
+	uint64_t x = first_word(worker, page), *words = page_of(worker, page);
 
 	for (size_t i = 0; i < WORDS; i++)
 		words[i] = x = step(x);
 }
 
-static bool page_is(const uint64_t *words, uint64_t page, uint8_t version)
+static bool page_is_right(const struct worker *worker, size_t page)
 {
-	uint64_t x = first_word(page, version), differ = 0;
+	uint64_t x = first_word(worker, page), differ = 0;
+	const uint64_t *words = page_of(worker, page);
 
 	for (size_t i = 0; i < WORDS; i++) {
 		x = step(x);
@@ -74,8 +121,113 @@ static long major_faults(void)
 {
 	struct rusage usage;
 
-	getrusage(RUSAGE_SELF, &usage);
+	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_majflt;
+}
+
+/* Looks at a page, and keeps how long that took if it was read in. */
+static void page_access(struct worker *worker, size_t page)
+{
+	long before = major_faults();
+	uint64_t start = now_ns(), time;
+
+	*(volatile uint64_t *)page_of(worker, page);
+	time = now_ns() - start;
+	if (major_faults() != before && worker->faults < accesses_max)
+		worker->times[worker->faults++] = time;
+	worker->accesses++;
+	worker->wrong += !page_is_right(worker, page);
+}
+
+static void page_rewrite(struct worker *worker, size_t page)
+{
+	worker->versions[page]++;
+	page_write(worker, page);
+}
+
+static size_t page_random(struct worker *worker)
+{
+	worker->state = step(worker->state);
+	return worker->state % worker->nr;
+}
+
+static void run_fill(struct worker *worker)
+{
+	for (size_t page = 0; page < worker->nr; page++)
+		page_write(worker, page);
+}
+
+static void run_read(struct worker *worker)
+{
+	for (size_t i = 0; i < accesses_max; i++)
+		page_access(worker, page_random(worker));
+}
+
+static void run_mixed(struct worker *worker)
+{
+	for (size_t i = 0; i < accesses_max; i++) {
+		size_t page = page_random(worker);
+
+		page_access(worker, page);
+		page_rewrite(worker, page);
+	}
+}
+
+static void run_sequential(struct worker *worker)
+{
+	for (size_t page = 0; page < worker->nr; page++)
+		page_access(worker, page);
+}
+
+static void run_strided(struct worker *worker)
+{
+	size_t first = 0, page = 0;
+
+	for (size_t i = 0; i < accesses_max; i++, page += STRIDE) {
+		if (page >= worker->nr) {
+			first = (first + 1) % STRIDE;
+			page = first;
+		}
+		page_access(worker, page);
+	}
+}
+
+static void run_out(struct worker *worker)
+{
+	for (size_t first = 0; first + OUT_PAGES <= worker->nr; first += OUT_PAGES) {
+		uint64_t start;
+
+		for (size_t page = first; page < first + OUT_PAGES; page++) {
+			page_access(worker, page);
+			page_rewrite(worker, page);
+		}
+		start = now_ns();
+		if (madvise(page_of(worker, first), OUT_PAGES * PAGE, MADV_PAGEOUT)) {
+			perror("fault: MADV_PAGEOUT");
+			exit(2);
+		}
+		worker->spent += now_ns() - start;
+	}
+}
+
+static const struct phase {
+	const char *name;
+	void (*run)(struct worker *worker);
+} phases[] = {
+	{ "fill", run_fill },
+	{ "read", run_read },
+	{ "mixed", run_mixed },
+	{ "sequential", run_sequential },
+	{ "strided", run_strided },
+	{ "out", run_out },
+};
+
+static const struct phase *phase_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
+		if (!strcmp(phases[i].name, name))
+			return &phases[i];
+	return NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -85,107 +237,153 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const char *phase, uint64_t *times, size_t faults, size_t wrong)
+static void report_buckets(const char *phase, const uint64_t *times, size_t faults)
 {
-	qsort(times, faults, sizeof(*times), compare);
-	printf("%s faults %zu p50_us %.1f p99_us %.1f max_us %.1f wrong %zu\n", phase, faults,
-	       faults ? times[faults / 2] / 1e3 : 0, faults ? times[faults * 99 / 100] / 1e3 : 0,
-	       faults ? times[faults - 1] / 1e3 : 0, wrong);
-	fflush(stdout);
+	size_t i = 0;
+
+	for (double bound = 1000; i < faults; bound *= 1.125) {
+		size_t first = i;
+
+		while (i < faults && times[i] <= bound)
+			i++;
+		if (i > first)
+			printf("%s bucket_us %.1f faults %zu\n", phase, bound / 1e3, i - first);
+	}
 }
 
-/**
- * struct pages - the memory, and what it should hold
- * @memory:	mapped
- * @versions:	a page's, so many
- * @nr:		how many pages
- * @times:	of faults, as many as there are accesses in a phase
- */
-struct pages {
-	char *memory;
-	uint8_t *versions;
-	size_t nr;
-	uint64_t *times;
-};
-
-/* Looks at a page; how long that took goes to *@time if it was read in. */
-static bool page_access(struct pages *pages, uint64_t page, uint64_t *time, size_t *wrong)
+/* Of times in order. */
+static double time_us(const uint64_t *times, size_t faults, size_t permille)
 {
-	volatile uint64_t *words = (uint64_t *)(pages->memory + page * PAGE);
-	long before = major_faults();
+	return faults ? times[(faults - 1) * permille / 1000] / 1e3 : 0;
+}
+
+/* What all workers did in so many ns; pages that were wrong. */
+static size_t report(const char *phase, uint64_t ns)
+{
+	size_t nr = 0, accesses = 0, faults = 0, wrong = 0;
+	uint64_t *times = workers[0].times, spent = 0;
+
+	for (size_t i = 0; i < nr_workers; i++) {
+		/* Theirs follow each other. */
+		memmove(times + faults, workers[i].times, workers[i].faults * sizeof(*times));
+		faults += workers[i].faults;
+		accesses += workers[i].accesses;
+		wrong += workers[i].wrong;
+		spent += workers[i].spent;
+		nr += workers[i].nr;
+	}
+	if (!strcmp(phase, "out")) {
+		printf("out us_per_page %.1f wrong %zu\n", spent / 1e3 / nr, wrong);
+	} else if (strcmp(phase, "fill")) {
+		qsort(times, faults, sizeof(*times), compare);
+		printf("%s faults %zu p50_us %.1f p99_us %.1f max_us %.1f accesses_per_s %.0f wrong %zu\n",
+		       phase, faults, time_us(times, faults, 500), time_us(times, faults, 990),
+		       time_us(times, faults, 1000), accesses / (ns / 1e9), wrong);
+		if (buckets)
+			report_buckets(phase, times, faults);
+	}
+	if (!strcmp(phase, "fill") || !strcmp(phase, "sequential"))
+		printf("%s mb_per_s %.1f\n", phase, nr * PAGE / 1e6 / (ns / 1e9));
+	fflush(stdout);
+	return wrong;
+}
+
+static void *worker_main(void *data)
+{
+	struct worker *worker = data;
+
+	worker->run(worker);
+	return NULL;
+}
+
+/* Pages that were wrong. */
+static size_t run(const struct phase *phase)
+{
 	uint64_t start = now_ns();
 
-	*words;
-	*time = now_ns() - start;
-	*wrong += !page_is((uint64_t *)words, page, pages->versions[page]);
-	return major_faults() != before;
-}
+	for (size_t i = 0; i < nr_workers; i++) {
+		struct worker *worker = &workers[i];
 
-/* @rewrite: also give each page that is read new contents. */
-static size_t access_random(struct pages *pages, size_t accesses, bool rewrite)
-{
-	size_t faults = 0, wrong = 0;
-
-	for (size_t i = 0; i < accesses; i++) {
-		uint64_t page, time;
-
-		random_state = step(random_state);
-		page = random_state % pages->nr;
-		if (page_access(pages, page, &time, &wrong))
-			pages->times[faults++] = time;
-		if (rewrite)
-			page_write((uint64_t *)(pages->memory + page * PAGE), page,
-				   ++pages->versions[page]);
-	}
-	report(rewrite ? "mixed" : "read", pages->times, faults, wrong);
-	return wrong;
-}
-
-static void report_speed(const char *phase, const struct pages *pages, uint64_t start)
-{
-	printf("%s mb_per_s %.1f\n", phase, pages->nr * PAGE / 1e6 / ((now_ns() - start) / 1e9));
-	fflush(stdout);
-}
-
-static size_t access_sequential(struct pages *pages, size_t accesses)
-{
-	uint64_t start = now_ns(), time;
-	size_t faults = 0, wrong = 0;
-
-	for (uint64_t page = 0; page < pages->nr; page++)
-		if (page_access(pages, page, &time, &wrong) && faults < accesses)
-			pages->times[faults++] = time;
-	report_speed("sequential", pages, start);
-	report("sequential", pages->times, faults, wrong);
-	return wrong;
-}
-
-static size_t access_out(struct pages *pages)
-{
-	uint64_t spent = 0, start, time;
-	size_t wrong = 0;
-
-	for (uint64_t first = 0; first < pages->nr; first += 256) {
-		for (uint64_t page = first; page < first + 256; page++) {
-			page_access(pages, page, &time, &wrong);
-			page_write((uint64_t *)(pages->memory + page * PAGE), page,
-				   ++pages->versions[page]);
-		}
-		start = now_ns();
-		if (madvise(pages->memory + first * PAGE, 256 * PAGE, MADV_PAGEOUT)) {
-			perror("fault: MADV_PAGEOUT");
+		worker->run = phase->run;
+		worker->accesses = worker->faults = worker->wrong = worker->spent = 0;
+		if (nr_workers == 1) {
+			worker_main(worker);
+		} else if (pthread_create(&worker->thread, NULL, worker_main, worker)) {
+			fputs("fault: can't make a thread\n", stderr);
 			exit(2);
 		}
-		spent += now_ns() - start;
 	}
-	printf("out us_per_page %.1f wrong %zu\n", spent / 1e3 / pages->nr, wrong);
-	fflush(stdout);
+	for (size_t i = 0; i < nr_workers && nr_workers > 1; i++)
+		pthread_join(workers[i].thread, NULL);
+	return report(phase->name, now_ns() - start);
+}
+
+/* What the measurement itself needs never faults. */
+static void *memory_locked(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory || mlock(memory, bytes)) {
+		perror("fault: memory");
+		exit(2);
+	}
+	/* So that no page of it is the zero page. */
+	memset(memory, 1, bytes);
+	return memset(memory, 0, bytes);
+}
+
+static void workers_init(size_t nr_pages, size_t accesses, uint64_t seed, int advice)
+{
+	size_t share = nr_pages / nr_workers;
+	char *memory = mmap(NULL, nr_pages * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *versions = memory_locked(nr_pages);
+	uint64_t *times = memory_locked(accesses * sizeof(*times));
+
+	if (memory == MAP_FAILED) {
+		perror("fault: memory");
+		exit(2);
+	}
+	if (madvise(memory, nr_pages * PAGE, advice) && advice == MADV_HUGEPAGE) {
+		perror("fault: large folios");
+		exit(2);
+	}
+	accesses_max = accesses / nr_workers;
+	for (size_t i = 0; i < nr_workers; i++)
+		workers[i] = (struct worker){
+			.memory = memory + i * share * PAGE,
+			.versions = versions + i * share,
+			.nr = share,
+			.state = (seed + i) * 0x9e3779b97f4a7c15 | 1,
+			.times = times + i * accesses_max,
+		};
+}
+
+/* Pages that were wrong. */
+static size_t run_lines(void)
+{
+	size_t wrong = 0;
+	char line[80];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		const struct phase *phase;
+
+		line[strcspn(line, "\n")] = 0;
+		phase = phase_named(line);
+		if (!phase) {
+			fprintf(stderr, "fault: there is no phase \"%s\"\n", line);
+			exit(2);
+		}
+		wrong += run(phase);
+		puts("done");
+		fflush(stdout);
+	}
 	return wrong;
 }
 
 static int usage(void)
 {
-	fputs("usage: fault [-h] MEGABYTES ACCESSES SEED [read|mixed|sequential|out]...\n",
+	fputs("usage: fault [-b] [-h] [-i] [-t THREADS] MEGABYTES ACCESSES SEED [read|mixed|sequential|strided|out]...\n",
 	      stderr);
 	return 2;
 }
@@ -193,56 +391,35 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	static char *const both[] = { "read", "mixed", NULL };
-	struct pages pages;
 	int advice = MADV_NOHUGEPAGE, option;
-	size_t accesses, wrong = 0;
+	bool interactive = false;
 	char *const *phase;
-	uint64_t start;
+	size_t wrong;
 
-	while ((option = getopt(argc, argv, "h")) != -1) {
-		if (option != 'h')
-			return usage();
-		advice = MADV_HUGEPAGE;
-	}
-	argv += optind;
-	if (argc - optind < 3)
-		return usage();
-	pages.nr = strtoull(argv[0], NULL, 0) * 256;
-	accesses = strtoull(argv[1], NULL, 0);
-	random_state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15 | 1;
-
-	pages.memory = mmap(NULL, pages.nr * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pages.times = calloc(accesses, sizeof(*pages.times));
-	pages.versions = calloc(pages.nr, 1);
-	if (pages.memory == MAP_FAILED || !pages.times || !pages.versions) {
-		perror("fault");
-		return 2;
-	}
-	if (madvise(pages.memory, pages.nr * PAGE, advice) && advice == MADV_HUGEPAGE) {
-		perror("fault: large folios");
-		return 2;
-	}
-	/* What the measurement itself needs never faults. */
-	memset(pages.times, 1, accesses * sizeof(*pages.times));
-	mlock(pages.times, accesses * sizeof(*pages.times));
-	memset(pages.versions, 0, pages.nr);
-	mlock(pages.versions, pages.nr);
-
-	start = now_ns();
-	for (size_t page = 0; page < pages.nr; page++)
-		page_write((uint64_t *)(pages.memory + page * PAGE), page, 0);
-	report_speed("fill", &pages, start);
-
-	for (phase = argv[3] ? argv + 3 : both; *phase; phase++) {
-		if (!strcmp(*phase, "sequential"))
-			wrong += access_sequential(&pages, accesses);
-		else if (!strcmp(*phase, "out"))
-			wrong += access_out(&pages);
-		else if (!strcmp(*phase, "read") || !strcmp(*phase, "mixed"))
-			wrong += access_random(&pages, accesses, **phase == 'm');
+	while ((option = getopt(argc, argv, "bhit:")) != -1) {
+		if (option == 'b')
+			buckets = true;
+		else if (option == 'h')
+			advice = MADV_HUGEPAGE;
+		else if (option == 'i')
+			interactive = true;
+		else if (option == 't')
+			nr_workers = strtoull(optarg, NULL, 0);
 		else
 			return usage();
 	}
+	argv += optind;
+	if (argc - optind < 3 || !nr_workers || nr_workers > THREADS_MAX)
+		return usage();
+	for (phase = argv + 3; *phase; phase++)
+		if (!phase_named(*phase))
+			return usage();
+	workers_init(strtoull(argv[0], NULL, 0) * 256, strtoull(argv[1], NULL, 0),
+		     strtoull(argv[2], NULL, 0), advice);
+	if (interactive)
+		return run_lines() != 0;
+	wrong = run(phase_named("fill"));
+	for (phase = argv[3] ? argv + 3 : both; *phase; phase++)
+		wrong += run(phase_named(*phase));
 	return wrong != 0;
 }

@@ -41,6 +41,36 @@ class Program:
         self.job.wait(20)
 
 
+class Asked(Program):
+    """One that takes commands, a line each, and says "done" after what it answers."""
+
+    def __init__(self, client, command, group=None):
+        self.client = client
+        self.fifo = f"/run/{command.split()[0]}.commands"
+        join = f"echo $$ >{group}/cgroup.procs && " if group else ""
+        # Somebody has it open all the time, or its end would come after the first.
+        client.check(f"rm -f {self.fifo}; mkfifo {self.fifo}")
+        self.holder = client.spawn(f"exec sleep 100000 >{self.fifo}")
+        super().__init__(client, f"sh -c '{join}exec {command} <{self.fifo}'")
+
+    def ask(self, command, timeout=300):
+        """The lines of the answer, without the last."""
+        first = len(self.lines)
+        self.client.check(f"echo {command} >{self.fifo}")
+        deadline = time.monotonic() + timeout
+        while "done" not in self.lines[first:]:
+            if self.job.ended.is_set() or time.monotonic() > deadline:
+                self.end()
+                raise harness.ClusterError(f"{command}: no answer\n{self.job.output[-500:]}")
+            time.sleep(0.02)
+        return self.lines[first:-1]
+
+    def end(self):
+        for job in (self.holder, self.job):
+            job.kill()
+            job.wait(20)
+
+
 class Load(Program):
     """What every access of a program costs: load.c, a line a second."""
 

@@ -62,8 +62,9 @@ class Run:
         self.console_bytes = 0
         self.lock = threading.Lock()
         self.actions = actions.Actions(cluster, args.backup != "disk")
-        self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.fail)
         self.slow = image.machine_of(args.client_kernel)[0]["slow"]
+        self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.slow,
+                                 self.fail)
         self.began = time.monotonic()
 
     def say(self, text):

@@ -62,7 +62,7 @@ class Load:
             f"echo $$ >/sys/fs/cgroup/{self.name}/cgroup.procs && exec {PROGRAM} "
             f"{OPTIONS[self.name]} {'-L' if self.loads.may_lose else ''} -d {seconds} -s {seed} "
             f"-S {STUCK} -i 1", self.on_output)
-        job.wait(seconds + 2 * FINISH)
+        job.wait(seconds + 2 * self.loads.finish_seconds)
         self.add_round()
         if not job.ended.is_set():
             raise harness.ClusterError("it does not end")
@@ -94,8 +94,9 @@ class Load:
 class Loads:
     """All of them."""
 
-    def __init__(self, client, seed, may_lose, fail):
+    def __init__(self, client, seed, may_lose, slow, fail):
         self.client = client
+        self.finish_seconds = FINISH * slow
         self.may_lose = may_lose
         self.fail = fail
         self.finishing = threading.Event()
@@ -119,9 +120,10 @@ class Loads:
             now = time.monotonic()
             if failed():
                 return
-            if now - began > FINISH:
+            if now - began > self.finish_seconds:
                 names = [load.name for load in self.loads if load.thread.is_alive()]
-                self.fail(f"load {' '.join(names)}: not verified {FINISH} s after its end")
+                self.fail(f"load {' '.join(names)}: not verified "
+                          f"{self.finish_seconds} s after its end")
                 return
             # Again for one that was about to begin.
             if now - told > 5:

@@ -16,7 +16,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 usage() {
 	cat <<-USAGE
-	usage: fetch.sh [--kdir|--source [VERSION]|--cache|--packages] [--refresh]
+	usage: fetch.sh [--kdir|--source [VERSION]|--bench|--cache|--packages] [--refresh]
 
 	With no option: install missing host packages, fetch the kernel, the
 	kernel's lint scripts and redis, and print KDIR.
@@ -25,6 +25,7 @@ usage() {
 	  --source    print where the source of a kernel is, a tar file, which is
 	              fetched if it isn't there: of 6.12, or of VERSION, from
 	              trixie-backports
+	  --bench     also what the benches compare with, and what draws their plots
 	  --cache     print the cache directory
 	  --packages  print the host packages needed
 	  --refresh   look for a newer kernel even if one is there
@@ -46,6 +47,10 @@ PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
+
+# Likewise, for the benches.
+PEERS="nbd-server nbd-client libnl-genl-3-200 memcached libevent-2.1-7"
+BENCH="gnuplot-nox libmemcached-dev libhiredis-dev"
 
 SOURCE=linux-source-6.12.tar.xz
 # What only the kernel's source has, and lint needs.
@@ -252,22 +257,31 @@ fetch_scripts() {
 	rm -rf "$tmp"
 }
 
+# fetch_apart NAME PACKAGE...: what they contain, in a directory of the cache
+fetch_apart() {
+	name=$1
+	shift
+	[ ! -e "$CACHE/$name/ready" ] || return 0
+	apt_update
+	say "fetching $*"
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp/deb"
+	download "$tmp/deb" "$@"
+	unpack "$tmp/deb" "$tmp"
+	rmdir "$tmp/deb"
+	touch "$tmp/ready"
+	publish "$tmp" "$CACHE/$name"
+}
+
 fetch_redis() {
 	[ ! -e "$CACHE/redis/ready" ] || return 0
 	apt_update
-	say "fetching redis"
-	tmp=$CACHE/tmp.$$
-	mkdir -p "$tmp/deb"
-	# The Lua libraries carry their version in their name.
+	# The versions of some libraries are in their packages' names.
 	lua=$(apt-cache depends redis-server redis-tools 2>/dev/null |
 		sed -n 's/^ *Depends: \(liblua[^ ]*\|lua-[^ ]*\|libhiredis[^ ]*\)$/\1/p' |
 		sort -u)
 	# shellcheck disable=SC2086
-	download "$tmp/deb" $REDIS $lua
-	unpack "$tmp/deb" "$tmp"
-	rmdir "$tmp/deb"
-	touch "$tmp/ready"
-	publish "$tmp" "$CACHE/redis"
+	fetch_apart redis $REDIS $lua
 }
 
 kdir() {
@@ -277,6 +291,7 @@ kdir() {
 
 refresh=
 source=
+bench=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kdir) kdir; exit 0 ;;
@@ -285,6 +300,7 @@ while [ $# -gt 0 ]; do
 		case ${2:-} in
 		[0-9]*) source=$2; shift ;;
 		esac ;;
+	--bench) bench=y ;;
 	--cache) echo "$CACHE"; exit 0 ;;
 	--packages) echo "$PACKAGES" | tr -s ' \t\n' ' '; echo; exit 0 ;;
 	--refresh) refresh=y ;;
@@ -318,4 +334,10 @@ elif [ -n "$source" ]; then
 fi
 fetch_scripts
 fetch_redis
+if [ -n "$bench" ]; then
+	# shellcheck disable=SC2086
+	install_packages $BENCH
+	# shellcheck disable=SC2086
+	fetch_apart peers $PEERS
+fi
 kdir

@@ -7,10 +7,10 @@ import subprocess
 import image
 
 
-def fetch():
+def fetch(*options):
     """Where it is not there yet. The kernel's build directory."""
-    output = subprocess.run([image.FETCH], check=True, text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE).stdout
+    output = subprocess.run([image.FETCH, *options], check=True, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout
     return output.strip().splitlines()[-1]
 
 

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+What a client swaps to: farswap, or what else there is. Each is a class whose start() has
+swap in use when it returns; donors are the machines it needs beside the client.
+"""
+
+import os
+
+import farswap
+import image
+
+SERVICE = 4420
+NQN = "nqn.2026-11.farswap.bench:swap"
+HOST = "11111111-2222-3333-4444-555555555555"
+NBD_PORT = 10809
+
+
+class Backing:
+    """A disk of the client's own; megabytes: what it must hold."""
+
+    name = "disk"
+    about = "a virtual disk: a file in this machine's page cache"
+    donors = 0
+    append = ""
+    modules = ()
+    iops = 0
+    # Whether what is swapped leaves the client.
+    network = False
+    # Whether it is the client's own memory that it goes to: then that can't be scarce, and
+    # the load gets a limit of its own.
+    inside = False
+
+    def __init__(self, megabytes):
+        self.megabytes = megabytes
+
+    def disk(self):
+        """MB of the client's disk."""
+        return self.megabytes
+
+    def more_memory(self, _load):
+        """MB that the client has beside that which all have, for a load of so many."""
+        return 0
+
+    def programs(self):
+        """What the machines need, as image.build() takes it."""
+        return []
+
+    def start(self, cluster):
+        cluster.swap_on()
+
+    def remote_percent(self, _cluster):
+        """Of what was read, what came from donors."""
+        return 100 if self.network else 0
+
+
+def peer(path):
+    """(file, library path) of a program that was fetched for the benches alone."""
+    root = os.path.join(image.cache_dir(), "peers")
+    libraries = ":".join(os.path.join(root, below, "x86_64-linux-gnu")
+                         for below in ("usr/lib", "lib"))
+    return os.path.join(root, path), libraries
+
+
+def swap_on(client, device):
+    client.check(f"mkswap {device} >/dev/null && swapon {device}")
+
+
+class ThrottledDisk(Backing):
+    """As slow as a real one at random."""
+
+    name = "disk, 250 IOPS"
+    about = "the same, limited to what a 7,200 rpm disk does at random"
+    iops = 250
+
+
+class Local(Backing):
+    """No swapping: the client has memory for all."""
+
+    name = "local"
+    about = "memory for all: nothing is swapped"
+
+    def more_memory(self, load):
+        return load
+
+    def start(self, cluster):
+        pass
+
+
+class Farswap(Backing):
+    """With its backup on the disk, before pages are given up locally."""
+
+    name = "farswap"
+    about = "backup=disk, one donor"
+    donors = 1
+    append = "farswap.hotslab=0 farswap.backup=disk"
+    network = True
+
+    def disk(self):
+        # Slots are handed out all over the device.
+        return self.megabytes * 2
+
+    def start(self, cluster):
+        cluster.up()
+
+    def remote_percent(self, cluster):
+        return farswap.remote_share(farswap.counters(
+            cluster.client.check(f"cat {farswap.DEBUG}/stats")))
+
+
+class FarswapReplica(Farswap):
+    """Each page on two donors, none on the disk."""
+
+    name = "farswap, replica"
+    about = "backup=replica, two donors"
+    donors = 2
+    append = "farswap.hotslab=0 farswap.backup=replica"
+
+
+class FarswapNone(Farswap):
+    """A donor's death costs what it had."""
+
+    name = "farswap, no backup"
+    about = "backup=none, one donor"
+    append = "farswap.hotslab=0 farswap.backup=none"
+
+
+class Zram(Backing):
+    """Compressed in the client's own memory; what fault.c writes doesn't compress."""
+
+    name = "zram"
+    about = "in the client's own memory, of which it gets as much more"
+    inside = True
+
+    def disk(self):
+        return 0
+
+    def more_memory(self, load):
+        # With what it needs to find and hold pages that don't compress.
+        return load * 9 // 8
+
+    def start(self, cluster):
+        cluster.client.check("modprobe zram && "
+                             f"echo {self.megabytes}M >/sys/block/zram0/disksize")
+        swap_on(cluster.client, "/dev/zram0")
+
+
+class Zswap(Backing):
+    """A compressed pool in front of the disk."""
+
+    name = "zswap"
+    about = "a pool of a fifth of the client's memory, before the disk"
+
+    def start(self, cluster):
+        zswap = "/sys/module/zswap/parameters"
+        cluster.client.check(f"echo 20 >{zswap}/max_pool_percent && echo 1 >{zswap}/enabled")
+        cluster.swap_on()
+
+
+class Nvme(Backing):
+    """A RAM disk on the donor, over NVMe over Fabrics."""
+
+    donors = 1
+    network = True
+    transport = ""
+
+    @property
+    def modules(self):
+        return [f"nvme-{self.transport}", f"nvmet-{self.transport}"]
+
+    def disk(self):
+        return 0
+
+    def start(self, cluster):
+        donor, client = cluster.donors[0], cluster.client
+        port, subsystem = "/cfg/nvmet/ports/1", f"/cfg/nvmet/subsystems/{NQN}"
+        donor.check(
+            f"mkdir -p /cfg && mount -t configfs none /cfg && modprobe nvmet-{self.transport} && "
+            f"modprobe brd rd_nr=1 rd_size={self.megabytes << 10} && "
+            f"mkdir {subsystem} && echo 1 >{subsystem}/attr_allow_any_host && "
+            f"mkdir {subsystem}/namespaces/1 && "
+            f"echo /dev/ram0 >{subsystem}/namespaces/1/device_path && "
+            f"echo 1 >{subsystem}/namespaces/1/enable && mkdir {port} && "
+            f"echo {self.transport} >{port}/addr_trtype && echo ipv4 >{port}/addr_adrfam && "
+            f"echo {donor.address} >{port}/addr_traddr && "
+            f"echo {SERVICE} >{port}/addr_trsvcid && ln -s {subsystem} {port}/subsystems/")
+        client.check(
+            f"modprobe nvme-{self.transport} && "
+            f"echo transport={self.transport},traddr={donor.address},trsvcid={SERVICE},nqn={NQN},"
+            f"hostnqn=nqn.2014-08.org.nvmexpress:uuid:{HOST},hostid={HOST} >/dev/nvme-fabrics")
+        client.wait_for("[ -b /dev/nvme0n1 ]", 20)
+        swap_on(client, "/dev/nvme0n1")
+
+
+class NvmeRdma(Nvme):
+    """Over RDMA."""
+
+    name = "NVMe-oF, RDMA"
+    about = "a RAM disk on the donor"
+    transport = "rdma"
+
+
+class NvmeTcp(Nvme):
+    """Over TCP."""
+
+    name = "NVMe-oF, TCP"
+    about = "a RAM disk on the donor"
+    transport = "tcp"
+
+
+class Nbd(Backing):
+    """A file in the donor's memory, by its user-space server."""
+
+    name = "NBD"
+    about = "a file on a tmpfs of the donor"
+    donors = 1
+    network = True
+
+    def disk(self):
+        return 0
+
+    def programs(self):
+        return [(f"/usr/sbin/{os.path.basename(path)}", *peer(path))
+                for path in ("bin/nbd-server", "sbin/nbd-client")]
+
+    def start(self, cluster):
+        donor, client = cluster.donors[0], cluster.client
+        donor.check(
+            f"mkdir /nbd && mount -t tmpfs -o size={self.megabytes + 1}m tmpfs /nbd && "
+            f"truncate -s {self.megabytes}M /nbd/swap && "
+            "printf '[generic]\\n[swap]\\nexportname = /nbd/swap\\n' >/etc/nbd.conf && "
+            "nbd-server -C /etc/nbd.conf")
+        donor.wait_for(f"grep -q ':{NBD_PORT:04X} 0*:0000 0A ' /proc/net/tcp /proc/net/tcp6", 20)
+        client.check(f"modprobe nbd && nbd-client {donor.address} /dev/nbd0 -name swap -swap "
+                     ">/dev/null")
+        client.wait_for("[ \"$(cat /sys/block/nbd0/size)\" != 0 ]", 20)
+        swap_on(client, "/dev/nbd0")
+
+
+ALL = (Farswap, FarswapReplica, FarswapNone, NvmeRdma, NvmeTcp, Nbd, Backing, ThrottledDisk,
+       Zram, Zswap, Local)
