@@ -13,6 +13,8 @@ SERVICE = 4420
 NQN = "nqn.2026-11.farswap.bench:swap"
 HOST = "11111111-2222-3333-4444-555555555555"
 NBD_PORT = 10809
+# Of a size that is to the load as that of real ones is to theirs.
+SLAB_MB = 64
 
 
 class Backing:
@@ -92,15 +94,30 @@ class Farswap(Backing):
     name = "farswap"
     about = "backup=disk, one donor"
     donors = 1
-    append = "farswap.hotslab=0 farswap.backup=disk"
+    backup = "disk"
     network = True
 
+    @property
+    def append(self):
+        return f"farswap.hotslab=0 farswap.slab_mb={SLAB_MB} farswap.backup={self.backup}"
+
     def disk(self):
-        # Slots are handed out all over the device.
-        return self.megabytes * 2
+        # Clusters of slots are handed out all over the device; slabs are whole.
+        return -(-self.megabytes // SLAB_MB) * SLAB_MB
 
     def start(self, cluster):
         cluster.up()
+        # The first pages of a slab go to the disk until it is mapped, which isn't what is
+        # measured: all slabs come first. The kernel begins in all of them at once.
+        group = "/sys/fs/cgroup/warm"
+        cluster.client.check(
+            f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir {group} && "
+            f"echo 24M >{group}/memory.max && (echo 0 >{group}/cgroup.procs && "
+            f"exec fault {24 + 3 * self.disk() // SLAB_MB} 1 1 read) >/dev/null")
+        slabs = self.disk() // SLAB_MB * self.donors
+        cluster.client.wait_for(
+            f"grep -qx 'mapped_slabs {slabs}' {farswap.DEBUG}/stats", 20,
+            f"grep slab {farswap.DEBUG}/stats")
 
     def remote_percent(self, cluster):
         return farswap.remote_share(farswap.counters(
@@ -113,7 +130,7 @@ class FarswapReplica(Farswap):
     name = "farswap, replica"
     about = "backup=replica, two donors"
     donors = 2
-    append = "farswap.hotslab=0 farswap.backup=replica"
+    backup = "replica"
 
 
 class FarswapNone(Farswap):
@@ -121,7 +138,7 @@ class FarswapNone(Farswap):
 
     name = "farswap, no backup"
     about = "backup=none, one donor"
-    append = "farswap.hotslab=0 farswap.backup=none"
+    backup = "none"
 
 
 class Zram(Backing):

@@ -68,6 +68,7 @@ def boot(args, backing, memory, cpus=1, programs=()):
             donor_mem=args.donor_mem,
             disks=[(backing.disk(), backing.iops)] if backing.disk() else [],
             append=f"{backing.append} {args.append}", params=far,
+            daemon=f"memory={args.donor_mem - 224}M,slab={backings.SLAB_MB}M",
             donor_append="" if far else "fs.start=0",
             extra_modules=backing.modules,
             extra_programs=[*backing.programs(), *programs,
