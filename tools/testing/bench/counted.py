@@ -29,7 +29,8 @@ def make_cgroup(client, mem):
 def use_farswap(client, mem):
     """All of the disk's pages go to this machine's own memory."""
     make_cgroup(client, mem)
-    client.check(f"modprobe farswap; modprobe farswap-ram regions={mem * 2 // 3 + 2}; "
+    client.check("modprobe farswap && "
+                 f"modprobe farswap-ram regions={mem * 2 // 3 + 2} && "
                  f"echo 10.9.9.1 >{farswap.SYSFS}/donors")
     client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 30, f"cat {farswap.DEBUG}/donors")
 

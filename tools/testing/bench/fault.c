@@ -273,10 +273,10 @@ static size_t report(const char *phase, uint64_t ns)
 		nr += workers[i].nr;
 	}
 	if (!strcmp(phase, "out")) {
-		printf("out us_per_page %.1f wrong %zu\n", spent / 1e3 / nr, wrong);
+		printf("out us_per_page %.2f wrong %zu\n", spent / 1e3 / nr, wrong);
 	} else if (strcmp(phase, "fill")) {
 		qsort(times, faults, sizeof(*times), compare);
-		printf("%s faults %zu p50_us %.1f p99_us %.1f max_us %.1f accesses_per_s %.0f wrong %zu\n",
+		printf("%s faults %zu p50_us %.2f p99_us %.2f max_us %.2f accesses_per_s %.0f wrong %zu\n",
 		       phase, faults, time_us(times, faults, 500), time_us(times, faults, 990),
 		       time_us(times, faults, 1000), accesses / (ns / 1e9), wrong);
 		if (buckets)

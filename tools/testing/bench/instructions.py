@@ -79,12 +79,12 @@ def main():
     parser.add_argument("--timeout", type=int, default=300, help="seconds")
     args = parser.parse_args()
     harness.exit_on_signals()
-    host.build(host.fetch(), HERE, "modules", "daemon")
+    host.build(host.fetch(), HERE, "modules", "daemon", "tests")
     results = [one_run(args, device, 1) for device in DEVICES]
     print(f"{'1000 instructions':18}" + "".join(f"{device:>10}" for device in DEVICES))
     for row in ROWS:
         print(f"{' '.join(row).replace('_us', '').replace('us_', ''):18}"
-              + "".join(f"{result[row]:10.1f}" for result in results))
+              + "".join(f"{result[row]:10.2f}" for result in results))
     return 0
 
 

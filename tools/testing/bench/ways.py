@@ -160,7 +160,7 @@ def arguments():
 def main():
     args = arguments()
     harness.exit_on_signals()
-    host.build(host.fetch(), HERE, "modules", "daemon")
+    host.build(host.fetch(), HERE, "modules", "daemon", "tests")
     kernel = subprocess.run([os.path.join(TOP, "tools/testing/tree/kernel.sh")], check=True,
                             text=True, stdout=subprocess.PIPE).stdout.strip()
     ways = (DIRECT, SPINNING, ATTACHED) if args.network else (DIRECT, ATTACHED)

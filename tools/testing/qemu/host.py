@@ -14,11 +14,11 @@ def fetch(*options):
     return output.strip().splitlines()[-1]
 
 
-def build(kdir, programs, *targets, jobs=1):
-    """This tree's targets, and a directory's programs; quiet unless it fails."""
+def build(kdir, programs, *targets, jobs=1, top=image.TOP):
+    """A tree's targets, and a directory's programs; quiet unless it fails."""
     for words in ([*targets, f"KDIR={kdir}"], ["-C", programs]):
         result = subprocess.run(["make", "-s", "--no-print-directory", f"-j{jobs}", *words],
-                                cwd=image.TOP, text=True, stdin=subprocess.DEVNULL,
+                                cwd=top, text=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if result.returncode:
             raise image.ImageError(f"the build failed\n{result.stdout}")
