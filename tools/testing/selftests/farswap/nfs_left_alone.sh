@@ -27,10 +27,15 @@ nfs_serve() {
 		echo "tcp 2049" >/proc/fs/nfsd/portlist && echo 2 >/proc/fs/nfsd/threads
 }
 
-nfs_file() {
+nfs_mount() {
 	mount -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.2,sec=sys \
-		127.0.0.1:/ "$MOUNT" &&
-		dd if=/dev/zero of="$MOUNT/swap" bs=1M count=24 conv=fsync 2>&1
+		127.0.0.1:/ "$MOUNT"
+}
+
+# Mounted anew, so that the client asks how many blocks the file has: swapon does not.
+nfs_file() {
+	nfs_mount && dd if=/dev/zero of="$MOUNT/swap" bs=1M count=24 2>&1 &&
+		umount "$MOUNT" && nfs_mount
 }
 
 nfs_swap() {
