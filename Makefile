@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -107,8 +107,9 @@ chaos: modules daemon tests
 demo:
 	@tools/testing/demo/demo.py
 
+# RUNS=, PARTS=, SWAP=
 bench:
-	@tools/testing/bench/bench.py
+	@tools/testing/bench/bench.py $(if $(RUNS),--runs=$(RUNS)) $(if $(PARTS),--only=$(PARTS)) $(if $(SWAP),--swap=$(SWAP))
 
 bench-headroom:
 	@tools/testing/bench/headroom.py
@@ -122,6 +123,10 @@ bench-ways:
 
 bench-instructions:
 	@tools/testing/bench/instructions.py
+
+# BASE=, a revision
+bench-compare:
+	@tools/testing/bench/compare.py "$(or $(BASE),$(error say BASE=revision, with which this tree is to be compared))"
 
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
@@ -153,10 +158,11 @@ help:
 	@echo "make tests      build the selftests"
 	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
-	@echo "make bench      page fault latency against raw RDMA reads"
+	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
 	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
+	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make clean      remove what was built"
 endif

@@ -64,7 +64,9 @@ inputs() {
 		# shellcheck disable=SC2086 # several
 		sha256sum $options "$here"/*.sh "$here/$version"/*.patch "$modules/Makefile"
 		find "$modules" -name '*.[ch]' ! -name '*.mod.c' -exec sha256sum {} + | sort
-		sources | xargs sha256sum
+		sources | grep -vx Makefile | xargs sha256sum
+		# That which kbuild reads.
+		sed '/^else$/q' Makefile
 	} | sed "s|$top/||" | sha256sum | cut -c1-24
 }
 
