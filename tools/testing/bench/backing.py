@@ -114,7 +114,7 @@ class Farswap(Backing):
             f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir {group} && "
             f"echo 24M >{group}/memory.max && (echo 0 >{group}/cgroup.procs && "
             f"exec fault {24 + 3 * self.disk() // SLAB_MB} 1 1 read) >/dev/null")
-        slabs = self.disk() // SLAB_MB * self.donors
+        slabs = self.disk() // SLAB_MB
         cluster.client.wait_for(
             f"grep -qx 'mapped_slabs {slabs}' {farswap.DEBUG}/stats", 20,
             f"grep slab {farswap.DEBUG}/stats")
