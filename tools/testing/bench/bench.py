@@ -163,22 +163,18 @@ class Bench:
         with boot(args, backing, args.mem + backing.more_memory(megabytes)) as cluster:
             self.raw(cluster, backing)
             backing.start(cluster)
-            accesses = args.accesses
-            if backing.iops:
-                accesses = min(accesses, backing.iops * 10)
             group = None
             if backing.inside:
                 # What others find free of all the client's memory, about.
                 group = CGROUP
                 make_cgroup(cluster.client)
                 self.limit(cluster.client, args.mem << 20, 60)
-            program = Asked(cluster.client, f"fault -b -i {megabytes} {accesses} 1", group)
+            program = Asked(cluster.client, f"fault -b -i -s {args.seconds} {megabytes} "
+                                            f"{args.accesses} 1", group)
             for load in PHASES:
-                # From a slow disk all in order would take minutes.
-                if not (backing.iops and load == "sequential"):
-                    numbers = self.phase(cluster, backing, program, load)
-                    if load == "read":
-                        self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
+                numbers = self.phase(cluster, backing, program, load)
+                if load == "read":
+                    self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
             program.end()
             self.raw(cluster, backing)
             self.end(cluster, backing, "faults")
@@ -190,7 +186,8 @@ class Bench:
             client = cluster.client
             backing.start(cluster)
             make_cgroup(client)
-            program = Asked(client, f"fault -i {LOCAL_MB} {self.args.accesses // 2} 1", CGROUP)
+            program = Asked(client, f"fault -i -s {self.args.seconds // 2} {LOCAL_MB} "
+                                    f"{self.args.accesses} 1", CGROUP)
             program.ask("fill")
             for percent in PERCENTS:
                 self.limit(client, LOCAL_MB << 20, percent)
@@ -213,7 +210,8 @@ class Bench:
             with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
                 backing.start(cluster)
                 program = Asked(cluster.client,
-                                f"fault -i -t {threads} {megabytes} {self.args.accesses} 1")
+                                f"fault -i -s {self.args.seconds} -t {threads} {megabytes} "
+                                f"{self.args.accesses} 1")
                 program.ask("fill")
                 for load in ("read", "mixed"):
                     numbers = self.phase(cluster, backing, program, load, f"{threads} threads")
@@ -263,9 +261,10 @@ class Bench:
                 self.limit(client, whole, percent)
                 for mix, gets in MIXES.items():
                     # As much again, before, to have the popular keys in memory.
-                    program.ask(f"run {gets} {self.args.seconds}")
+                    program.ask(f"run {gets} {self.args.seconds / 2}")
                     with Costs(cluster) as costs:
-                        numbers, _ = numbers_of(program.ask(f"run {gets} {self.args.seconds}"))
+                        numbers, _ = numbers_of(
+                            program.ask(f"run {gets} {self.args.seconds / 2}"))
                     self.add(f"{name} {mix}", backing, f"{percent} % local",
                              numbers | costs.costs)
                     if percent in (50, 100):
@@ -401,8 +400,10 @@ def arguments():
                         help="folder for CSV and plots")
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--donor-mem", type=int, default=1024, help="each donor's, MB")
-    parser.add_argument("--accesses", type=int, default=10000, help="of a random load")
-    parser.add_argument("--seconds", type=int, default=5, help="of a server's load")
+    parser.add_argument("--accesses", type=int, default=10000,
+                        help="of a random load, at most")
+    parser.add_argument("--seconds", type=int, default=8,
+                        help="of each load but fill and HPBD's; half of that where there are many")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     args = parser.parse_args()

@@ -92,6 +92,7 @@ def arguments():
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
     parser.add_argument("--accesses", type=int, default=10000, help="of a random load")
+    parser.add_argument("--seconds", type=int, default=10, help="of each load, at most")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     return parser.parse_args()

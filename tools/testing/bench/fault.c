@@ -17,6 +17,7 @@
  * -b: also "PHASE bucket_us N faults N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
  * -i: phases are lines of standard input, "done" is the last line of each
+ * -s N: seconds after which each phase but "fill" ends
  * -t N: threads, each with a share of the memory
  */
 #define _GNU_SOURCE
@@ -69,6 +70,8 @@ static struct worker workers[THREADS_MAX];
 static size_t nr_workers = 1;
 static size_t accesses_max;	/* of each worker in a random phase */
 static bool buckets;
+static uint64_t limit_ns;	/* of each phase; 0: none */
+static uint64_t end_ns;		/* of this one */
 
 static uint64_t now_ns(void)
 {
@@ -151,6 +154,11 @@ static size_t page_random(struct worker *worker)
 	return worker->state % worker->nr;
 }
 
+static bool time_is_up(void)
+{
+	return limit_ns && now_ns() > end_ns;
+}
+
 static void run_fill(struct worker *worker)
 {
 	for (size_t page = 0; page < worker->nr; page++)
@@ -159,13 +167,13 @@ static void run_fill(struct worker *worker)
 
 static void run_read(struct worker *worker)
 {
-	for (size_t i = 0; i < accesses_max; i++)
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i++)
 		page_access(worker, page_random(worker));
 }
 
 static void run_mixed(struct worker *worker)
 {
-	for (size_t i = 0; i < accesses_max; i++) {
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i++) {
 		size_t page = page_random(worker);
 
 		page_access(worker, page);
@@ -175,7 +183,7 @@ static void run_mixed(struct worker *worker)
 
 static void run_sequential(struct worker *worker)
 {
-	for (size_t page = 0; page < worker->nr; page++)
+	for (size_t page = 0; page < worker->nr && !time_is_up(); page++)
 		page_access(worker, page);
 }
 
@@ -183,7 +191,7 @@ static void run_strided(struct worker *worker)
 {
 	size_t first = 0, page = 0;
 
-	for (size_t i = 0; i < accesses_max; i++, page += STRIDE) {
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i++, page += STRIDE) {
 		if (page >= worker->nr) {
 			first = (first + 1) % STRIDE;
 			page = first;
@@ -194,7 +202,8 @@ static void run_strided(struct worker *worker)
 
 static void run_out(struct worker *worker)
 {
-	for (size_t first = 0; first + OUT_PAGES <= worker->nr; first += OUT_PAGES) {
+	for (size_t first = 0; first + OUT_PAGES <= worker->nr && !time_is_up();
+	     first += OUT_PAGES) {
 		uint64_t start;
 
 		for (size_t page = first; page < first + OUT_PAGES; page++) {
@@ -273,7 +282,7 @@ static size_t report(const char *phase, uint64_t ns)
 		nr += workers[i].nr;
 	}
 	if (!strcmp(phase, "out")) {
-		printf("out us_per_page %.2f wrong %zu\n", spent / 1e3 / nr, wrong);
+		printf("out us_per_page %.2f wrong %zu\n", spent / 1e3 / accesses, wrong);
 	} else if (strcmp(phase, "fill")) {
 		qsort(times, faults, sizeof(*times), compare);
 		printf("%s faults %zu p50_us %.2f p99_us %.2f max_us %.2f accesses_per_s %.0f wrong %zu\n",
@@ -282,8 +291,10 @@ static size_t report(const char *phase, uint64_t ns)
 		if (buckets)
 			report_buckets(phase, times, faults);
 	}
+	if (!strcmp(phase, "fill"))
+		accesses = nr;
 	if (!strcmp(phase, "fill") || !strcmp(phase, "sequential"))
-		printf("%s mb_per_s %.1f\n", phase, nr * PAGE / 1e6 / (ns / 1e9));
+		printf("%s mb_per_s %.1f\n", phase, accesses * PAGE / 1e6 / (ns / 1e9));
 	fflush(stdout);
 	return wrong;
 }
@@ -301,6 +312,7 @@ static size_t run(const struct phase *phase)
 {
 	uint64_t start = now_ns();
 
+	end_ns = start + limit_ns;
 	for (size_t i = 0; i < nr_workers; i++) {
 		struct worker *worker = &workers[i];
 
@@ -383,7 +395,7 @@ static size_t run_lines(void)
 
 static int usage(void)
 {
-	fputs("usage: fault [-b] [-h] [-i] [-t THREADS] MEGABYTES ACCESSES SEED [read|mixed|sequential|strided|out]...\n",
+	fputs("usage: fault [-b] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [read|mixed|sequential|strided|out]...\n",
 	      stderr);
 	return 2;
 }
@@ -396,13 +408,15 @@ int main(int argc, char **argv)
 	char *const *phase;
 	size_t wrong;
 
-	while ((option = getopt(argc, argv, "bhit:")) != -1) {
+	while ((option = getopt(argc, argv, "bhis:t:")) != -1) {
 		if (option == 'b')
 			buckets = true;
 		else if (option == 'h')
 			advice = MADV_HUGEPAGE;
 		else if (option == 'i')
 			interactive = true;
+		else if (option == 's')
+			limit_ns = strtoull(optarg, NULL, 0) * 1000000000;
 		else if (option == 't')
 			nr_workers = strtoull(optarg, NULL, 0);
 		else
