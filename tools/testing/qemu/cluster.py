@@ -235,6 +235,7 @@ class Machine:
         self.channel = None
         self.jobs = {}
         self.counter = 0
+        self.booted_at = 0
         self.ready = threading.Event()
         self.lock = threading.Lock()
         self.directory = os.path.join(cluster.directory, name)
@@ -302,15 +303,28 @@ class Machine:
             if os.path.exists(self._path(name)):
                 os.unlink(self._path(name))
         self.ready.clear()
+        self.booted_at = len(self.console())
         with open(self._path("qemu.log"), "ab") as log:
             self.process = spawner().popen(self._command(), stdin=subprocess.DEVNULL,
                                            stdout=log, stderr=log)
         self.channel = Channel(self._path("agent"), self._frame)
 
-    def wait_ready(self, timeout=BOOT_TIMEOUT):
+    def wait_ready(self, timeout=BOOT_TIMEOUT, again=True):
+        """
+        Once more if it died before any of the kernel's initcalls, where nothing of farswap has
+        run: an emulated machine with KASAN was seen to, at its first interrupt.
+        """
         deadline = time.monotonic() + timeout
         while not self.ready.wait(0.1):
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            ended = self.process.poll() is not None
+            if ended and again and " start_kernel+" in self.console()[self.booted_at:]:
+                print(f"{self.name} died before it had begun; once more\n{self.log_tail(60)}",
+                      flush=True)
+                self.kill()
+                self.power_on()
+                self.wait_ready(timeout, again=False)
+                return
+            if ended or time.monotonic() > deadline:
                 raise ClusterError(f"{self.name} did not boot\n{self.log_tail(40)}")
 
     def kill(self):
