@@ -26,6 +26,8 @@ class Backing:
     append = ""
     modules = ()
     iops = 0
+    # Whether the client has a disk of its own for it.
+    on_disk = True
     # Whether what is swapped leaves the client.
     network = False
     # Whether it is the client's own memory that it goes to: then that can't be scarce, and
@@ -36,8 +38,8 @@ class Backing:
         self.megabytes = megabytes
 
     def disk(self):
-        """MB of the client's disk."""
-        return self.megabytes
+        """MB of the client's disk; 0: it has none."""
+        return self.megabytes if self.on_disk else 0
 
     def more_memory(self, _load):
         """MB that the client has beside that which all have, for a load of so many."""
@@ -51,8 +53,7 @@ class Backing:
         cluster.swap_on()
 
     def remote_percent(self, _cluster):
-        """Of what was read, what came from donors."""
-        return 100 if self.network else 0
+        """Of what was read, what came from donors; None where nobody counts that."""
 
 
 def peer(path):
@@ -89,13 +90,17 @@ class Local(Backing):
 
 
 class Farswap(Backing):
-    """With its backup on the disk, before pages are given up locally."""
+    """With its backup on the disk."""
 
     name = "farswap"
     about = "backup=disk, one donor"
     donors = 1
     backup = "disk"
     network = True
+
+    def __init__(self, megabytes):
+        super().__init__(megabytes)
+        self.before = {}
 
     @property
     def append(self):
@@ -118,10 +123,14 @@ class Farswap(Backing):
         cluster.client.wait_for(
             f"grep -qx 'mapped_slabs {slabs}' {farswap.DEBUG}/stats", 20,
             f"grep slab {farswap.DEBUG}/stats")
+        self.before = self.counters(cluster)
+
+    @staticmethod
+    def counters(cluster):
+        return farswap.counters(cluster.client.check(f"cat {farswap.DEBUG}/stats"))
 
     def remote_percent(self, cluster):
-        return farswap.remote_share(farswap.counters(
-            cluster.client.check(f"cat {farswap.DEBUG}/stats")))
+        return farswap.remote_share(farswap.grown(self.counters(cluster), self.before))
 
 
 class FarswapReplica(Farswap):
@@ -147,9 +156,7 @@ class Zram(Backing):
     name = "zram"
     about = "in the client's own memory, of which it gets as much more"
     inside = True
-
-    def disk(self):
-        return 0
+    on_disk = False
 
     def more_memory(self, load):
         # With what it needs to find and hold pages that don't compress.
@@ -178,14 +185,12 @@ class Nvme(Backing):
 
     donors = 1
     network = True
+    on_disk = False
     transport = ""
 
     @property
     def modules(self):
         return [f"nvme-{self.transport}", f"nvmet-{self.transport}"]
-
-    def disk(self):
-        return 0
 
     def start(self, cluster):
         donor, client = cluster.donors[0], cluster.client
@@ -231,9 +236,7 @@ class Nbd(Backing):
     about = "a file on a tmpfs of the donor"
     donors = 1
     network = True
-
-    def disk(self):
-        return 0
+    on_disk = False
 
     def programs(self):
         return [(f"/usr/sbin/{os.path.basename(path)}", *peer(path))

@@ -140,7 +140,9 @@ class Bench:
                 ("p50_us", "p99_us"), raw.read_latency(cluster.client, cluster.donors[0]))))
 
     def end(self, cluster, backing, load, setting=""):
-        self.add(load, backing, setting, {"remote_percent": backing.remote_percent(cluster)})
+        percent = backing.remote_percent(cluster)
+        if percent is not None:
+            self.add(load, backing, setting, {"remote_percent": percent})
         complaints = cluster.complaints()
         if complaints:
             raise harness.ClusterError(f"{backing.name}: kernel: {complaints[0]}")
@@ -297,9 +299,15 @@ def print_results(results):
     def numbers(load, setting, value):
         return lambda swap: results.numbers.get((load, swap, setting, value))
 
+    def costs(load):
+        return [(heading, numbers(load, "", value), 0) for heading, value in (
+            ("client kernel µs/page", "client_kernel_us_per_page"),
+            ("wire bytes/page", "wire_bytes_per_page"),
+            ("donor ms", "donor_system_ms"), ("daemon ms", "donor_daemon_ms"))]
+
     loads = list(dict.fromkeys(key[0] for key in results.numbers if key[3] == "remote_percent"))
     swaps = list(dict.fromkeys(key[1] for key in results.numbers if key[3] == "remote_percent"))
-    report.table("Of all pages that were read, per cent from donors", swaps, [
+    report.table("Of all pages that farswap read, per cent from donors", swaps, [
         (load, lambda swap, load=load: next(
             (found for key, found in results.numbers.items()
              if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
@@ -312,19 +320,13 @@ def print_results(results):
                 ("p99 µs", numbers(load, "", "p99_us"), 0),
                 ("raw READ µs", numbers("raw READ", "4 KiB", "p50_us"), 0),
                 ("a second", numbers(load, "", "accesses_per_s"), 0),
-                ("client kernel µs/page", numbers(load, "", "client_kernel_us_per_page"), 0),
-                ("wire bytes/page", numbers(load, "", "wire_bytes_per_page"), 0),
-                ("donor ms", numbers(load, "", "donor_system_ms"), 0),
-                ("daemon ms", numbers(load, "", "donor_daemon_ms"), 0)])
+                *costs(load)])
     for load in ("fill", "sequential"):
         swaps = results.swaps(load, "", "mb_per_s")
         if swaps:
             report.table(f"{load}: all pages in order", swaps, [
                 ("MB/s", numbers(load, "", "mb_per_s"), 1),
-                ("client kernel µs/page", numbers(load, "", "client_kernel_us_per_page"), 0),
-                ("wire bytes/page", numbers(load, "", "wire_bytes_per_page"), 0),
-                ("donor ms", numbers(load, "", "donor_system_ms"), 0),
-                ("daemon ms", numbers(load, "", "donor_daemon_ms"), 0)])
+                *costs(load)])
     for load in ("read", "mixed"):
         for what in ("local", "threads"):
             settings = [setting for setting in results.settings(load, "accesses_per_s")

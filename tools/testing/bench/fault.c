@@ -395,7 +395,7 @@ static size_t run_lines(void)
 
 static int usage(void)
 {
-	fputs("usage: fault [-b] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [read|mixed|sequential|strided|out]...\n",
+	fputs("usage: fault [-b] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [PHASE]...\n",
 	      stderr);
 	return 2;
 }
@@ -423,7 +423,8 @@ int main(int argc, char **argv)
 			return usage();
 	}
 	argv += optind;
-	if (argc - optind < 3 || !nr_workers || nr_workers > THREADS_MAX)
+	if (argc - optind < 3 || !nr_workers || nr_workers > THREADS_MAX ||
+	    strtoull(argv[0], NULL, 0) < nr_workers)
 		return usage();
 	for (phase = argv + 3; *phase; phase++)
 		if (!phase_named(*phase))
