@@ -307,11 +307,12 @@ def print_results(results):
 
     loads = list(dict.fromkeys(key[0] for key in results.numbers if key[3] == "remote_percent"))
     swaps = list(dict.fromkeys(key[1] for key in results.numbers if key[3] == "remote_percent"))
-    report.table("Of all pages that farswap read, per cent from donors", swaps, [
-        (load, lambda swap, load=load: next(
-            (found for key, found in results.numbers.items()
-             if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
-        for load in loads])
+    if swaps:
+        report.table("Of all pages that farswap read, per cent from donors", swaps, [
+            (load, lambda swap, load=load: next(
+                (found for key, found in results.numbers.items()
+                 if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
+            for load in loads])
     for load in ("read", "mixed", "strided"):
         swaps = results.swaps(load, "", "p50_us")
         if swaps:
