@@ -81,7 +81,7 @@ void farswap_backup_insert(struct farswap_backups *backups,
 {
 	lockdep_assert_held(&backups->lock);
 	hlist_add_head(&backup->node, backup_bucket(backups, backup->offset));
-	backups->nr++;
+	WRITE_ONCE(backups->nr, backups->nr + 1);
 }
 
 /**
@@ -98,7 +98,7 @@ void farswap_backup_remove(struct farswap_backups *backups,
 	lockdep_assert_held(&backups->lock);
 	hlist_del(&backup->node);
 	list_move(&backup->entry, drop);
-	backups->nr--;
+	WRITE_ONCE(backups->nr, backups->nr - 1);
 	if (backup->state == FARSWAP_BACKUP_KEPT)
 		backups->nr_kept--;
 }
@@ -241,6 +241,27 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 		css_put(css);
 }
 
+static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
+				   unsigned int nr)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup *backup;
+	unsigned long flags;
+	LIST_HEAD(drop);
+
+	spin_lock_irqsave(&backups->lock, flags);
+	for (; nr--; slot++) {
+		if (!test_bit(slot, slab->bits.unbacked))
+			continue;
+		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+		if (backup)
+			farswap_backup_retire(backups, backup, &drop);
+		clear_bit(slot, slab->bits.unbacked);
+	}
+	spin_unlock_irqrestore(&backups->lock, flags);
+	farswap_backup_put_all(&drop);
+}
+
 /**
  * farswap_backup_forget() - slots have been freed, or will hold something else
  * @slab:	their slab, which has bits
@@ -254,24 +275,8 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
-	struct farswap_backup *backup;
-	unsigned long flags;
-	LIST_HEAD(drop);
-
-	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
-		return;
-	spin_lock_irqsave(&backups->lock, flags);
-	for (; nr--; slot++) {
-		if (!test_bit(slot, slab->bits.unbacked))
-			continue;
-		backup = farswap_backup_find(backups, backup_offset(slab, slot));
-		if (backup)
-			farswap_backup_retire(backups, backup, &drop);
-		clear_bit(slot, slab->bits.unbacked);
-	}
-	spin_unlock_irqrestore(&backups->lock, flags);
-	farswap_backup_put_all(&drop);
+	if (farswap_slotbits_any(slab->bits.unbacked, slot, nr))
+		backup_forget(slab, slot, nr);
 }
 
 static bool backup_is_settled(struct farswap_slab *slab, unsigned int slot,
@@ -327,6 +332,9 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 	unsigned int nr = folio_nr_pages(folio), i;
 	struct farswap_backup *backup;
 
+	/* A copy of these came before the folio's lock, and is counted. */
+	if (!READ_ONCE(backups->nr))
+		return false;
 	spin_lock_irq(&backups->lock);
 	for (i = 0; i < nr; i++) {
 		backup = farswap_backup_find(backups, backup_offset(slab, slot + i));

@@ -42,6 +42,8 @@ struct copy_run {
 /* Of the runs. */
 static DEFINE_SPINLOCK(copy_lock);
 static struct copy_run copy_runs[COPY_COPIES];
+/* How many are in use; also looked at without the lock. */
+static unsigned int copy_running;
 static DECLARE_WAIT_QUEUE_HEAD(copy_ended);
 /* First come, first served: one that is at work has all it needs to get to its end. */
 static DEFINE_SEMAPHORE(copy_copies, COPY_COPIES);
@@ -78,6 +80,9 @@ bool farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
 {
 	struct copy_run *run;
 
+	/* Pairs with copy_end(), as below. */
+	if (likely(!smp_load_acquire(&copy_running)))
+		return false;
 	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++)
 		/* Pairs with copy_end(). */
 		if (unlikely(smp_load_acquire(&run->to) == to))
@@ -104,6 +109,7 @@ static bool copy_try_begin(const struct farswap_mapping *to, unsigned int first,
 		free->first = first;
 		free->stale = 0;
 		WRITE_ONCE(free->to, to);
+		WRITE_ONCE(copy_running, copy_running + 1);
 	}
 	spin_unlock(&copy_lock);
 	*begun = free;
@@ -149,6 +155,7 @@ static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
 	}
 	/* Pairs with farswap_copy_excludes(): a store may mark the slots again now. */
 	smp_store_release(&run->to, NULL);
+	smp_store_release(&copy_running, copy_running - 1);
 	spin_unlock(&copy_lock);
 	wake_up_all(&copy_ended);
 	return nr;

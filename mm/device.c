@@ -19,22 +19,7 @@
 /* Changes of the table below, and of which slabs a device has. */
 DEFINE_MUTEX(farswap_devices_lock);
 
-static struct farswap_device __rcu *devices[MAX_SWAPFILES];
-
-/**
- * farswap_device_find() - the device of a swap type
- * @type:	the swap type
- *
- * Context: under rcu_read_lock(), farswap_devices_lock, or with a slot of the
- * type in use.
- * Return: the device, or NULL if farswap does not serve it.
- */
-struct farswap_device *farswap_device_find(unsigned int type)
-{
-	if (type >= MAX_SWAPFILES)
-		return NULL;
-	return rcu_dereference_raw(devices[type]);
-}
+struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
 /**
  * farswap_device_next() - walk the devices
@@ -151,7 +136,7 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 	device->map = farswap_slabmap_alloc(nr_slots, shift);
 	if (!device->map)
 		goto out_exit_backups;
-	rcu_assign_pointer(devices[type], device);
+	rcu_assign_pointer(farswap_devices[type], device);
 	goto out_unlock;
 
 out_exit_backups:
@@ -176,7 +161,7 @@ static void device_remove(struct farswap_device *device)
 	farswap_slabs_unmap(device, NULL);
 	farswap_backup_cancel(device);
 
-	RCU_INIT_POINTER(devices[device->type], NULL);
+	RCU_INIT_POINTER(farswap_devices[device->type], NULL);
 	/* Invalidation and farswap_poll_lock() look without a slot's protection. */
 	synchronize_rcu();
 	farswap_slabs_free(device);

@@ -49,18 +49,26 @@ static struct farswap_window *fanout_window(const struct farswap_fanout *fanout,
 	return &fanout->writes[i].mapping->donor->window;
 }
 
-/* The first window without room, or as many as there are; there room is left again. */
-static unsigned int fanout_try_windows(const struct farswap_fanout *fanout,
+/* Room in all windows but one, which may be waited for; nothing is held meanwhile. */
+static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned int full,
 				       unsigned int nr)
 {
-	unsigned int full, i;
+	struct farswap_mapping *mapping;
+	unsigned int kept = 0, i;
+	bool waited;
 
-	for (full = 0; full < fanout->nr_writes; full++)
-		if (!farswap_window_try(fanout_window(fanout, full), nr))
-			break;
-	for (i = 0; full < fanout->nr_writes && i < full; i++)
+	for (i = 0; i < full; i++)
 		farswap_window_leave(fanout_window(fanout, i), nr);
-	return full;
+	waited = farswap_window_enter(fanout_window(fanout, full), nr);
+	for (i = 0; i < fanout->nr_writes; i++) {
+		mapping = fanout->writes[i].mapping;
+		if (i == full ? waited : farswap_window_try(&mapping->donor->window, nr))
+			fanout->writes[kept++].mapping = mapping;
+		else
+			farswap_mapping_store_end(mapping);
+	}
+	fanout->nr_writes = kept;
+	return kept;
 }
 
 /**
@@ -83,6 +91,8 @@ bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sl
 
 	fanout->nr_writes = 0;
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		if (!rcu_access_pointer(slab->mapping[nth]))
+			continue;
 		mapping = farswap_mapping_store_begin(slab, nth, slot, nr, sole);
 		if (mapping)
 			fanout->writes[fanout->nr_writes++].mapping = mapping;
@@ -103,22 +113,12 @@ bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sl
  */
 bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 {
-	unsigned int full = fanout_try_windows(fanout, nr), kept = 0, i;
-	struct farswap_mapping *mapping;
-	bool waited;
+	unsigned int i;
 
-	if (likely(full == fanout->nr_writes))
-		return true;
-	waited = farswap_window_enter(fanout_window(fanout, full), nr);
-	for (i = 0; i < fanout->nr_writes; i++) {
-		mapping = fanout->writes[i].mapping;
-		if (i == full ? waited : farswap_window_try(&mapping->donor->window, nr))
-			fanout->writes[kept++].mapping = mapping;
-		else
-			farswap_mapping_store_end(mapping);
-	}
-	fanout->nr_writes = kept;
-	return kept;
+	for (i = 0; i < fanout->nr_writes; i++)
+		if (unlikely(!farswap_window_try(fanout_window(fanout, i), nr)))
+			return fanout_enter_late(fanout, i, nr);
+	return true;
 }
 
 /**
@@ -141,10 +141,9 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 	/* One more, so that it is known what was refused when all have ended. */
 	atomic_set(&fanout->pending, nr_writes + 1);
 	atomic_set(&fanout->good, 0);
-	for (i = 0; i < nr_writes; i++)
-		fanout_write_init(&fanout->writes[i], fanout, folio, slot);
 	for (i = 0; i < nr_writes; i++) {
 		write = &fanout->writes[i];
+		fanout_write_init(write, fanout, folio, slot);
 		if (!farswap_mapping_submit(write->mapping, &write->io))
 			continue;
 		refused++;
@@ -156,21 +155,20 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 }
 
 /**
- * farswap_fanout_mappings() - the regions that were written to
+ * farswap_fanout_end() - its regions are used no more, but for one
  * @fanout:	one whose writes have ended
- * @mappings:	where they go, FARSWAP_REPLICAS_MAX at most
  *
- * farswap_mapping_store_end() must follow for each, and @fanout may be gone by then.
+ * Nothing keeps what @fanout is a part of when farswap_mapping_store_end() has been called for
+ * the last of them.
  *
  * Context: any.
- * Return: how many.
+ * Return: the last, for which it is to be called.
  */
-unsigned int farswap_fanout_mappings(const struct farswap_fanout *fanout,
-				     struct farswap_mapping **mappings)
+struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout)
 {
-	unsigned int nr_writes = fanout->nr_writes, i;
+	unsigned int i;
 
-	for (i = 0; i < nr_writes; i++)
-		mappings[i] = fanout->writes[i].mapping;
-	return nr_writes;
+	for (i = 1; i < fanout->nr_writes; i++)
+		farswap_mapping_store_end(fanout->writes[i].mapping);
+	return fanout->writes[0].mapping;
 }

@@ -49,7 +49,6 @@ bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sl
 bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr);
 void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 			   unsigned int slot);
-unsigned int farswap_fanout_mappings(const struct farswap_fanout *fanout,
-				     struct farswap_mapping **mappings);
+struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout);
 
 #endif /* _FARSWAP_FANOUT_H */

@@ -199,7 +199,19 @@ int farswap_power_init(void);
 void farswap_power_exit(void);
 
 /* main.c */
-bool farswap_may_store(void);
+extern atomic_t farswap_pauses;
+
+/**
+ * farswap_may_store() - may pages be stored remotely, and slabs mapped
+ *
+ * Context: any.
+ * Return: whether they may.
+ */
+static inline bool farswap_may_store(void)
+{
+	return READ_ONCE(farswap_settings.enabled) && !atomic_read(&farswap_pauses);
+}
+
 int farswap_pause(void);
 void farswap_resume(void);
 bool farswap_attached(void);
@@ -235,6 +247,7 @@ struct farswap_device {
 };
 
 extern struct mutex farswap_devices_lock;
+extern struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
 /**
  * farswap_device_writable() - does it take pages
@@ -250,7 +263,21 @@ static inline bool farswap_device_writable(const struct farswap_device *device)
 	return data_race(device->si->flags) & SWP_WRITEOK;
 }
 
-struct farswap_device *farswap_device_find(unsigned int type);
+/**
+ * farswap_device_find() - the device of a swap type
+ * @type:	the swap type
+ *
+ * Context: under rcu_read_lock(), farswap_devices_lock, or with a slot of the
+ * type in use.
+ * Return: the device, or NULL if farswap does not serve it.
+ */
+static inline struct farswap_device *farswap_device_find(unsigned int type)
+{
+	if (type >= MAX_SWAPFILES)
+		return NULL;
+	return rcu_dereference_raw(farswap_devices[type]);
+}
+
 struct farswap_device *farswap_device_next(unsigned int *type);
 sector_t farswap_device_sector(const struct farswap_device *device,
 			       pgoff_t offset);
@@ -383,17 +410,46 @@ struct farswap_slab {
 
 int farswap_slab_init(void);
 void farswap_slab_exit(void);
-struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
-					 pgoff_t offset);
+struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
 void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot);
-bool farswap_slab_has_bits(struct farswap_slab *slab);
 void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
 bool farswap_slab_set_state(struct farswap_slab *slab,
 			    enum farswap_slab_state state);
 void farswap_slab_map_cancel(struct farswap_slab *slab);
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
+
+/**
+ * farswap_slab_lookup() - the slab of a slot, made if there is none yet
+ * @device:	the slot's
+ * @offset:	the slot's, in use
+ *
+ * Context: any; does not wait for memory.
+ * Return: the slab, or NULL: past the device's end, or no memory just now.
+ */
+static inline struct farswap_slab *
+farswap_slab_lookup(struct farswap_device *device, pgoff_t offset)
+{
+	struct farswap_slab *slab = farswap_slabmap_find(device->map, offset);
+
+	return likely(slab) ? slab : farswap_slab_make(device, offset);
+}
+
+/**
+ * farswap_slab_has_bits() - was the slab ever mapped
+ * @slab:	the slab
+ *
+ * Only then are its bits to be touched.
+ *
+ * Context: any.
+ * Return: whether it was.
+ */
+static inline bool farswap_slab_has_bits(const struct farswap_slab *slab)
+{
+	/* Pairs with the release in farswap_slotbits_alloc(). */
+	return smp_load_acquire(&slab->bits.remote);
+}
 
 /* The clock of activities. */
 static inline u32 farswap_slab_second(void)

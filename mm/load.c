@@ -13,18 +13,17 @@
 
 #include <linux/delay.h>
 #include <linux/farswap.h>
-#include <linux/mempool.h>
 #include <linux/pagemap.h>
 #include <linux/psi.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
 
 #include <trace/events/farswap.h>
 
 #include "internal.h"
+#include "request.h"
 
 /* Loads that never lack a request, however little memory there is. */
 #define LOAD_POOL	256
@@ -66,8 +65,7 @@ struct load_request {
 	int cpu;
 };
 
-static struct kmem_cache *load_cache;
-static mempool_t *load_pool;
+static struct farswap_requests load_requests;
 
 /* What only a suspect donor has is waited for apart from all other work. */
 static struct workqueue_struct *load_wait_wq;
@@ -194,12 +192,12 @@ static void load_fallback(struct work_struct *work)
 
 	if (folio_test_large(folio)) {
 		load_large_fail(folio, slab);
-		mempool_free(request, load_pool);
+		farswap_request_free(&load_requests, request);
 		return;
 	}
 	if (load_again(request))
 		return;
-	mempool_free(request, load_pool);
+	farswap_request_free(&load_requests, request);
 	/* The locked folio keeps the slot, and so the slab. */
 	if (load_locally(folio, slab, slot))
 		return;
@@ -227,7 +225,7 @@ static void load_done(struct farswap_io *io, int error)
 	trace_farswap_load_end(folio->swap.val, nr, error, ns);
 	if (error && !folio_test_swapcache(folio)) {
 		load_large_fail(folio, request->slab);
-		mempool_free(request, load_pool);
+		farswap_request_free(&load_requests, request);
 		goto out_put;
 	}
 	if (error) {
@@ -244,7 +242,7 @@ static void load_done(struct farswap_io *io, int error)
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
 	farswap_hook_loaded(folio);
-	mempool_free(request, load_pool);
+	farswap_request_free(&load_requests, request);
 	folio_end_read(folio, true);
 out_put:
 	/* Last: who unmaps the slab waits for us, and then for farswap_wq. */
@@ -323,9 +321,9 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 		goto out_put;
 	if (farswap_donor_is_suspect(mapping->donor) && !may_wait)
 		goto out_put;
-	request = mempool_alloc(load_pool, GFP_NOWAIT | __GFP_NOWARN);
+	request = farswap_request_alloc(&load_requests, GFP_NOWAIT | __GFP_NOWARN);
 	if (!request && may_wait)
-		request = mempool_alloc(load_pool, GFP_NOIO);
+		request = farswap_request_alloc(&load_requests, GFP_NOIO);
 	if (!request)
 		goto out_put;
 	request->tries = 0;
@@ -470,28 +468,24 @@ void farswap_load_flush(void)
 }
 
 /**
- * farswap_load_init() - make the pool of requests
+ * farswap_load_init() - make the requests
  *
  * Return: 0 or -ENOMEM.
  */
 int farswap_load_init(void)
 {
-	load_cache = KMEM_CACHE(load_request, 0);
-	if (!load_cache)
-		return -ENOMEM;
-	load_pool = mempool_create_slab_pool(LOAD_POOL, load_cache);
-	if (!load_pool)
-		goto out_destroy_cache;
+	int err = farswap_requests_init(&load_requests, "farswap_load",
+					sizeof(struct load_request), LOAD_POOL);
+
+	if (err)
+		return err;
 	load_wait_wq = alloc_workqueue("farswap_load", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!load_wait_wq)
-		goto out_destroy_pool;
+		goto out_exit_requests;
 	return 0;
 
-out_destroy_pool:
-	mempool_destroy(load_pool);
-
-out_destroy_cache:
-	kmem_cache_destroy(load_cache);
+out_exit_requests:
+	farswap_requests_exit(&load_requests);
 	return -ENOMEM;
 }
 
@@ -501,6 +495,5 @@ out_destroy_cache:
 void farswap_load_exit(void)
 {
 	destroy_workqueue(load_wait_wq);
-	mempool_destroy(load_pool);
-	kmem_cache_destroy(load_cache);
+	farswap_requests_exit(&load_requests);
 }

@@ -20,20 +20,9 @@ DEFINE_MUTEX(farswap_main_lock);
 struct workqueue_struct *farswap_wq;
 
 /* Reasons not to store remotely: one while detached, one while suspended. */
-static atomic_t main_pauses = ATOMIC_INIT(1);
+atomic_t farswap_pauses = ATOMIC_INIT(1);
 static bool main_attached;	/* written under farswap_main_lock */
 static bool main_stuck;		/* the hook would not come off; for good */
-
-/**
- * farswap_may_store() - may pages be stored remotely, and slabs mapped
- *
- * Context: any.
- * Return: whether they may.
- */
-bool farswap_may_store(void)
-{
-	return READ_ONCE(farswap_settings.enabled) && !atomic_read(&main_pauses);
-}
 
 /**
  * farswap_attached() - is the hook in place
@@ -64,7 +53,7 @@ int farswap_pause(void)
 
 	/* Under the lock: who starts a mapping looks at it there. */
 	spin_lock(&farswap_state_lock);
-	atomic_inc(&main_pauses);
+	atomic_inc(&farswap_pauses);
 	spin_unlock(&farswap_state_lock);
 
 	mutex_lock(&farswap_devices_lock);
@@ -85,7 +74,7 @@ int farswap_pause(void)
  */
 void farswap_resume(void)
 {
-	atomic_dec(&main_pauses);
+	atomic_dec(&farswap_pauses);
 }
 
 /**

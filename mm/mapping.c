@@ -454,10 +454,12 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 	struct farswap_mapping *mapping;
 	unsigned int nth, there = 0;
 
-	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
 		there += !!rcu_access_pointer(slab->mapping[nth]);
-	for (nth = 0; there > 1 && nth < FARSWAP_REPLICAS_MAX; nth++) {
+	if (there <= 1)
+		return;
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
 		if (!mapping)
 			continue;

@@ -223,23 +223,21 @@ static void slab_map_work(struct work_struct *work)
 }
 
 /**
- * farswap_slab_lookup() - the slab of a slot, made if there is none yet
+ * farswap_slab_make() - make the slab of a slot that has none yet
  * @device:	the slot's
  * @offset:	the slot's, in use
  *
  * Context: any; does not wait for memory.
- * Return: the slab, or NULL: past the device's end, or no memory just now.
+ * Return: the slab, which somebody else may have made; or NULL: past the device's end, or no
+ * memory just now.
  */
-struct farswap_slab *farswap_slab_lookup(struct farswap_device *device,
-					 pgoff_t offset)
+struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset)
 {
 	struct farswap_slabmap *map = device->map;
 	struct farswap_slab *slab, *first;
 
-	slab = farswap_slabmap_find(map, offset);
-	if (likely(slab) || offset >= map->nr_slots)
-		return slab;
-
+	if (offset >= map->nr_slots)
+		return NULL;
 	slab = kzalloc(sizeof(*slab), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!slab)
 		return NULL;
@@ -301,21 +299,6 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot)
 				   (pgoff_t)(slab->index + 1) * slab->nr_slots);
 	if (next)
 		slab_want(next);
-}
-
-/**
- * farswap_slab_has_bits() - was the slab ever mapped
- * @slab:	the slab
- *
- * Only then are its bits to be touched.
- *
- * Context: any.
- * Return: whether it was.
- */
-bool farswap_slab_has_bits(struct farswap_slab *slab)
-{
-	/* Pairs with the release in farswap_slotbits_alloc(). */
-	return smp_load_acquire(&slab->bits.remote);
 }
 
 /**

@@ -8,7 +8,6 @@
  * atomic; the map itself lives as long as slots of its swap type are in use.
  */
 #include <linux/bitmap.h>
-#include <linux/bitops.h>
 #include <linux/math.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -50,78 +49,6 @@ void farswap_slotbits_free(struct farswap_slotbits *bits)
 }
 
 /**
- * farswap_slotbits_set() - set the bit of every slot
- * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
- *
- * Context: any.
- */
-void farswap_slotbits_set(unsigned long *map, unsigned int slot, unsigned int nr)
-{
-	for (; nr--; slot++)
-		set_bit(slot, map);
-}
-
-/**
- * farswap_slotbits_clear() - clear the bit of every slot
- * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
- *
- * Context: any.
- * Return: how many were set.
- */
-unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
-				    unsigned int nr)
-{
-	unsigned int cleared = 0;
-
-	for (; nr--; slot++)
-		if (test_bit(slot, map) && test_and_clear_bit(slot, map))
-			cleared++;
-	return cleared;
-}
-
-/**
- * farswap_slotbits_full() - is the bit of every slot set
- * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
- *
- * Context: any.
- * Return: whether it is.
- */
-bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
-			   unsigned int nr)
-{
-	for (; nr--; slot++) {
-		if (!test_bit(slot, map))
-			return false;
-	}
-	return true;
-}
-
-/**
- * farswap_slotbits_any() - is the bit of any slot set
- * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
- *
- * Context: any.
- * Return: whether one is.
- */
-bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
-			  unsigned int nr)
-{
-	for (; nr--; slot++) {
-		if (test_bit(slot, map))
-			return true;
-	}
-	return false;
-}
-
-/**
  * farswap_slabmap_alloc() - make the empty map of a swap type
  * @nr_slots:	its slots
  * @shift:	log2 of the slots in a slab
@@ -152,22 +79,6 @@ struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots,
 void farswap_slabmap_free(struct farswap_slabmap *map)
 {
 	kvfree(map);
-}
-
-/**
- * farswap_slabmap_find() - the slab of a slot
- * @map:	the map of its swap type
- * @offset:	its swap offset
- *
- * Context: any.
- * Return: the slab; NULL if it has none yet or @offset is past the end.
- */
-struct farswap_slab *farswap_slabmap_find(const struct farswap_slabmap *map,
-					  unsigned long offset)
-{
-	if (offset >= map->nr_slots)
-		return NULL;
-	return READ_ONCE(map->slab[offset >> map->shift]);
 }
 
 /**

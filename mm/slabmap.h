@@ -5,6 +5,8 @@
 #ifndef _FARSWAP_SLABMAP_H
 #define _FARSWAP_SLABMAP_H
 
+#include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct farswap_slab;
@@ -31,13 +33,77 @@ struct farswap_slotbits {
 
 int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr);
 void farswap_slotbits_free(struct farswap_slotbits *bits);
-void farswap_slotbits_set(unsigned long *map, unsigned int slot, unsigned int nr);
-unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
-				    unsigned int nr);
-bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
-			   unsigned int nr);
-bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
-			  unsigned int nr);
+
+/**
+ * farswap_slotbits_set() - set the bit of every slot
+ * @map:	the remote or the unbacked bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ */
+static inline void farswap_slotbits_set(unsigned long *map, unsigned int slot,
+					unsigned int nr)
+{
+	for (; nr--; slot++)
+		set_bit(slot, map);
+}
+
+/**
+ * farswap_slotbits_clear() - clear the bit of every slot
+ * @map:	the remote or the unbacked bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: how many were set.
+ */
+static inline unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
+						  unsigned int nr)
+{
+	unsigned int cleared = 0;
+
+	for (; nr--; slot++)
+		if (test_bit(slot, map) && test_and_clear_bit(slot, map))
+			cleared++;
+	return cleared;
+}
+
+/**
+ * farswap_slotbits_full() - is the bit of every slot set
+ * @map:	the remote or the unbacked bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+static inline bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
+					 unsigned int nr)
+{
+	for (; nr--; slot++)
+		if (!test_bit(slot, map))
+			return false;
+	return true;
+}
+
+/**
+ * farswap_slotbits_any() - is the bit of any slot set
+ * @map:	the remote or the unbacked bits of a slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: whether one is.
+ */
+static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
+					unsigned int nr)
+{
+	for (; nr--; slot++)
+		if (test_bit(slot, map))
+			return true;
+	return false;
+}
 
 /**
  * struct farswap_slabmap - the slabs of one swap type
@@ -57,11 +123,25 @@ struct farswap_slabmap {
 struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots,
 					      unsigned int shift);
 void farswap_slabmap_free(struct farswap_slabmap *map);
-struct farswap_slab *farswap_slabmap_find(const struct farswap_slabmap *map,
-					  unsigned long offset);
 struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map,
 					    unsigned long offset,
 					    struct farswap_slab *slab);
+
+/**
+ * farswap_slabmap_find() - the slab of a slot
+ * @map:	the map of its swap type
+ * @offset:	its swap offset
+ *
+ * Context: any.
+ * Return: the slab; NULL if it has none yet or @offset is past the end.
+ */
+static inline struct farswap_slab *
+farswap_slabmap_find(const struct farswap_slabmap *map, unsigned long offset)
+{
+	if (offset >= map->nr_slots)
+		return NULL;
+	return READ_ONCE(map->slab[offset >> map->shift]);
+}
 
 /* The slot's place in its slab. */
 static inline unsigned int

@@ -18,9 +18,7 @@
 #include <linux/cgroup.h>
 #include <linux/farswap.h>
 #include <linux/memcontrol.h>
-#include <linux/mempool.h>
 #include <linux/pagemap.h>
-#include <linux/slab.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
@@ -29,6 +27,7 @@
 
 #include "fanout.h"
 #include "internal.h"
+#include "request.h"
 
 /* Stores that never lack a request, however little memory there is. */
 #define STORE_POOL	512
@@ -80,8 +79,7 @@ struct farswap_store {
 	int remote_error;
 };
 
-static struct kmem_cache *store_cache;
-static mempool_t *store_pool;
+static struct farswap_requests store_requests;
 
 /* As the kernel does for a failed device write: the page stays, dirty. */
 static void store_keep_dirty(struct farswap_store *store)
@@ -100,10 +98,9 @@ static void store_keep_dirty(struct farswap_store *store)
 /* All that the writeback waited for has ended. Any context up to interrupts. */
 static void store_end(struct farswap_store *store)
 {
-	struct farswap_mapping *mappings[FARSWAP_REPLICAS_MAX];
-	unsigned int nr_mappings = farswap_fanout_mappings(&store->fanout, mappings), i;
 	struct folio *folio = store->folio;
 	unsigned int nr = folio_nr_pages(folio);
+	struct farswap_mapping *last;
 
 	if (store->error) {
 		store_keep_dirty(store);
@@ -114,11 +111,11 @@ static void store_end(struct farswap_store *store)
 		farswap_slotbits_set(store->slab->bits.remote, store->slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
-	mempool_free(store, store_pool);
 	/* After this the folio may be gone; swapoff still waits for the slab. */
 	folio_end_writeback(folio);
-	for (i = 0; i < nr_mappings; i++)
-		farswap_mapping_store_end(mappings[i]);
+	last = farswap_fanout_end(&store->fanout);
+	farswap_request_free(&store_requests, store);
+	farswap_mapping_store_end(last);
 }
 
 /* One of several writes has ended; orders what each left in @store. */
@@ -156,34 +153,6 @@ static void store_adopt(struct farswap_store *store)
 		store_end(store);
 }
 
-/**
- * farswap_store_written() - all remote writes have ended
- * @fanout:	the store's
- *
- * Context: any up to softirq.
- */
-void farswap_store_written(struct farswap_fanout *fanout)
-{
-	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
-	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&fanout->good);
-	u64 ns = ktime_get_ns() - store->start;
-
-	store->remote_error = good ? 0 : -EIO;
-	if (good)
-		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
-	if (good && good < fanout->nr_writes)
-		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
-	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
-	if (store->mode == STORE_UNSTAGED)
-		store_write_ended(store);
-	else if (good == fanout->nr_writes || (good && !store->all))
-		store_end(store);
-	else if (store->mode == STORE_STAGED)
-		store_adopt(store);
-	else
-		queue_work(farswap_wq, &store->work);
-}
-
 static void store_device_done(struct bio *bio)
 {
 	struct farswap_store *store = container_of(bio, struct farswap_store, bio);
@@ -218,14 +187,48 @@ static void store_to_device(struct farswap_store *store)
 	submit_bio(bio);
 }
 
-/* A remote write has failed, and the device was to get nothing. */
-static void store_fallback(struct work_struct *work)
+static void store_fallback_work(struct work_struct *work)
 {
 	struct farswap_store *store = container_of(work, struct farswap_store, work);
 
 	/* An older write of the slot may still be in flight. */
 	farswap_backup_settle(store->slab, store->slot, folio_nr_pages(store->folio));
 	store_to_device(store);
+}
+
+/* A remote write has failed, and the device was to get nothing. */
+static void store_fall_back(struct farswap_store *store)
+{
+	INIT_WORK(&store->work, store_fallback_work);
+	queue_work(farswap_wq, &store->work);
+}
+
+/**
+ * farswap_store_written() - all remote writes have ended
+ * @fanout:	the store's
+ *
+ * Context: any up to softirq.
+ */
+void farswap_store_written(struct farswap_fanout *fanout)
+{
+	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
+	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&fanout->good);
+	u64 ns = ktime_get_ns() - store->start;
+
+	store->remote_error = good ? 0 : -EIO;
+	if (good)
+		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
+	if (good && good < fanout->nr_writes)
+		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
+	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
+	if (store->mode == STORE_UNSTAGED)
+		store_write_ended(store);
+	else if (good == fanout->nr_writes || (good && !store->all))
+		store_end(store);
+	else if (store->mode == STORE_STAGED)
+		store_adopt(store);
+	else
+		store_fall_back(store);
 }
 
 /* Everything that could fail has been done. */
@@ -239,7 +242,6 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	store->remote_error = 0;
 	store->start = ktime_get_ns();
 	atomic_set(&store->pending, mode == STORE_UNSTAGED ? 2 : 1);
-	INIT_WORK(&store->work, store_fallback);
 
 	farswap_hook_count(folio);
 	farswap_mapping_store_mark(slab, store->slot, folio_nr_pages(folio));
@@ -270,7 +272,7 @@ static enum farswap_stat store_prepare(struct folio *folio,
 	enum farswap_stat outcome;
 	struct farswap_store *store;
 
-	store = mempool_alloc(store_pool, GFP_NOWAIT | __GFP_NOWARN);
+	store = farswap_request_alloc(&store_requests, GFP_NOWAIT | __GFP_NOWARN);
 	if (!store)
 		return FARSWAP_STAT_STORE_NO_REQUEST;
 	outcome = FARSWAP_STAT_STORE_NO_SLAB;
@@ -290,7 +292,7 @@ static enum farswap_stat store_prepare(struct folio *folio,
 	return FARSWAP_STAT_STORE_REMOTE;
 
 out_free:
-	mempool_free(store, store_pool);
+	farswap_request_free(&store_requests, store);
 	return outcome;
 }
 
@@ -357,20 +359,16 @@ bool farswap_store(struct folio *folio)
 	pgoff_t offset = swp_offset(folio->swap);
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
 	struct farswap_slab *slab;
-	unsigned int slot = 0;
-	bool has_bits = false, excluded;
+	unsigned int slot;
+	bool excluded;
 
 	if (!device)
 		return false;
 	slab = farswap_slab_lookup(device, offset);
-	if (slab) {
+	if (slab)
 		farswap_slab_account(slab, nr);
-		has_bits = farswap_slab_has_bits(slab);
+	if (slab && farswap_slab_has_bits(slab)) {
 		slot = farswap_slabmap_slot(device->map, offset);
-		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
-						FARSWAP_STAT_STORE_DISABLED;
-	}
-	if (has_bits) {
 		/* The copies of before are stale whatever happens now. */
 		excluded = farswap_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
@@ -379,6 +377,9 @@ bool farswap_store(struct folio *folio)
 		if (outcome == FARSWAP_STAT_STORE_REMOTE)
 			return true;
 		farswap_backup_settle(slab, slot, nr);
+	} else if (slab) {
+		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
+						FARSWAP_STAT_STORE_DISABLED;
 	}
 	farswap_stat_add(outcome, nr);
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);
@@ -386,23 +387,14 @@ bool farswap_store(struct folio *folio)
 }
 
 /**
- * farswap_store_init() - make the pool of requests
+ * farswap_store_init() - make the requests
  *
  * Return: 0 or -ENOMEM.
  */
 int farswap_store_init(void)
 {
-	store_cache = KMEM_CACHE(farswap_store, 0);
-	if (!store_cache)
-		return -ENOMEM;
-	store_pool = mempool_create_slab_pool(STORE_POOL, store_cache);
-	if (!store_pool)
-		goto out_destroy_cache;
-	return 0;
-
-out_destroy_cache:
-	kmem_cache_destroy(store_cache);
-	return -ENOMEM;
+	return farswap_requests_init(&store_requests, "farswap_store",
+				     sizeof(struct farswap_store), STORE_POOL);
 }
 
 /**
@@ -410,6 +402,5 @@ out_destroy_cache:
  */
 void farswap_store_exit(void)
 {
-	mempool_destroy(store_pool);
-	kmem_cache_destroy(store_cache);
+	farswap_requests_exit(&store_requests);
 }

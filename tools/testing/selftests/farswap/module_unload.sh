@@ -17,8 +17,9 @@ unload() {
 	unload_modules && [ ! -d "$FARSWAP" ] && ! grep -q '^farswap ' /proc/modules
 }
 
+# Called directly, farswap is left before the kernel writes to the device.
 asleep_in_hook() {
-	cat /proc/[0-9]*/stack 2>/dev/null | grep -q 'hook_.*farswap'
+	is_direct || cat /proc/[0-9]*/stack 2>/dev/null | grep -q 'hook_.*farswap'
 }
 
 # Tasks wait for a slow disk inside the hook, for longer than all else that detaching

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Where the instructions of a page in and of a page out go, function by function, from the
+kernel's swap_read_folio() and swap_writepage() to their end: every instruction that the
+emulator executed is counted, with nothing in the machine that measures. farswap over
+farswap-ram, as in instructions.py. What an interrupt fell into is left out.
+
+farswap's own is what its functions execute and what they call; not the transport with its
+copy, nor what the kernel does for a folio of any swap device: its writeback, its lock, its
+being asked for by zswap.
+"""
+
+import argparse
+import bisect
+import collections
+import os
+import re
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+
+# pylint: disable=wrong-import-position
+import cluster as harness   # noqa: E402
+import counted              # noqa: E402
+import farswap              # noqa: E402
+import host                 # noqa: E402
+import image                # noqa: E402
+import instructions         # noqa: E402
+
+# What is followed from its first instruction on, until its caller goes on.
+WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}
+FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
+# Through these any function calls any other.
+THUNK = re.compile(r"^__x86_")
+# Whose an instruction is: of the first of those it is called by that is here.
+OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
+          ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
+          ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
+                                r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
+INTERRUPT = re.compile(r"asm_sysvec|asm_common_interrupt|asm_exc_page_fault|common_interrupt")
+LEAST = 20
+
+
+class Symbols:
+    """Which function an address is in, in a guest."""
+
+    def __init__(self, client):
+        text = client.check("awk '$2 ~ /[tTwW]/ { print $1, $3, $4 }' /proc/kallsyms", 120)
+        rows = sorted((int(words[0], 16), " ".join(words[1:]))
+                      for words in map(str.split, text.splitlines()))
+        self.starts = [start for start, _ in rows]
+        self.names = [name for _, name in rows]
+        self.known = {}
+
+    def name(self, address):
+        if address not in self.known:
+            place = bisect.bisect_right(self.starts, address) - 1
+            self.known[address] = self.names[place] if place >= 0 else "user"
+        return self.known[address]
+
+    def begins(self, address):
+        place = bisect.bisect_left(self.starts, address)
+        return place < len(self.starts) and self.starts[place] == address
+
+    def start(self, name):
+        return self.starts[self.names.index(name)]
+
+
+def record(client, path, megabytes):
+    """Every instruction that the guest executes from now on, until there are so many MB."""
+    def monitor(line):
+        client.qmp("human-monitor-command", **{"command-line": line})
+
+    monitor(f"logfile {path}")
+    monitor("singlestep on")
+    monitor("log exec,nochain")
+    deadline = time.monotonic() + 120
+    while not os.path.exists(path) or os.path.getsize(path) < megabytes << 20:
+        if time.monotonic() > deadline:
+            raise harness.ClusterError("the guest executes nothing")
+        time.sleep(0.2)
+    monitor("log none")
+    monitor("singlestep off")
+
+
+class Stack:
+    """The functions that have been called and not returned, as they can be told from outside."""
+
+    def __init__(self, symbols):
+        self.symbols = symbols
+        self.names = []
+        self.owners = ["kernel"]
+
+    def execute(self, address):
+        """(function, whose) of the instruction there."""
+        name = self.symbols.name(address)
+        if not self.names or name != self.names[-1]:
+            if name in self.names and not self.symbols.begins(address):
+                keep = len(self.names) - self.names[::-1].index(name)
+                del self.names[keep:], self.owners[keep + 1:]
+            else:
+                self.names.append(name)
+                self.owners.append(next((owner for owner, pattern in OWNERS
+                                         if pattern.search(name)), self.owners[-1]))
+        return name, self.owners[-1]
+
+
+def calls(path, symbols):
+    """(way, {(whose, function): instructions}) of every call that is in a recording whole."""
+    entries = {symbols.start(function): way for way, function in WAYS.items()}
+    way, caller, spent, stack, before = None, None, None, None, "user"
+    with open(path, encoding="ascii", errors="replace") as file:
+        for line in file:
+            match = FETCHED.search(line)
+            if not match:
+                continue
+            address = int(match[1], 16)
+            name = symbols.name(address)
+            if way and name == caller:
+                if not any(INTERRUPT.search(function) for function, _ in spent):
+                    yield way, spent
+                way = None
+            if not way and address in entries:
+                way, caller = entries[address], before
+                spent, stack = collections.Counter(), Stack(symbols)
+            if way:
+                spent[stack.execute(address)] += 1
+            if not THUNK.match(name):
+                before = name
+
+
+def budget(args):
+    """{way: {(function, whose): instructions}}, means, and {way: of how many calls}."""
+    with instructions.boot(args) as cluster:
+        client = cluster.client
+        cluster.swap_on()
+        counted.use_farswap(client, args.mem)
+        symbols = Symbols(client)
+        job = client.spawn(f"{counted.warm(args.mem)} echo warm; "
+                           f"fault {args.mem} 1000000 1 read mixed")
+        deadline = time.monotonic() + args.timeout
+        while "warm" not in job.output:
+            if time.monotonic() > deadline or job.ended.is_set():
+                raise harness.ClusterError(f"no load\n{job.output}")
+            time.sleep(0.2)
+        time.sleep(args.after)
+        path = os.path.join(cluster.directory, "executed")
+        record(client, path, args.megabytes)
+        job.kill()
+        sums = {way: collections.Counter() for way in WAYS}
+        numbers = collections.Counter()
+        for way, spent in calls(path, symbols):
+            sums[way] += spent
+            numbers[way] += 1
+        complaints = cluster.complaints()
+        if complaints:
+            raise harness.ClusterError(f"kernel: {complaints[0]}")
+    for way in WAYS:
+        if numbers[way] < LEAST:
+            raise harness.ClusterError(f"only {numbers[way]} calls of {WAYS[way]}() were seen")
+    return {way: {key: count / numbers[way] for key, count in sums[way].items()}
+            for way in WAYS}, numbers
+
+
+def show(args, way, spent, number):
+    owners = collections.Counter()
+    for (_, owner), count in spent.items():
+        owners[owner] += count
+    print(f"{way}: {owners['farswap']:.0f} instructions are farswap's own, "
+          f"{owners['transport']:.0f} the transport's, {owners['kernel']:.0f} the kernel's; "
+          f"means of {number} calls")
+    for owner in owners:
+        rows = sorted(((count, name) for (name, its), count in spent.items()
+                       if its == owner and count >= args.least), reverse=True)
+        for count, name in rows:
+            print(f"  {owner:10}{count:8.1f}  {name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mem", type=int, default=96, help="what the load uses, MB")
+    parser.add_argument("--append", default="", help="kernel arguments")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds")
+    parser.add_argument("--after", type=float, default=5, help="seconds from the load's beginning")
+    parser.add_argument("--megabytes", type=int, default=400, help="of a recording")
+    parser.add_argument("--least", type=float, default=1, help="instructions to be shown")
+    args = parser.parse_args()
+    harness.exit_on_signals()
+    host.build(host.fetch(), HERE, "modules", "daemon", "tests")
+    budgets, numbers = budget(args)
+    for way, spent in budgets.items():
+        show(args, way, spent, numbers[way])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (harness.ClusterError, image.ImageError) as error:
+        sys.exit(f"budget: {error}")
