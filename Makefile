@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions bench-budget bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -124,6 +124,9 @@ bench-ways:
 bench-instructions:
 	@tools/testing/bench/instructions.py
 
+bench-budget:
+	@tools/testing/bench/budget.py
+
 # BASE=, a revision
 bench-compare:
 	@tools/testing/bench/compare.py "$(or $(BASE),$(error say BASE=revision, with which this tree is to be compared))"
@@ -163,6 +166,7 @@ help:
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
 	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
+	@echo "make bench-budget  the instructions of a page in and of one out, by function"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make clean      remove what was built"
 endif

@@ -155,6 +155,7 @@ static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
 	}
 	/* Pairs with farswap_copy_excludes(): a store may mark the slots again now. */
 	smp_store_release(&run->to, NULL);
+	/* Likewise. */
 	smp_store_release(&copy_running, copy_running - 1);
 	spin_unlock(&copy_lock);
 	wake_up_all(&copy_ended);

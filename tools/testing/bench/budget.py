@@ -26,7 +26,6 @@ sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
 # pylint: disable=wrong-import-position
 import cluster as harness   # noqa: E402
 import counted              # noqa: E402
-import farswap              # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
 import instructions         # noqa: E402

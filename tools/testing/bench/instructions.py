@@ -4,16 +4,12 @@
 What a page costs in and out, in thousands of instructions, beside what else keeps pages in
 this machine's memory: farswap over farswap-ram, which copies, zram, and a RAM disk (brd). No
 network: what is left is the kernel's share, farswap's own and one copy of a page. fault.c's
-pages are incompressible. The kernel reads RAM disks and zram past its swap cache.
-
-Then farswap's own share alone: its hooks from their beginning to their end, without the copy,
-by the kernel's function graph tracer.
+pages are incompressible. The kernel reads RAM disks and zram past its swap cache. What is
+farswap's own of it is told by budget.py.
 """
 
 import argparse
 import os
-import re
-import statistics
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,10 +40,6 @@ def use(client, device, mem):
     else:
         client.check(f"modprobe brd rd_nr=1 rd_size={kilobytes} && mkswap /dev/ram0 && "
                      "swapon /dev/ram0")
-# A page's way in and out, by hook and by what farswap-ram does for both.
-HOOKS = {"load": "hook_read", "store": "hook_writepage"}
-COPY = "ram_copy"
-TRACING = "/sys/kernel/tracing"
 
 
 def boot(args):
@@ -58,30 +50,6 @@ def boot(args):
         "echo 1 >/proc/sys/vm/overcommit_memory; echo 0 >/proc/sys/vm/page-cluster; "
         "echo 0 >/sys/block/vda/queue/rotational")
     return cluster
-
-
-def traced(args, client, function):
-    """The median of what a function took, in instructions."""
-    text = client.check(
-        f"cd {TRACING} && echo 0 >tracing_on && echo 65536 >buffer_size_kb && "
-        f"echo {function} >set_ftrace_filter && echo function_graph >current_tracer && "
-        f"echo 1 >tracing_on; {counted.warm(args.mem)} fault {args.mem} 2000 1 read >/dev/null; "
-        f"echo 0 >{TRACING}/tracing_on; grep -c . {TRACING}/trace; "
-        f"tail -n 4000 {TRACING}/trace; echo nop >{TRACING}/current_tracer", args.timeout)
-    times = [float(time) * 1000 for time in re.findall(rf"([\d.]+) us +\| +{function}\b", text)]
-    if len(times) < 100:
-        raise harness.ClusterError(f"{function} was traced {len(times)} times only\n{text[:500]}")
-    return statistics.median(times)
-
-
-def own_share(args):
-    """{"load" or "store": instructions}"""
-    with boot(args) as cluster:
-        client = cluster.client
-        cluster.swap_on()
-        counted.use_farswap(client, args.mem)
-        copy = traced(args, client, COPY)
-        return {name: traced(args, client, hook) - copy for name, hook in HOOKS.items()}
 
 
 def one_run(args, device, seed):
@@ -125,8 +93,6 @@ def main():
     for row in ROWS:
         print(f"{' '.join(row).replace('_us', '').replace('us_', ''):18}"
               + "".join(f"{result[row]:10.2f}" for result in results))
-    print("farswap's own, without the copy: " + ", ".join(
-        f"{name} {value:.0f} instructions" for name, value in own_share(args).items()))
     return 0
 
 
