@@ -604,16 +604,25 @@ void farswap_sweep_stop(void);
 /**
  * struct farswap_window - what is being written to a donor
  * @pages:	how many pages
+ * @limit:	how many there may be while pages are read
+ * @best_ns:	what reading one takes at best
+ * @average_ns:	the moving average of that
+ * @learnt_at:	when one was read last, jiffies
  * @stalled:	somebody waited in vain since a write ended last
  * @room:	who waits until there are fewer
  */
 struct farswap_window {
 	atomic_t pages;
+	unsigned int limit;
+	u32 best_ns;
+	u32 average_ns;
+	unsigned long learnt_at;
 	bool stalled;
 	wait_queue_head_t room;
 };
 
 void farswap_window_init(struct farswap_window *window);
+void farswap_window_learn(struct farswap_window *window, u32 ns);
 bool farswap_window_try(struct farswap_window *window, unsigned int pages);
 bool farswap_window_enter(struct farswap_window *window, unsigned int pages);
 void farswap_window_leave(struct farswap_window *window, unsigned int pages);

@@ -239,6 +239,7 @@ static void load_done(struct farswap_io *io, int error)
 	if (io->urgent && nr == 1) {
 		farswap_latency_add(FARSWAP_LATENCY_LOAD_URGENT, ns);
 		farswap_poll_learn(request->cpu, min_t(u64, ns, U32_MAX));
+		farswap_window_learn(&mapping->donor->window, min_t(u64, ns, U32_MAX));
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
 	farswap_hook_loaded(folio);

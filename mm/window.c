@@ -4,7 +4,12 @@
  * bound adds nothing to the throughput: it makes page-ins wait behind page-outs
  * and in the end makes a busy donor look dead.
  *
- * Locking: none; an atomic count, and a wait queue for those that found no room.
+ * While pages are read from the donor, the bound follows from how long that takes: as delay
+ * based congestion control does (TCP Vegas), it goes down while reads take twice what they take
+ * at best, and up slowly while they don't.
+ *
+ * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
+ * learn at once may lose a read's time.
  */
 #include <linux/jiffies.h>
 
@@ -14,7 +19,16 @@
  * Several times what a link has under way: 100 Gb/s times 10 us are 32 pages.
  * A folio is let in as long as there is any room, however large it is.
  */
-#define WINDOW_PAGES	64
+#define WINDOW_MAX	256
+/* Enough to fill 100 Gb/s where the network answers within 2.5 us. */
+#define WINDOW_MIN	8
+/* When no page has been read for so long, none is made to wait. */
+#define WINDOW_QUIET	(HZ / 10)
+/* The average of reads' times: 1/8 new. What they take at best is less each time, or 1/64 more. */
+#define WINDOW_AVERAGE_SHIFT	3
+#define WINDOW_BEST_SHIFT	6
+/* What is taken from the bound at once. */
+#define WINDOW_LESS_SHIFT	3
 /*
  * After this a store goes to the swap device alone, and those behind it don't
  * wait until a write has ended.
@@ -28,14 +42,52 @@
 void farswap_window_init(struct farswap_window *window)
 {
 	atomic_set(&window->pages, 0);
+	window->limit = WINDOW_MAX;
+	window->best_ns = U32_MAX / 2;
+	window->average_ns = 0;
+	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
 	init_waitqueue_head(&window->room);
 }
 
+static int window_limit(const struct farswap_window *window)
+{
+	if (time_after(jiffies, READ_ONCE(window->learnt_at) + WINDOW_QUIET))
+		return WINDOW_MAX;
+	return READ_ONCE(window->limit);
+}
+
+/**
+ * farswap_window_learn() - a page has been read that a task waited for
+ * @window:	the donor's
+ * @ns:		how long it took
+ *
+ * Context: any.
+ */
+void farswap_window_learn(struct farswap_window *window, u32 ns)
+{
+	u32 best = READ_ONCE(window->best_ns), average = READ_ONCE(window->average_ns);
+	unsigned int limit = READ_ONCE(window->limit);
+
+	best = min(ns, best + (best >> WINDOW_BEST_SHIFT));
+	average += (ns >> WINDOW_AVERAGE_SHIFT) - (average >> WINDOW_AVERAGE_SHIFT);
+	if (average / 2 > best)
+		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN);
+	else if (limit < WINDOW_MAX)
+		limit++;
+	WRITE_ONCE(window->best_ns, best);
+	WRITE_ONCE(window->average_ns, average);
+	WRITE_ONCE(window->limit, limit);
+	WRITE_ONCE(window->learnt_at, jiffies);
+}
+
 static void window_give(struct farswap_window *window, unsigned int pages)
 {
-	/* The subtraction is fully ordered before the look at the waiters. */
-	if (atomic_sub_return(pages, &window->pages) < WINDOW_PAGES &&
+	/*
+	 * The subtraction is fully ordered before the look at the waiters. They go on with room
+	 * for a batch of reclaim's, not with each page's.
+	 */
+	if (atomic_sub_return(pages, &window->pages) <= window_limit(window) / 2 &&
 	    wq_has_sleeper(&window->room))
 		wake_up(&window->room);
 }
@@ -50,7 +102,7 @@ static void window_give(struct farswap_window *window, unsigned int pages)
  */
 bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
-	if (atomic_add_return(pages, &window->pages) - (int)pages < WINDOW_PAGES)
+	if (atomic_add_return(pages, &window->pages) - (int)pages < window_limit(window))
 		return true;
 	window_give(window, pages);
 	return false;

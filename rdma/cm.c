@@ -157,6 +157,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
  * @max_sends:	most sends posted at once, the drain's not counted
+ * @max_sges:	of one
  * @max_recvs:	likewise receives
  * @vector:	completion vector, any number
  * @poll:	context of completions
@@ -165,7 +166,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
  * Return: 0 or -errno.
  */
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
-				u32 max_recvs, int vector,
+				u32 max_sges, u32 max_recvs, int vector,
 				enum ib_poll_context poll)
 {
 	struct ib_device *device = chan->conn->device;
@@ -174,7 +175,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 		.qp_context = chan,
 		.cap.max_send_wr = max_sends + 1,	/* the drain's */
 		.cap.max_recv_wr = max_recvs + 1,
-		.cap.max_send_sge = 1,
+		.cap.max_send_sge = max_sges,
 		.cap.max_recv_sge = 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,

@@ -15,8 +15,11 @@
 
 #include "internal.h"
 
+#define CONN_DEPTH		256
+/* Of a queue that has loads only. */
 #define CONN_READ_DEPTH		128
-#define CONN_WRITE_DEPTH	256
+/* Of one that has stores only: what waits meanwhile is merged. */
+#define CONN_WRITE_DEPTH	4
 
 /**
  * farswap_rdma_conn_alloc() - a connection of which nothing exists yet
@@ -158,8 +161,8 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	struct farswap_rdma_queue *queue = &conn->queue[nr];
 	unsigned int total = conn->welcome.queues;
-	u32 depth = nr < total - total / 2 && total > 1 ? CONN_READ_DEPTH :
-							  CONN_WRITE_DEPTH;
+	bool loads = nr < total - total / 2;
+	u32 depth = total == 1 ? CONN_DEPTH : loads ? CONN_READ_DEPTH : CONN_WRITE_DEPTH;
 	int err;
 
 	err = farswap_rdma_chan_resolve(&queue->chan);
@@ -173,7 +176,9 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
 		     (u32)conn->device->attrs.max_cqe - 2);
 	queue->depth = depth;
-	err = farswap_rdma_chan_create_qp(&queue->chan, depth, 0, nr,
+	queue->max_sges = loads ? 1 : min(conn->device->attrs.max_send_sge,
+					  FARSWAP_RDMA_SGES);
+	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, nr,
 					  IB_POLL_SOFTIRQ);
 	if (err)
 		return err;

@@ -257,7 +257,7 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 				 DMA_FROM_DEVICE, control_recv_done);
 	if (err)
 		return err;
-	err = farswap_rdma_chan_create_qp(&conn->control, FARSWAP_RDMA_SENDS,
+	err = farswap_rdma_chan_create_qp(&conn->control, FARSWAP_RDMA_SENDS, 1,
 					  FARSWAP_RECV_DEPTH, 0,
 					  IB_POLL_UNBOUND_WORKQUEUE);
 	if (err)

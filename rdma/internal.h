@@ -41,6 +41,8 @@
 #define FARSWAP_RDMA_ANSWER_BYTES	72
 /* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
 #define FARSWAP_RDMA_MARKS	7
+/* Gather entries of a work request, at most. */
+#define FARSWAP_RDMA_SGES	16
 #define FARSWAP_RDMA_CALL_MS	1000
 #define FARSWAP_RDMA_CM_MS	3000
 
@@ -182,9 +184,10 @@ struct farswap_rdma_chan {
  * struct farswap_rdma_queue - a data queue
  * @chan:	its queue pair
  * @lock:	protects what follows
- * @depth:	I/Os that may be posted
- * @inflight:	I/Os that are
- * @posted:	those, in the order posted
+ * @depth:	work requests that may be posted
+ * @inflight:	work requests that are
+ * @max_sges:	I/Os that one may have
+ * @posted:	the first I/Os of those that are, in the order posted
  * @backlog:	accepted but not posted; [1] are the urgent ones and go ahead.
  *		Not empty only while @inflight is @depth, or the connection dead
  * @turn:	counts posts while both wait: each eighth is not urgent
@@ -199,6 +202,7 @@ struct farswap_rdma_queue {
 	spinlock_t lock;	/* all that follows */
 	unsigned int depth;
 	unsigned int inflight;
+	unsigned int max_sges;
 	struct list_head posted;
 	struct list_head backlog[2];
 	unsigned int turn;
@@ -400,7 +404,7 @@ static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
 /* cm.c */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
-				u32 max_recvs, int vector,
+				u32 max_sges, u32 max_recvs, int vector,
 				enum ib_poll_context poll);
 int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
 			      u16 number);

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page I/O: one READ or WRITE work request each, in order on its queue.
+ * Page I/O: READ and WRITE work requests, in order on their queue.
+ *
+ * Few WRITEs are posted at a time. Those that wait meanwhile are merged when their turn comes,
+ * as far as they follow each other: a single work request with as many gather entries costs the
+ * network one acknowledgement and this machine one completion. So how much is merged adapts
+ * itself: nothing while the network is faster than reclaim, and a load finds no long queue of
+ * WRITEs ahead of it.
  *
  * Why no late WRITE can hurt (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
@@ -28,6 +34,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 #include <linux/smp.h>
 
 #include "internal.h"
@@ -39,9 +46,14 @@
 #define io_injectable
 #endif
 
+/* A load waits no longer for a WRITE that is under way, and a large folio's may be larger. */
+#define IO_MERGE_BYTES	SZ_64K
+
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
-	struct list_head entry;		/* queue->posted or ->backlog */
+	struct list_head entry;		/* queue->posted, ->backlog, another's merged */
+	struct list_head merged;	/* what its work request has besides */
+	unsigned int nr;		/* all that it has */
 	struct ib_cqe cqe;
 	struct farswap_rdma_queue *queue;
 	u64 dma;
@@ -100,27 +112,76 @@ static bool io_canary_alive(const struct farswap_io *io)
 	return io->op == FARSWAP_IO_READ && *io_canary_place(io) == io_canary;
 }
 
+/* Tell whose pages they are, all those of a work request. @rio may be gone afterwards. */
+static void io_report(struct farswap_rdma_io *rio, int error)
+{
+	struct farswap_rdma_io *other, *next;
+	struct farswap_io *io = to_io(rio);
+
+	list_for_each_entry_safe(other, next, &rio->merged, entry)
+		to_io(other)->done(to_io(other), error);
+	io->done(io, error);
+}
+
+static void io_unmap_all(struct farswap_rdma_io *rio)
+{
+	struct ib_device *device = rio->queue->chan.conn->device;
+	struct farswap_rdma_io *other;
+
+	io_unmap(to_io(rio), device);
+	list_for_each_entry(other, &rio->merged, entry)
+		io_unmap(to_io(other), device);
+}
+
 /* It was never posted, or its queue pair is gone. */
 static void io_abandon(struct farswap_rdma_io *rio)
 {
-	struct farswap_io *io = to_io(rio);
+	io_unmap_all(rio);
+	io_report(rio, -EHOSTDOWN);
+}
 
-	io_unmap(io, rio->queue->chan.conn->device);
-	io->done(io, -EHOSTDOWN);
+/* Is what @next writes right behind what @io does? A READ's canary is for one page alone. */
+static bool io_is_followed(const struct farswap_io *io, const struct farswap_io *next)
+{
+	return io->op == FARSWAP_IO_WRITE && next->op == io->op && next->region == io->region &&
+	       next->offset == io->offset + io->length;
+}
+
+/* What waits next goes with @rio, as far as it follows. */
+static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio,
+		     struct list_head *list)
+{
+	struct farswap_io *last = to_io(rio), *next;
+	unsigned int length = last->length;
+
+	lockdep_assert_held(&queue->lock);
+	for (rio->nr = 1; rio->nr < queue->max_sges && !list_empty(list); rio->nr++) {
+		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
+		length += next->length;
+		if (length > IO_MERGE_BYTES || !io_is_followed(last, next))
+			break;
+		list_move_tail(&to_rio(next)->entry, &rio->merged);
+		last = next;
+	}
+}
+
+static void io_set_sge(const struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio,
+		       struct ib_sge *sge)
+{
+	sge->addr = rio->dma;
+	sge->length = to_io(rio)->length;
+	sge->lkey = queue->chan.conn->pd->local_dma_lkey;
 }
 
 static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
 {
+	struct ib_sge sges[FARSWAP_RDMA_SGES], *sge = sges;
 	const struct farswap_io *io = to_io(rio);
-	struct ib_sge sge = {
-		.addr = rio->dma,
-		.length = io->length,
-		.lkey = queue->chan.conn->pd->local_dma_lkey,
-	};
+	struct farswap_rdma_io *other;
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe = &rio->cqe,
-		.wr.sg_list = &sge,
-		.wr.num_sge = 1,
+		.wr.sg_list = sges,
+		.wr.num_sge = rio->nr,
 		.wr.opcode = io->op == FARSWAP_IO_READ ? IB_WR_RDMA_READ :
 							 IB_WR_RDMA_WRITE,
 		.wr.send_flags = IB_SEND_SIGNALED,
@@ -130,6 +191,9 @@ static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswa
 	int err;
 
 	lockdep_assert_held(&queue->lock);
+	io_set_sge(queue, rio, sge);
+	list_for_each_entry(other, &rio->merged, entry)
+		io_set_sge(queue, other, ++sge);
 	err = ib_post_send(queue->chan.qp, &wr.wr, NULL);
 	if (unlikely(err))
 		return err;
@@ -161,8 +225,12 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 		if (!rio)
 			break;
 		list_del(&rio->entry);
+		if (!urgent)
+			io_merge(queue, rio, list);
 		err = io_post(queue, rio);
 		if (unlikely(err)) {
+			list_splice_init(&rio->merged, list);
+			rio->nr = 1;
 			list_add(&rio->entry, list);
 			return err;
 		}
@@ -203,7 +271,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	unsigned long flags;
 	int err;
 
-	io_unmap(io, conn->device);
+	io_unmap_all(rio);
 	/* Before done(): see the top of this file. */
 	if (unlikely(error)) {
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
@@ -215,7 +283,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irqsave(&queue->lock, flags);
 	list_del(&rio->entry);
 	queue->inflight--;
-	queue->completed[io->urgent]++;
+	queue->completed[io->urgent] += rio->nr;
 	if (likely(!error))
 		queue->good = true;
 	err = io_post_backlog(queue);
@@ -225,7 +293,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 		farswap_rdma_conn_fail(conn, err, "posting failed");
 	if (io->op == FARSWAP_IO_WRITE && farswap_rdma_conn_dead(conn) && !error)
 		error = -EHOSTDOWN;
-	io->done(io, error);
+	io_report(rio, error);
 }
 
 /* Loads on the first half of the queues, stores on the second. */
@@ -270,6 +338,8 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	}
 	queue = io_pick_queue(conn, io->op);
 	rio->queue = queue;
+	INIT_LIST_HEAD(&rio->merged);
+	rio->nr = 1;
 	rio->cqe.done = io_done;
 	io_canary_set(io);
 	err = io_map(io, conn->device);
