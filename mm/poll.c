@@ -61,11 +61,8 @@ bool farswap_poll_lock(struct folio *folio)
 				farswap_stat_add(FARSWAP_STAT_WAIT_POLLED, 1);
 				return true;
 			}
-			/* Perhaps to what brings the page. */
-			if (need_resched())
-				cond_resched();
 			cpu_relax();
-		} while (ktime_get_ns() < end);
+		} while (!need_resched() && ktime_get_ns() < end);
 	}
 	farswap_stat_add(FARSWAP_STAT_WAIT_SLEPT, 1);
 	return false;

@@ -42,7 +42,7 @@
 /* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
 #define FARSWAP_RDMA_MARKS	7
 /* Gather entries of a work request, at most. */
-#define FARSWAP_RDMA_SGES	16
+#define FARSWAP_RDMA_SGES	32
 #define FARSWAP_RDMA_CALL_MS	1000
 #define FARSWAP_RDMA_CM_MS	3000
 

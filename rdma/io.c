@@ -47,7 +47,7 @@
 #endif
 
 /* A load waits no longer for a WRITE that is under way, and a large folio's may be larger. */
-#define IO_MERGE_BYTES	SZ_64K
+#define IO_MERGE_BYTES	SZ_128K
 
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
