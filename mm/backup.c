@@ -332,9 +332,6 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 	unsigned int nr = folio_nr_pages(folio), i;
 	struct farswap_backup *backup;
 
-	/* A copy of these came before the folio's lock, and is counted. */
-	if (!READ_ONCE(backups->nr))
-		return false;
 	spin_lock_irq(&backups->lock);
 	for (i = 0; i < nr; i++) {
 		backup = farswap_backup_find(backups, backup_offset(slab, slot + i));

@@ -192,19 +192,20 @@ static void load_fallback(struct work_struct *work)
 
 	if (folio_test_large(folio)) {
 		load_large_fail(folio, slab);
-		farswap_request_free(&load_requests, request);
-		return;
+		goto out_free;
 	}
 	if (load_again(request))
 		return;
-	farswap_request_free(&load_requests, request);
 	/* The locked folio keeps the slot, and so the slab. */
 	if (load_locally(folio, slab, slot))
-		return;
+		goto out_free;
 	farswap_stat_add(FARSWAP_STAT_LOAD_FALLBACK, folio_nr_pages(folio));
 	noio = memalloc_noio_save();
 	farswap_hook_read(folio);
 	memalloc_noio_restore(noio);
+out_free:
+	/* Last: the next load's work would wait for ours to end. */
+	farswap_request_free(&load_requests, request);
 }
 
 /* It may have to wait for its donor. */
@@ -364,7 +365,8 @@ bool farswap_load(struct folio *folio, bool urgent)
 	if (!slab || !farswap_slab_has_bits(slab) || load_zero(device, offset, nr))
 		goto out_device;
 	slot = farswap_slabmap_slot(device->map, offset);
-	if (load_staged(folio, slab, slot))
+	/* Without the lock it is a hint: what it misses load_locally() finds. */
+	if (READ_ONCE(device->backups.nr) && load_staged(folio, slab, slot))
 		return true;
 	/* Out of the swap cache nothing keeps the folio while we read into it. */
 	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, urgent))

@@ -22,6 +22,8 @@
 #define WINDOW_MAX	256
 /* Enough to fill 100 Gb/s where the network answers within 2.5 us. */
 #define WINDOW_MIN	8
+/* Pages that reclaim looks at at once: SWAP_CLUSTER_MAX. */
+#define WINDOW_BATCH	32
 /* When no page has been read for so long, none is made to wait. */
 #define WINDOW_QUIET	(HZ / 10)
 /* The average of reads' times: 1/8 new. What they take at best is less each time, or 1/64 more. */
@@ -69,7 +71,7 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 	u32 best = READ_ONCE(window->best_ns), average = READ_ONCE(window->average_ns);
 	unsigned int limit = READ_ONCE(window->limit);
 
-	best = min(ns, best + (best >> WINDOW_BEST_SHIFT));
+	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
 	average += (ns >> WINDOW_AVERAGE_SHIFT) - (average >> WINDOW_AVERAGE_SHIFT);
 	if (average / 2 > best)
 		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN);
@@ -83,12 +85,14 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 
 static void window_give(struct farswap_window *window, unsigned int pages)
 {
-	/*
-	 * The subtraction is fully ordered before the look at the waiters. They go on with room
-	 * for a batch of reclaim's, not with each page's.
-	 */
-	if (atomic_sub_return(pages, &window->pages) <= window_limit(window) / 2 &&
-	    wq_has_sleeper(&window->room))
+	int left = atomic_sub_return(pages, &window->pages), limit;
+
+	/* The subtraction is fully ordered before the look at the waiters. */
+	if (likely(!waitqueue_active(&window->room)))
+		return;
+	/* They go on with room for a batch of reclaim's, not with each page's. */
+	limit = window_limit(window);
+	if (left <= limit - min(limit / 2, WINDOW_BATCH))
 		wake_up(&window->room);
 }
 

@@ -18,8 +18,8 @@
 #define CONN_DEPTH		256
 /* Of a queue that has loads only. */
 #define CONN_READ_DEPTH		128
-/* Of one that has stores only: what waits meanwhile is merged. */
-#define CONN_WRITE_DEPTH	4
+/* Of one that has stores only, and posts less than that before it merges what waits. */
+#define CONN_WRITE_DEPTH	64
 
 /**
  * farswap_rdma_conn_alloc() - a connection of which nothing exists yet
@@ -180,6 +180,12 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 					  FARSWAP_RDMA_SGES);
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, nr,
 					  IB_POLL_SOFTIRQ);
+	if (err && queue->max_sges > 1) {
+		/* Devices don't always have as many as they say. */
+		queue->max_sges = 1;
+		err = farswap_rdma_chan_create_qp(&queue->chan, depth, 1, 0, nr,
+						  IB_POLL_SOFTIRQ);
+	}
 	if (err)
 		return err;
 	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA,

@@ -186,10 +186,11 @@ struct farswap_rdma_chan {
  * @lock:	protects what follows
  * @depth:	work requests that may be posted
  * @inflight:	work requests that are
+ * @inflight_bytes: in all of them
  * @max_sges:	I/Os that one may have
  * @posted:	the first I/Os of those that are, in the order posted
  * @backlog:	accepted but not posted; [1] are the urgent ones and go ahead.
- *		Not empty only while @inflight is @depth, or the connection dead
+ *		Not empty only while something is posted, or the connection dead
  * @turn:	counts posts while both wait: each eighth is not urgent
  * @submitted:	I/Os accepted, by urgency
  * @completed:	of those, how many have completed; each kind does so in order
@@ -202,6 +203,7 @@ struct farswap_rdma_queue {
 	spinlock_t lock;	/* all that follows */
 	unsigned int depth;
 	unsigned int inflight;
+	unsigned int inflight_bytes;
 	unsigned int max_sges;
 	struct list_head posted;
 	struct list_head backlog[2];

@@ -3,7 +3,7 @@
  * Page I/O: READ and WRITE work requests, in order on their queue.
  *
  * Few WRITEs are posted at a time. Those that wait meanwhile are merged when their turn comes,
- * as far as they follow each other: a single work request with as many gather entries costs the
+ * as far as they follow each other (those that don't need not wait): a single work request with as many gather entries costs the
  * network one acknowledgement and this machine one completion. So how much is merged adapts
  * itself: nothing while the network is faster than reclaim, and a load finds no long queue of
  * WRITEs ahead of it.
@@ -18,8 +18,8 @@
  *    its ends of the dead one's queue pairs, and nothing late can arrive.
  * 3. Posting and looking for death are one critical section of queue->lock. The
  *    drain takes that lock once after the mark, so nothing is posted behind it.
- * 4. A page is handed back only with its own completion, or after the queue pair
- *    is destroyed: a late READ response finds no work request to land in.
+ * 4. A page is handed back only with its work request's completion, or after the queue
+ *    pair is destroyed: a late READ response finds no work request to land in.
  *
  * A READ's status alone isn't believed. When the donor's network stack refuses to
  * send a READ response, rxe 6.12 resumes it with the wrong opcode, and the other
@@ -48,12 +48,15 @@
 
 /* A load waits no longer for a WRITE that is under way, and a large folio's may be larger. */
 #define IO_MERGE_BYTES	SZ_128K
+/* WRITEs that keep the network busy while others wait to be merged. */
+#define IO_POSTED	4U
 
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
 	struct list_head entry;		/* queue->posted, ->backlog, another's merged */
 	struct list_head merged;	/* what its work request has besides */
-	unsigned int nr;		/* all that it has */
+	unsigned int nr;		/* I/Os that it has */
+	unsigned int bytes;
 	struct ib_cqe cqe;
 	struct farswap_rdma_queue *queue;
 	u64 dma;
@@ -112,6 +115,13 @@ static bool io_canary_alive(const struct farswap_io *io)
 	return io->op == FARSWAP_IO_READ && *io_canary_place(io) == io_canary;
 }
 
+static void io_be_alone(struct farswap_rdma_io *rio)
+{
+	INIT_LIST_HEAD(&rio->merged);
+	rio->nr = 1;
+	rio->bytes = to_io(rio)->length;
+}
+
 /* Tell whose pages they are, all those of a work request. @rio may be gone afterwards. */
 static void io_report(struct farswap_rdma_io *rio, int error)
 {
@@ -140,11 +150,34 @@ static void io_abandon(struct farswap_rdma_io *rio)
 	io_report(rio, -EHOSTDOWN);
 }
 
-/* Is what @next writes right behind what @io does? A READ's canary is for one page alone. */
+/* Is what @next writes right behind what @io does? Each READ has a canary, and is alone. */
 static bool io_is_followed(const struct farswap_io *io, const struct farswap_io *next)
 {
 	return io->op == FARSWAP_IO_WRITE && next->op == io->op && next->region == io->region &&
 	       next->offset == io->offset + io->length;
+}
+
+/* So many work requests are posted whatever waits. */
+static unsigned int io_room(const struct farswap_rdma_queue *queue)
+{
+	return queue->max_sges > 1 ? min(queue->depth, IO_POSTED) : queue->depth;
+}
+
+/*
+ * Beyond that, what waits first is posted if what waits next doesn't follow it: then there is
+ * nothing to wait for.
+ */
+static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list)
+{
+	struct farswap_rdma_io *first;
+
+	if (queue->inflight < io_room(queue))
+		return true;
+	if (queue->inflight == queue->depth || queue->inflight_bytes >= IO_MERGE_BYTES ||
+	    list_is_singular(list))
+		return false;
+	first = list_first_entry(list, struct farswap_rdma_io, entry);
+	return !io_is_followed(to_io(first), to_io(list_next_entry(first, entry)));
 }
 
 /* What waits next goes with @rio, as far as it follows. */
@@ -152,14 +185,13 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 		     struct list_head *list)
 {
 	struct farswap_io *last = to_io(rio), *next;
-	unsigned int length = last->length;
 
 	lockdep_assert_held(&queue->lock);
 	for (rio->nr = 1; rio->nr < queue->max_sges && !list_empty(list); rio->nr++) {
 		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
-		length += next->length;
-		if (length > IO_MERGE_BYTES || !io_is_followed(last, next))
+		if (rio->bytes + next->length > IO_MERGE_BYTES || !io_is_followed(last, next))
 			break;
+		rio->bytes += next->length;
 		list_move_tail(&to_rio(next)->entry, &rio->merged);
 		last = next;
 	}
@@ -199,6 +231,7 @@ static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswa
 		return err;
 	list_add_tail(&rio->entry, &queue->posted);
 	queue->inflight++;
+	queue->inflight_bytes += rio->bytes;
 	return 0;
 }
 ALLOW_ERROR_INJECTION(io_post, ERRNO);
@@ -215,14 +248,13 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 	int err;
 
 	lockdep_assert_held(&queue->lock);
-	while (queue->inflight < queue->depth &&
-	       !farswap_rdma_conn_dead(queue->chan.conn)) {
+	while (!farswap_rdma_conn_dead(queue->chan.conn)) {
 		/* Urgent ones first, but never so that the others stand still. */
 		urgent = !list_empty(&queue->backlog[1]) &&
 			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8);
 		list = &queue->backlog[urgent];
 		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
-		if (!rio)
+		if (!rio || !io_may_post(queue, list))
 			break;
 		list_del(&rio->entry);
 		if (!urgent)
@@ -230,7 +262,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 		err = io_post(queue, rio);
 		if (unlikely(err)) {
 			list_splice_init(&rio->merged, list);
-			rio->nr = 1;
+			io_be_alone(rio);
 			list_add(&rio->entry, list);
 			return err;
 		}
@@ -283,6 +315,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irqsave(&queue->lock, flags);
 	list_del(&rio->entry);
 	queue->inflight--;
+	queue->inflight_bytes -= rio->bytes;
 	queue->completed[io->urgent] += rio->nr;
 	if (likely(!error))
 		queue->good = true;
@@ -324,7 +357,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	struct farswap_rdma_queue *queue;
 	struct farswap_rdma_conn *conn;
 	unsigned long flags;
-	int err;
+	int err, backlog_err = 0;
 
 	if (WARN_ON_ONCE((u64)io->offset + io->length > io->region->bytes))
 		return -EINVAL;
@@ -338,8 +371,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	}
 	queue = io_pick_queue(conn, io->op);
 	rio->queue = queue;
-	INIT_LIST_HEAD(&rio->merged);
-	rio->nr = 1;
+	io_be_alone(rio);
 	rio->cqe.done = io_done;
 	io_canary_set(io);
 	err = io_map(io, conn->device);
@@ -349,19 +381,23 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	}
 
 	spin_lock_irqsave(&queue->lock, flags);
-	if (farswap_rdma_conn_dead(conn))
+	if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
-	else if (queue->inflight < queue->depth)
+	} else if (queue->inflight < io_room(queue)) {
 		err = io_post(queue, rio);
-	else
+	} else {
 		list_add_tail(&rio->entry, &queue->backlog[io->urgent]);
+		backlog_err = io_post_backlog(queue);
+	}
 	if (!err)
 		queue->submitted[io->urgent]++;
 	spin_unlock_irqrestore(&queue->lock, flags);
 
+	/* What can't be posted from the backlog is flushed from there, with the rest. */
+	if (unlikely(err || backlog_err))
+		farswap_rdma_conn_fail(conn, err ?: backlog_err, "posting failed");
 	if (unlikely(err)) {
 		io_unmap(io, conn->device);
-		farswap_rdma_conn_fail(conn, err, "posting failed");
 		err = -EHOSTDOWN;
 	}
 out_unlock_rcu:

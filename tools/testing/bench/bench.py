@@ -32,6 +32,7 @@ sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
 import backing as backings  # noqa: E402
 import cluster as harness   # noqa: E402
+import goals                # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
 import raw                  # noqa: E402
@@ -40,7 +41,8 @@ from measure import Costs   # noqa: E402
 from programs import Asked  # noqa: E402
 
 CGROUP = "/sys/fs/cgroup/bench"
-PHASES = ("fill", "read", "mixed", "sequential", "strided")
+# In this order: reads that are to be measured find all pages clean.
+PHASES = ("fill", "sequential", "read", "mixed", "strided")
 # Pages that the kernel reads ahead, as a power of two.
 READAHEAD = {"sequential": 3, "strided": 3}
 PERCENTS = (100, 75, 50, 25, 10)
@@ -136,8 +138,11 @@ class Bench:
 
     def raw(self, cluster, backing):
         if backing.network:
+            client, donor = cluster.client, cluster.donors[0]
             self.add("raw READ", backing, "4 KiB", dict(zip(
-                ("p50_us", "p99_us"), raw.read_latency(cluster.client, cluster.donors[0]))))
+                ("p50_us", "p99_us"), raw.read_latency(client, donor))))
+            self.add("raw WRITE", backing, "4 KiB", {
+                "mb_per_s": raw.bandwidth(client, donor, "write", 4096, 5000, 16)})
 
     def end(self, cluster, backing, load, setting=""):
         percent = backing.remote_percent(cluster)
@@ -327,6 +332,8 @@ def print_results(results):
         if swaps:
             report.table(f"{load}: all pages in order", swaps, [
                 ("MB/s", numbers(load, "", "mb_per_s"), 1),
+                ("out, MB/s", numbers(load, "", "out_mb_per_s"), 1),
+                ("raw WRITE, MB/s", numbers("raw WRITE", "4 KiB", "mb_per_s"), 1),
                 *costs(load)])
     for load in ("read", "mixed"):
         for what in ("local", "threads"):
@@ -442,6 +449,7 @@ def main():
                 if backing in args.swap:
                     harness.once_more(functools.partial(bench.attempt, part, backing))
     print_results(bench.results)
+    goals.show(bench.results, args.runs)
     bench.results.write(args.out)
     plot_results(bench.results, args.out)
     print(f"\n{os.path.relpath(args.out)}: CSV and plots; "

@@ -40,6 +40,24 @@ OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
                                 r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
+# What farswap's own are for, likewise.
+STAGES = (
+    ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
+    ("request, taken and given back", re.compile(r"^farswap_request")),
+    ("region, with a reference to it", re.compile(
+        r"^(farswap_)?mapping_(find|tryget|store_begin|store_mark)|^farswap_copy_|"
+        r"^farswap_fanout_begin")),
+    ("completion", re.compile(
+        r"^load_done|^store_end|^farswap_store_written|^fanout_write_done|^farswap_fanout_end|"
+        r"^farswap_window_le|^farswap_mapping_(put|store_end)|^farswap_leave_wake|"
+        r"^farswap_hook_loaded|^farswap_poll_learn")),
+    ("submission", re.compile(
+        r"^load_(remotely|submit)|^farswap_fanout_|^farswap_window_|^farswap_mapping_submit|"
+        r"^farswap_hook_(count|swapin)|^farswap_device_sector|^farswap_slab_ahead")),
+    ("slab, slot and their state; the begin of a store", re.compile(
+        r"^farswap_(load|store|slab|device|activity|hook_slot|backup|rebuild)|^load_staged")),
+    ("way in", re.compile(r"^ftrace_trampoline|^hook_|^swap_")),
+)
 INTERRUPT = re.compile(r"asm_sysvec|asm_common_interrupt|asm_exc_page_fault|common_interrupt")
 LEAST = 20
 
@@ -93,23 +111,25 @@ class Stack:
         self.symbols = symbols
         self.names = []
         self.owners = ["kernel"]
+        self.stages = [""]
 
     def execute(self, address):
-        """(function, whose) of the instruction there."""
+        """(function, whose, what for) of the instruction there."""
         name = self.symbols.name(address)
         if not self.names or name != self.names[-1]:
             if name in self.names and not self.symbols.begins(address):
                 keep = len(self.names) - self.names[::-1].index(name)
-                del self.names[keep:], self.owners[keep + 1:]
+                del self.names[keep:], self.owners[keep + 1:], self.stages[keep + 1:]
             else:
                 self.names.append(name)
-                self.owners.append(next((owner for owner, pattern in OWNERS
-                                         if pattern.search(name)), self.owners[-1]))
-        return name, self.owners[-1]
+                for known, patterns in ((self.owners, OWNERS), (self.stages, STAGES)):
+                    known.append(next((what for what, pattern in patterns
+                                       if pattern.search(name)), known[-1]))
+        return name, self.owners[-1], self.stages[-1]
 
 
 def calls(path, symbols):
-    """(way, {(whose, function): instructions}) of every call that is in a recording whole."""
+    """(way, {(function, whose, what for): instructions}) of every call that is there as a whole."""
     entries = {symbols.start(function): way for way, function in WAYS.items()}
     way, caller, spent, stack, before = None, None, None, None, "user"
     with open(path, encoding="ascii", errors="replace") as file:
@@ -120,7 +140,7 @@ def calls(path, symbols):
             address = int(match[1], 16)
             name = symbols.name(address)
             if way and name == caller:
-                if not any(INTERRUPT.search(function) for function, _ in spent):
+                if not any(INTERRUPT.search(function) for function, *_ in spent):
                     yield way, spent
                 way = None
             if not way and address in entries:
@@ -133,7 +153,7 @@ def calls(path, symbols):
 
 
 def budget(args):
-    """{way: {(function, whose): instructions}}, means, and {way: of how many calls}."""
+    """{way: {(function, whose, what for): instructions}}, means, and {way: of how many calls}."""
     with instructions.boot(args) as cluster:
         client = cluster.client
         cluster.swap_on()
@@ -166,17 +186,20 @@ def budget(args):
 
 
 def show(args, way, spent, number):
-    owners = collections.Counter()
-    for (_, owner), count in spent.items():
+    owners, stages, functions = (collections.Counter() for _ in range(3))
+    for (name, owner, stage), count in spent.items():
         owners[owner] += count
+        functions[owner, name] += count
+        if owner == "farswap":
+            stages[stage] += count
     print(f"{way}: {owners['farswap']:.0f} instructions are farswap's own, "
           f"{owners['transport']:.0f} the transport's, {owners['kernel']:.0f} the kernel's; "
           f"means of {number} calls")
-    for owner in owners:
-        rows = sorted(((count, name) for (name, its), count in spent.items()
-                       if its == owner and count >= args.least), reverse=True)
-        for count, name in rows:
-            print(f"  {owner:10}{count:8.1f}  {name}")
+    for stage, count in stages.most_common():
+        print(f"  {count:8.0f}  {stage}")
+    for (owner, name), count in functions.most_common():
+        if count >= args.least:
+            print(f"  {count:8.1f}  {owner:10}{name}")
 
 
 def main():

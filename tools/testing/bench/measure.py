@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a load costs the machines of a cluster: counters before and after it."""
 
+import time
+
 # Ticks of a processor's time, in /proc/stat: each column's name, in order.
 COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = 100
@@ -31,22 +33,26 @@ class Costs:
     def __init__(self, cluster):
         self.cluster = cluster
         self.costs = {}
+        self.before, self.began = [], 0
 
     def _samples(self):
         return [sample(vm) for vm in self.cluster.machines.values()]
 
     def __enter__(self):
         self.before = self._samples()
+        self.began = time.monotonic()
         return self
 
     def __exit__(self, kind, value, traceback):
         if kind:
             return
+        seconds = time.monotonic() - self.began
         client, *donors = [{name: now - before[name] for name, now in after.items()}
                            for before, after in zip(self.before, self._samples())]
         pages = client["pswpin"] + client["pswpout"]
         self.costs = {
             "pages_in": client["pswpin"], "pages_out": client["pswpout"],
+            "out_mb_per_s": client["pswpout"] / 256 / seconds,
             "client_user_ms": client["user"] + client["nice"],
             "client_system_ms": client["system"],
             "client_softirq_ms": client["irq"] + client["softirq"],

@@ -24,6 +24,6 @@ def read_latency(client, donor, iterations=2000):
     return float(words[4]), float(words[7])
 
 
-def bandwidth(client, donor, verb, nr_bytes, iterations):
-    """Of "read" or "write" of so many bytes at a time, MiB/s."""
-    return float(run(client, donor, f"ib_{verb}_bw -F -n {iterations}", nr_bytes)[3])
+def bandwidth(client, donor, verb, nr_bytes, iterations, depth=128):
+    """Of "read" or "write" of so many bytes at a time, so many under way, MiB/s."""
+    return float(run(client, donor, f"ib_{verb}_bw -F -n {iterations} -t {depth}", nr_bytes)[3])

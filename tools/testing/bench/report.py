@@ -76,16 +76,20 @@ def cell(numbers, digits):
     return text
 
 
-def table(title, rows, columns):
-    """columns: (heading, numbers of a row, digits)"""
-    lines = [["", *(heading for heading, _, _ in columns)]]
-    lines += [[row, *(cell(numbers(row), digits) for _, numbers, digits in columns)]
-              for row in rows]
+def grid(title, lines):
+    """Of texts, with the headings first."""
     widths = [max(map(len, column)) for column in zip(*lines)]
     print(f"\n{title}")
     for first, *others in lines:
         print("  " + first.ljust(widths[0]) + "".join(
             "  " + text.rjust(width) for text, width in zip(others, widths[1:])))
+
+
+def table(title, rows, columns):
+    """columns: (heading, numbers of a row, digits)"""
+    grid(title, [["", *(heading for heading, _, _ in columns)],
+                 *([row, *(cell(numbers(row), digits) for _, numbers, digits in columns)]
+                   for row in rows)])
 
 
 def gnuplot(directory, name, script):
