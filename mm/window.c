@@ -22,7 +22,7 @@
 #define WINDOW_MAX	256
 /* Enough to fill 100 Gb/s where the network answers within 2.5 us. */
 #define WINDOW_MIN	8
-/* Pages that reclaim looks at at once: SWAP_CLUSTER_MAX. */
+/* What reclaim takes at a time: SWAP_CLUSTER_MAX. */
 #define WINDOW_BATCH	32
 /* When no page has been read for so long, none is made to wait. */
 #define WINDOW_QUIET	(HZ / 10)

@@ -3,10 +3,10 @@
  * Page I/O: READ and WRITE work requests, in order on their queue.
  *
  * Few WRITEs are posted at a time. Those that wait meanwhile are merged when their turn comes,
- * as far as they follow each other (those that don't need not wait): a single work request with as many gather entries costs the
- * network one acknowledgement and this machine one completion. So how much is merged adapts
- * itself: nothing while the network is faster than reclaim, and a load finds no long queue of
- * WRITEs ahead of it.
+ * as far as they follow each other (those that don't are posted): a single work request with as
+ * many gather entries costs the network one acknowledgment and this machine one completion. So
+ * how much is merged adapts itself: nothing while the network is faster than reclaim, and a load
+ * finds no long queue of WRITEs ahead of it.
  *
  * Why no late WRITE can hurt (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
