@@ -29,6 +29,8 @@
 /* The average of reads' times: 1/8 new. What they take at best is less each time, or 1/64 more. */
 #define WINDOW_AVERAGE_SHIFT	3
 #define WINDOW_BEST_SHIFT	6
+/* Longer times are not told apart. */
+#define WINDOW_NS_MAX	(U32_MAX / 2)
 /* What is taken from the bound at once. */
 #define WINDOW_LESS_SHIFT	3
 /*
@@ -45,7 +47,7 @@ void farswap_window_init(struct farswap_window *window)
 {
 	atomic_set(&window->pages, 0);
 	window->limit = WINDOW_MAX;
-	window->best_ns = U32_MAX / 2;
+	window->best_ns = WINDOW_NS_MAX;
 	window->average_ns = 0;
 	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
@@ -71,6 +73,7 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 	u32 best = READ_ONCE(window->best_ns), average = READ_ONCE(window->average_ns);
 	unsigned int limit = READ_ONCE(window->limit);
 
+	ns = min(ns, WINDOW_NS_MAX);
 	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
 	average += (ns >> WINDOW_AVERAGE_SHIFT) - (average >> WINDOW_AVERAGE_SHIFT);
 	if (average / 2 > best)
@@ -149,3 +152,7 @@ void farswap_window_leave(struct farswap_window *window, unsigned int pages)
 		WRITE_ONCE(window->stalled, false);
 	window_give(window, pages);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/window-kunit.h"
+#endif

@@ -478,3 +478,7 @@ void __init farswap_rdma_io_prepare(void)
 {
 	io_canary = get_random_u64();
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/io-kunit.h"
+#endif

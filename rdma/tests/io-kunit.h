@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Page I/O on a device that only takes note: what is posted when, what is merged, and who is
+ * told what.
+ */
+#include <kunit/test.h>
+#include <linux/gfp.h>
+
+#define IO_TEST_IOS	48
+#define IO_TEST_ORDER	6
+#define IO_TEST_ADDR	0x100000000ULL
+
+/* A work request, as it was posted. */
+struct io_test_posted {
+	enum ib_wr_opcode opcode;
+	struct ib_cqe *cqe;
+	u64 addr;
+	u32 rkey;
+	unsigned int nr_sges;
+	struct ib_sge sges[FARSWAP_RDMA_SGES];
+};
+
+struct io_test_io {
+	struct farswap_io io;
+	unsigned int ended;
+	int error;
+};
+
+struct io_test {
+	struct ib_device device;
+	struct ib_pd pd;
+	struct ib_qp qp;
+	struct farswap_rdma_conn *conn;
+	struct farswap_region regions[2];
+	struct page *pages;
+	struct io_test_io ios[IO_TEST_IOS];
+	unsigned int nr_posted;
+	struct io_test_posted posted[IO_TEST_IOS];
+};
+
+static int io_test_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			     const struct ib_send_wr **bad_wr)
+{
+	struct io_test *io_test = container_of(qp, struct io_test, qp);
+	struct io_test_posted *posted = &io_test->posted[io_test->nr_posted++];
+
+	posted->opcode = wr->opcode;
+	posted->cqe = wr->wr_cqe;
+	posted->addr = rdma_wr(wr)->remote_addr;
+	posted->rkey = rdma_wr(wr)->rkey;
+	posted->nr_sges = wr->num_sge;
+	memcpy(posted->sges, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
+	return 0;
+}
+
+static void io_test_done(struct farswap_io *io, int error)
+{
+	struct io_test_io *ended = container_of(io, struct io_test_io, io);
+
+	ended->ended++;
+	ended->error = error;
+}
+
+static int io_test_init(struct kunit *test)
+{
+	struct io_test *io_test = kunit_kzalloc(test, sizeof(*io_test), GFP_KERNEL);
+	struct farswap_rdma_conn *conn = kunit_kzalloc(test, struct_size(conn, queue, 2),
+						       GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, io_test);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	io_test->pages = alloc_pages(GFP_KERNEL, IO_TEST_ORDER);
+	KUNIT_ASSERT_NOT_NULL(test, io_test->pages);
+	test->priv = io_test;
+	io_test->device.ops.post_send = io_test_post_send;
+	io_test->pd.local_dma_lkey = 7;
+	io_test->qp.device = &io_test->device;
+	io_test->conn = conn;
+	conn->device = &io_test->device;
+	conn->pd = &io_test->pd;
+	conn->open = true;
+	conn->nr_queues = 2;
+	for (i = 0; i < 2; i++) {
+		farswap_rdma_io_init(&conn->queue[i]);
+		conn->queue[i].chan.conn = conn;
+		conn->queue[i].chan.qp = &io_test->qp;
+		conn->queue[i].depth = 64;
+		conn->queue[i].max_sges = i ? FARSWAP_RDMA_SGES : 1;
+		io_test->regions[i].conn = conn;
+		io_test->regions[i].addr = IO_TEST_ADDR * (i + 1);
+		io_test->regions[i].bytes = SZ_16M;
+		io_test->regions[i].rkey = 11 + i;
+	}
+	return 0;
+}
+
+static void io_test_exit(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+
+	if (io_test)
+		__free_pages(io_test->pages, IO_TEST_ORDER);
+}
+
+static void io_test_submit(struct kunit *test, unsigned int nth, enum farswap_io_op op,
+			   unsigned int region, unsigned int slot)
+{
+	struct io_test *io_test = test->priv;
+	struct farswap_io *io = &io_test->ios[nth].io;
+
+	io->region = &io_test->regions[region];
+	io->page = io_test->pages + nth;
+	io->offset = slot << PAGE_SHIFT;
+	io->length = PAGE_SIZE;
+	io->op = op;
+	io->done = io_test_done;
+	KUNIT_ASSERT_EQ(test, farswap_rdma_io_submit(io), 0);
+}
+
+static void io_test_complete(struct io_test *io_test, unsigned int nth, enum ib_wc_status status)
+{
+	struct ib_wc wc = { .wr_cqe = io_test->posted[nth].cqe, .status = status };
+
+	wc.wr_cqe->done(NULL, &wc);
+}
+
+/* Have so many of them, from the first on, ended well, once each, and no other at all? */
+static bool io_test_ended(const struct io_test *io_test, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < IO_TEST_IOS; i++) {
+		unsigned int times = i < nr ? 1 : 0;
+
+		if (io_test->ios[i].ended != times || io_test->ios[i].error)
+			return false;
+	}
+	return true;
+}
+
+static void io_test_expect_posted(struct kunit *test, unsigned int nth, unsigned int region,
+				  unsigned int slot, unsigned int first, unsigned int nr)
+{
+	struct io_test *io_test = test->priv;
+	const struct io_test_posted *posted = &io_test->posted[nth];
+	unsigned int i;
+
+	KUNIT_ASSERT_GT(test, io_test->nr_posted, nth);
+	KUNIT_EXPECT_EQ(test, posted->opcode, IB_WR_RDMA_WRITE);
+	KUNIT_EXPECT_EQ(test, posted->addr, io_test->regions[region].addr +
+					    ((u64)slot << PAGE_SHIFT));
+	KUNIT_EXPECT_EQ(test, posted->rkey, io_test->regions[region].rkey);
+	KUNIT_ASSERT_EQ(test, posted->nr_sges, nr);
+	for (i = 0; i < nr; i++) {
+		KUNIT_EXPECT_EQ(test, posted->sges[i].addr,
+				(u64)(unsigned long)page_address(io_test->pages + first + i));
+		KUNIT_EXPECT_EQ(test, posted->sges[i].length, PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, posted->sges[i].lkey, 7);
+	}
+}
+
+/* What waits is merged, in order, and all of it is told when its work request has ended. */
+static void io_test_merge(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	const struct farswap_rdma_queue *queue = &io_test->conn->queue[1];
+	unsigned int i;
+
+	for (i = 0; i < 40; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, 100 + i);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, IO_POSTED);
+	for (i = 0; i < IO_POSTED; i++)
+		io_test_expect_posted(test, i, 0, 100 + i, i, 1);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 0));
+
+	for (i = 0; i < IO_POSTED; i++)
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 4));
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 6);
+	io_test_expect_posted(test, 4, 0, 104, 4, 32);
+	io_test_expect_posted(test, 5, 0, 136, 36, 4);
+
+	io_test_complete(io_test, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 36));
+	io_test_complete(io_test, 5, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 40));
+	KUNIT_EXPECT_EQ(test, queue->inflight, 0);
+	KUNIT_EXPECT_EQ(test, queue->inflight_bytes, 0);
+	KUNIT_EXPECT_EQ(test, queue->submitted[0], 40);
+	KUNIT_EXPECT_EQ(test, queue->completed[0], 40);
+}
+
+/* Those that don't follow each other don't wait, up to a bound. */
+static void io_test_strangers(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < IO_TEST_IOS; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, 2 * i);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, IO_MERGE_BYTES >> PAGE_SHIFT);
+	for (i = 0; i < IO_TEST_IOS; i++) {
+		io_test_expect_posted(test, i, 0, 2 * i, i, 1);
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	}
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, IO_TEST_IOS));
+}
+
+/* Neighbours by number alone: another region's, and going down. */
+static void io_test_borders(struct kunit *test)
+{
+	static const u8 regions[] = { 0, 0, 1, 1, 1 }, slots[] = { 10, 11, 12, 13, 12 };
+	struct io_test *io_test = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < IO_POSTED; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, 1000 + i);
+	for (i = 0; i < ARRAY_SIZE(slots); i++)
+		io_test_submit(test, IO_POSTED + i, FARSWAP_IO_WRITE, regions[i], slots[i]);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, IO_POSTED);
+	for (i = 0; i < IO_POSTED; i++)
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, IO_POSTED + 3);
+	io_test_expect_posted(test, 4, 0, 10, 4, 2);
+	io_test_expect_posted(test, 5, 1, 12, 6, 2);
+	io_test_expect_posted(test, 6, 1, 12, 8, 1);
+}
+
+/* A READ has a canary of its own, and is never merged. */
+static void io_test_reads(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	unsigned int i;
+
+	queue->depth = 2;
+	for (i = 0; i < 6; i++)
+		io_test_submit(test, i, FARSWAP_IO_READ, 0, i);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 2);
+	for (i = 0; i < 6; i++) {
+		KUNIT_EXPECT_EQ(test, io_test->posted[i].opcode, IB_WR_RDMA_READ);
+		KUNIT_EXPECT_EQ(test, io_test->posted[i].nr_sges, 1);
+		memset(page_address(io_test->pages + i), i, PAGE_SIZE);
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	}
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 6));
+}
+
+/* When the connection is dead each is told so, once: what was merged, and what still waits. */
+static void io_test_dead(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 44; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
+	io_test_complete(io_test, 0, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 5);
+	io_test->conn->error = -ECONNRESET;
+	for (i = 1; i < 5; i++)
+		io_test_complete(io_test, i, i == 1 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 5);
+	farswap_rdma_io_flush_backlog(&io_test->conn->queue[1]);
+	for (i = 0; i < 44; i++) {
+		KUNIT_EXPECT_EQ(test, io_test->ios[i].ended, 1);
+		KUNIT_EXPECT_EQ(test, io_test->ios[i].error, i ? -EHOSTDOWN : 0);
+	}
+}
+
+static struct kunit_case io_test_cases[] = {
+	KUNIT_CASE(io_test_merge),
+	KUNIT_CASE(io_test_strangers),
+	KUNIT_CASE(io_test_borders),
+	KUNIT_CASE(io_test_reads),
+	KUNIT_CASE(io_test_dead),
+	{}
+};
+
+static struct kunit_suite io_test_suite = {
+	.name		= "farswap_rdma_io",
+	.init		= io_test_init,
+	.exit		= io_test_exit,
+	.test_cases	= io_test_cases,
+};
+
+kunit_test_suite(io_test_suite);
