@@ -28,7 +28,8 @@ import image                # noqa: E402
 import instructions         # noqa: E402
 
 # Load, figure, whether more is better.
-FIGURES = (("fill", "mb_per_s", True), ("read", "p50_us", False), ("read", "p99_us", False),
+FIGURES = (("fill", "mb_per_s", True), ("fill", "out_mb_per_s", True),
+           ("read", "p50_us", False), ("read", "p99_us", False),
            ("mixed", "p50_us", False), ("mixed", "p99_us", False),
            ("sequential", "mb_per_s", True), ("strided", "accesses_per_s", True),
            ("fill", "client_kernel_us_per_page", False),
