@@ -186,7 +186,8 @@ struct farswap_rdma_chan {
  * @lock:	protects what follows
  * @depth:	work requests that may be posted
  * @inflight:	work requests that are
- * @inflight_bytes: in all of them
+ * @bulk:	of those, the ones that are not urgent
+ * @bulk_bytes:	in all of these
  * @max_sges:	I/Os that one may have
  * @posted:	the first I/Os of those that are, in the order posted
  * @backlog:	accepted but not posted; [1] are the urgent ones and go ahead.
@@ -203,7 +204,8 @@ struct farswap_rdma_queue {
 	spinlock_t lock;	/* all that follows */
 	unsigned int depth;
 	unsigned int inflight;
-	unsigned int inflight_bytes;
+	unsigned int bulk;
+	unsigned int bulk_bytes;
 	unsigned int max_sges;
 	struct list_head posted;
 	struct list_head backlog[2];

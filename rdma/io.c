@@ -73,7 +73,7 @@ static struct farswap_rdma_io *to_rio(struct farswap_io *io)
 	return (struct farswap_rdma_io *)io->transport;
 }
 
-static struct farswap_io *to_io(struct farswap_rdma_io *rio)
+static struct farswap_io *to_io(const struct farswap_rdma_io *rio)
 {
 	return container_of((void *)rio, struct farswap_io, transport);
 }
@@ -110,9 +110,18 @@ static void io_canary_set(const struct farswap_io *io)
 }
 
 /* Swapped data that looks like this is one in 2^64, and read from elsewhere. */
-static bool io_canary_alive(const struct farswap_io *io)
+static bool io_canary_alive(const struct farswap_rdma_io *rio)
 {
-	return io->op == FARSWAP_IO_READ && *io_canary_place(io) == io_canary;
+	const struct farswap_rdma_io *other;
+
+	if (to_io(rio)->op != FARSWAP_IO_READ)
+		return false;
+	if (*io_canary_place(to_io(rio)) == io_canary)
+		return true;
+	list_for_each_entry(other, &rio->merged, entry)
+		if (*io_canary_place(to_io(other)) == io_canary)
+			return true;
+	return false;
 }
 
 static void io_be_alone(struct farswap_rdma_io *rio)
@@ -150,31 +159,34 @@ static void io_abandon(struct farswap_rdma_io *rio)
 	io_report(rio, -EHOSTDOWN);
 }
 
-/* Is what @next writes right behind what @io does? Each READ has a canary, and is alone. */
+/* Is what @next is about right behind what @io is? */
 static bool io_is_followed(const struct farswap_io *io, const struct farswap_io *next)
 {
-	return io->op == FARSWAP_IO_WRITE && next->op == io->op && next->region == io->region &&
+	return next->op == io->op && next->region == io->region &&
 	       next->offset == io->offset + io->length;
 }
 
-/* So many work requests are posted whatever waits. */
-static unsigned int io_room(const struct farswap_rdma_queue *queue)
+/* Is there room for one that nobody waits to be merged with? */
+static bool io_has_room(const struct farswap_rdma_queue *queue, bool urgent)
 {
-	return queue->max_sges > 1 ? min(queue->depth, IO_POSTED) : queue->depth;
+	if (urgent || queue->max_sges == 1)
+		return queue->inflight < queue->depth;
+	return queue->bulk < min(queue->depth, IO_POSTED);
 }
 
 /*
  * Beyond that, what waits first is posted if what waits next doesn't follow it: then there is
  * nothing to wait for.
  */
-static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list)
+static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list, bool urgent)
 {
 	struct farswap_rdma_io *first;
 
-	if (queue->inflight < io_room(queue))
+	if (queue->inflight == queue->depth)
+		return false;
+	if (io_has_room(queue, urgent))
 		return true;
-	if (queue->inflight == queue->depth || queue->inflight_bytes >= IO_MERGE_BYTES ||
-	    list_is_singular(list))
+	if (urgent || queue->bulk_bytes >= IO_MERGE_BYTES || list_is_singular(list))
 		return false;
 	first = list_first_entry(list, struct farswap_rdma_io, entry);
 	return !io_is_followed(to_io(first), to_io(list_next_entry(first, entry)));
@@ -231,7 +243,10 @@ static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswa
 		return err;
 	list_add_tail(&rio->entry, &queue->posted);
 	queue->inflight++;
-	queue->inflight_bytes += rio->bytes;
+	if (!io->urgent) {
+		queue->bulk++;
+		queue->bulk_bytes += rio->bytes;
+	}
 	return 0;
 }
 ALLOW_ERROR_INJECTION(io_post, ERRNO);
@@ -254,7 +269,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8);
 		list = &queue->backlog[urgent];
 		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
-		if (!rio || !io_may_post(queue, list))
+		if (!rio || !io_may_post(queue, list, urgent))
 			break;
 		list_del(&rio->entry);
 		if (!urgent)
@@ -307,7 +322,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	/* Before done(): see the top of this file. */
 	if (unlikely(error)) {
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
-	} else if (unlikely(io_canary_alive(io))) {
+	} else if (unlikely(io_canary_alive(rio))) {
 		error = -EIO;
 		farswap_rdma_conn_fail(conn, error, "READ completed without data");
 	}
@@ -315,7 +330,10 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irqsave(&queue->lock, flags);
 	list_del(&rio->entry);
 	queue->inflight--;
-	queue->inflight_bytes -= rio->bytes;
+	if (!io->urgent) {
+		queue->bulk--;
+		queue->bulk_bytes -= rio->bytes;
+	}
 	queue->completed[io->urgent] += rio->nr;
 	if (likely(!error))
 		queue->good = true;
@@ -383,7 +401,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
-	} else if (queue->inflight < io_room(queue)) {
+	} else if (io_has_room(queue, io->urgent) && queue->inflight < queue->depth) {
 		err = io_post(queue, rio);
 	} else {
 		list_add_tail(&rio->entry, &queue->backlog[io->urgent]);

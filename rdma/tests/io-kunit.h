@@ -186,7 +186,7 @@ static void io_test_merge(struct kunit *test)
 	io_test_complete(io_test, 5, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 40));
 	KUNIT_EXPECT_EQ(test, queue->inflight, 0);
-	KUNIT_EXPECT_EQ(test, queue->inflight_bytes, 0);
+	KUNIT_EXPECT_EQ(test, queue->bulk_bytes, 0);
 	KUNIT_EXPECT_EQ(test, queue->submitted[0], 40);
 	KUNIT_EXPECT_EQ(test, queue->completed[0], 40);
 }
