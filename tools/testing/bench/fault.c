@@ -8,9 +8,11 @@
  *   read       faults N p50_us N p99_us N max_us N accesses_per_s N wrong N
  *                                             random pages
  *   mixed      (the same)                     random pages, and rewrites them
- *   sequential (the same)                     all in order
- *   sequential mb_per_s N
+ *   sequential (the same)                     all in order, from where the last
+ *   sequential mb_per_s N                     such phase ended
  *   strided    (the same as read)             every tenth, then from the next on
+ *   runs       (the same)                     so many in order, and so on elsewhere
+ *   both       (the same)                     in order and at random, in turn
  *   out        us_per_page N wrong N          has what it has rewritten put out
  *                                             on request, a megabyte at a time
  *
@@ -35,6 +37,7 @@
 #define PAGE		4096
 #define WORDS		(PAGE / sizeof(uint64_t))
 #define STRIDE		10
+#define RUN_PAGES	24	/* in order */
 #define OUT_PAGES	256	/* put out at once */
 #define THREADS_MAX	64
 
@@ -43,6 +46,7 @@
  * @memory:	its pages
  * @versions:	what they hold, so many
  * @nr:		how many they are
+ * @next:	page that is next in order, where the last phase left off
  * @state:	of its random numbers
  * @times:	of faults, ns; as many as there are accesses in a phase
  * @accesses:	in this phase
@@ -56,6 +60,7 @@ struct worker {
 	char *memory;
 	uint8_t *versions;
 	size_t nr;
+	size_t next;
 	uint64_t state;
 	uint64_t *times;
 	size_t accesses;
@@ -154,6 +159,17 @@ static size_t page_random(struct worker *worker)
 	return worker->state % worker->nr;
 }
 
+/* In steps, and after the last one from one page further than the first time. */
+static size_t page_next(struct worker *worker, size_t stride)
+{
+	size_t page = worker->next;
+
+	worker->next += stride;
+	if (worker->next >= worker->nr)
+		worker->next = (worker->next + 1) % stride;
+	return page;
+}
+
 static bool time_is_up(void)
 {
 	return limit_ns && now_ns() > end_ns;
@@ -183,20 +199,31 @@ static void run_mixed(struct worker *worker)
 
 static void run_sequential(struct worker *worker)
 {
-	for (size_t page = 0; page < worker->nr && !time_is_up(); page++)
-		page_access(worker, page);
+	for (size_t i = 0; i < worker->nr && !time_is_up(); i++)
+		page_access(worker, page_next(worker, 1));
 }
 
 static void run_strided(struct worker *worker)
 {
-	size_t first = 0, page = 0;
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i++)
+		page_access(worker, page_next(worker, STRIDE));
+}
 
-	for (size_t i = 0; i < accesses_max && !time_is_up(); i++, page += STRIDE) {
-		if (page >= worker->nr) {
-			first = (first + 1) % STRIDE;
-			page = first;
-		}
-		page_access(worker, page);
+static void run_runs(struct worker *worker)
+{
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i += RUN_PAGES) {
+		size_t first = page_random(worker) / RUN_PAGES * RUN_PAGES;
+
+		for (size_t page = first; page < first + RUN_PAGES && page < worker->nr; page++)
+			page_access(worker, page);
+	}
+}
+
+static void run_both(struct worker *worker)
+{
+	for (size_t i = 0; i < accesses_max && !time_is_up(); i += 2) {
+		page_access(worker, page_next(worker, 1));
+		page_access(worker, page_random(worker));
 	}
 }
 
@@ -228,6 +255,8 @@ static const struct phase {
 	{ "mixed", run_mixed },
 	{ "sequential", run_sequential },
 	{ "strided", run_strided },
+	{ "runs", run_runs },
+	{ "both", run_both },
 	{ "out", run_out },
 };
 
