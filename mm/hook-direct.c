@@ -18,6 +18,7 @@ static const struct frontswap_ops hook_ops = {
 	.load_large	= farswap_load_large,
 	.has		= farswap_is_remote,
 	.poll_lock	= farswap_poll_lock,
+	.swapin_readahead = farswap_swapin_readahead,
 	.zswapped	= farswap_forget,
 	.invalidate	= farswap_invalidate,
 	.swapon		= farswap_swapon,
@@ -45,6 +46,24 @@ void farswap_hook_count(struct folio *folio)
 void farswap_hook_read(struct folio *folio)
 {
 	frontswap_read_device(folio);
+}
+
+/**
+ * farswap_hook_read_async() - begin to read a page into the swap cache
+ * @entry:	a swap entry
+ * @gfp:	how to allocate memory
+ * @vma:	the area it belongs to
+ * @address:	its place there
+ * @urgent:	a task is about to wait for it
+ *
+ * Context: may sleep, for memory.
+ * Return: its folio, with a reference, read or to be read by somebody; NULL without memory,
+ * or if the entry is not in use any more.
+ */
+struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
+				      unsigned long address, bool urgent)
+{
+	return frontswap_read_async(entry, gfp, vma, address, urgent);
 }
 
 /**

@@ -20,6 +20,7 @@
 #include <linux/swapops.h>
 #include <linux/writeback.h>
 
+#include "helper.h"
 #include "hook.h"
 #include "symbol.h"
 
@@ -40,17 +41,6 @@ static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
 	return NULL;
 }
 
-static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
-				   struct vm_area_struct *vma, unsigned long addr,
-				   struct swap_iocb **plug)
-{
-	return NULL;
-}
-
-static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
-static void no_swapin(struct folio *folio) {}
-static unsigned long no_pages(void) { return 0; }
-
 DEFINE_STATIC_CALL(original_writepage, no_writepage);
 DEFINE_STATIC_CALL(original_read, no_read);
 DEFINE_STATIC_CALL(original_zswap_store, no_zswap_store);
@@ -59,11 +49,6 @@ DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
 DEFINE_STATIC_CALL(original_reenable, no_reenable);
 DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
-DEFINE_STATIC_CALL(helper_read_async, no_read_async);
-DEFINE_STATIC_CALL(helper_info, no_info);
-DEFINE_STATIC_CALL(helper_get_device, no_info);
-DEFINE_STATIC_CALL(helper_swapin, no_swapin);
-DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
 
 static struct percpu_ref hook_ref;
 static DECLARE_COMPLETION(hook_idle);
@@ -105,7 +90,7 @@ static int hook_swapon(int type, unsigned long nr)
 	percpu_ref_get(&hook_ref);
 	err = static_call(original_swapon)(type, nr);
 	if (!err)
-		farswap_swapon(static_call(helper_info)(swp_entry(type, 0)),
+		farswap_swapon(farswap_helper_info(swp_entry(type, 0)),
 			       type, nr);
 	percpu_ref_put(&hook_ref);
 	return err;
@@ -119,7 +104,7 @@ static void hook_reenable(void)
 
 	percpu_ref_get(&hook_ref);
 	for (type = 0; type < MAX_SWAPFILES; type++) {
-		si = static_call(helper_info)(swp_entry(type, 0));
+		si = farswap_helper_info(swp_entry(type, 0));
 		/* Who emptied it is our caller; no slot of it will be used again. */
 		if (si && !READ_ONCE(si->inuse_pages) &&
 		    !(READ_ONCE(si->flags) & SWP_WRITEOK))
@@ -149,20 +134,16 @@ static vm_fault_t hook_lock(struct folio *folio, struct vm_fault *vmf)
 	return ret;
 }
 
-/* The kernel reads a window in ascending order; the fault's own page goes first. */
 static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 				    struct vm_fault *vmf)
 {
-	struct folio *folio;
+	struct folio *folio = NULL;
 
 	percpu_ref_get(&hook_ref);
-	if (farswap_is_remote(entry, 1)) {
-		folio = static_call(helper_read_async)(entry, gfp, vmf->vma,
-						       vmf->address, NULL);
-		if (folio)
-			folio_put(folio);
-	}
-	folio = static_call(original_readahead)(entry, gfp, vmf);
+	if (farswap_helper_page_cluster())
+		folio = farswap_swapin_readahead(entry, gfp, vmf);
+	if (!folio)
+		folio = static_call(original_readahead)(entry, gfp, vmf);
 	percpu_ref_put(&hook_ref);
 	return folio;
 }
@@ -278,23 +259,6 @@ static struct ftrace_ops hook_slots_freed_ops = {
 #define HOOK_SLOTS_FREED	"clear_shadow_from_swap_cache"
 
 /**
- * farswap_hook_count() - account for a folio that farswap takes
- * @folio:	locked, before its writeback begins
- *
- * The counters of cgroups and of folio sizes can't be reached from here.
- *
- * Context: any.
- */
-void farswap_hook_count(struct folio *folio)
-{
-#ifdef CONFIG_TRANSPARENT_HUGEPAGE
-	if (folio_test_pmd_mappable(folio))
-		count_vm_event(THP_SWPOUT);
-#endif
-	count_vm_events(PSWPOUT, folio_nr_pages(folio));
-}
-
-/**
  * farswap_hook_read() - read a folio as if farswap were not there
  * @folio:	locked, in the swap cache, not up to date
  *
@@ -303,112 +267,6 @@ void farswap_hook_count(struct folio *folio)
 void farswap_hook_read(struct folio *folio)
 {
 	static_call(original_read)(folio, NULL);
-}
-
-/**
- * farswap_hook_swapin() - tell zswap that a page came from below it
- * @folio:	locked
- *
- * Context: may sleep.
- */
-void farswap_hook_swapin(struct folio *folio)
-{
-	static_call(helper_swapin)(folio);
-}
-
-/**
- * farswap_hook_loaded() - account for a folio that farswap has read
- * @folio:	locked
- *
- * Context: any.
- */
-void farswap_hook_loaded(struct folio *folio)
-{
-	count_vm_events(PSWPIN, folio_nr_pages(folio));
-}
-
-/**
- * farswap_hook_give_up() - have a large folio read page by page; not that there are any
- * @folio:	locked, not up to date
- *
- * Context: any.
- */
-void farswap_hook_give_up(struct folio *folio)
-{
-	folio_end_read(folio, false);
-}
-
-/**
- * farswap_hook_slot() - what the kernel knows of a slot
- * @si:		the device
- * @offset:	the slot, less than the device's size
- *
- * Context: any, until farswap_swapoff() has returned.
- * Return: flags of enum farswap_slot_flags.
- */
-unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
-{
-	/* Swapoff takes them away before it tells us. */
-	const unsigned char *counts = READ_ONCE(si->swap_map);
-	const unsigned long *zeromap = READ_ONCE(si->zeromap);
-	unsigned char count = counts ? READ_ONCE(counts[offset]) : 0;
-	unsigned int slot = 0;
-
-	if (count && count != SWAP_MAP_BAD)
-		slot |= FARSWAP_SLOT_USED;
-	if (count & SWAP_HAS_CACHE)
-		slot |= FARSWAP_SLOT_CACHED;
-	if (zeromap && test_bit(offset, zeromap))
-		slot |= FARSWAP_SLOT_ZERO;
-	return slot;
-}
-
-/**
- * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
- * there
- *
- * Context: any.
- * Return: whether it has.
- */
-bool farswap_hook_zswap_holds(void)
-{
-	return static_call(helper_zswap_pages)();
-}
-
-/* Find a function and make sure that it is what we think. */
-static int hook_find(const char *name, const char *prototype, unsigned long *ip)
-{
-	*ip = farswap_symbol_find(name);
-	return *ip ? farswap_symbol_check(name, prototype) : -EOPNOTSUPP;
-}
-
-static int hook_find_helpers(void)
-{
-	static const struct {
-		const char *name;
-		const char *prototype;
-	} helpers[] = {
-		{ "read_swap_cache_async",
-		  "folio*(swp_entry_t,gfp_t,vm_area_struct*,long unsigned int,swap_iocb**)" },
-		{ "swp_swap_info", "swap_info_struct*(swp_entry_t)" },
-		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
-		{ "zswap_folio_swapin", "void(folio*)" },
-		{ "zswap_total_pages", "long unsigned int()" },
-	};
-	unsigned long ip[ARRAY_SIZE(helpers)];
-	int i, err;
-
-	for (i = 0; i < ARRAY_SIZE(helpers); i++) {
-		err = hook_find(helpers[i].name, helpers[i].prototype, &ip[i]);
-		if (err)
-			return err;
-	}
-	static_call_update(helper_read_async, (void *)ip[0]);
-	static_call_update(helper_info, (void *)ip[1]);
-	static_call_update(helper_get_device, (void *)ip[2]);
-	static_call_update(helper_swapin, (void *)ip[3]);
-	static_call_update(helper_zswap_pages, (void *)ip[4]);
-	return 0;
 }
 
 /* The originals are entered past the call that brought us here. */
@@ -422,10 +280,10 @@ static int hook_find_all(void)
 
 	err = farswap_symbol_init();
 	for (i = 0; !err && i < HOOK_NR; i++)
-		err = hook_find(hooks[i].name, hooks[i].prototype, &hooks[i].ip);
+		err = farswap_symbol_get(hooks[i].name, hooks[i].prototype, &hooks[i].ip);
 	if (err)
 		return err;
-	err = hook_find("swap_writepage", "int(page*,writeback_control*)",
+	err = farswap_symbol_get("swap_writepage", "int(page*,writeback_control*)",
 			&writepage);
 	if (err)
 		return err;
@@ -433,7 +291,7 @@ static int hook_find_all(void)
 		pr_err("__swap_writepage is inlined into swap_writepage in this kernel: not attached\n");
 		return -EOPNOTSUPP;
 	}
-	err = hook_find_helpers();
+	err = farswap_helpers_find();
 	if (err)
 		return err;
 
@@ -453,7 +311,7 @@ static int hook_register_freed(void)
 	unsigned long ip;
 	int err;
 
-	err = hook_find(HOOK_SLOTS_FREED,
+	err = farswap_symbol_get(HOOK_SLOTS_FREED,
 			"void(int,long unsigned int,long unsigned int)", &ip);
 	if (err)
 		return err;
@@ -499,11 +357,11 @@ static void hook_find_devices(void)
 	for (type = 0; type < MAX_SWAPFILES; type++) {
 		swp_entry_t first = swp_entry(type, 1);
 
-		si = static_call(helper_info)(first);
+		si = farswap_helper_info(first);
 		/* Only a hint: the reference below decides. */
 		if (!si || !(data_race(si->flags) & SWP_WRITEOK))
 			continue;
-		si = static_call(helper_get_device)(first);
+		si = farswap_helper_get_device(first);
 		if (!si)
 			continue;
 		farswap_swapon(si, type, si->max);

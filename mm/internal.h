@@ -80,6 +80,9 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_LOAD_LOST:		no copy could be read; the reader got an error
  * @FARSWAP_STAT_LOST:		pages whose only copy went with its donor
  * @FARSWAP_STAT_PROMOTED:	written to a region after a load from the device
+ * @FARSWAP_STAT_PREFETCHED:	read ahead of faults, by their trend
+ * @FARSWAP_STAT_PREFETCH_USED:	those accessed by the next fault of their stream
+ * @FARSWAP_STAT_PREFETCH_UNUSED: those not accessed until then
  * @FARSWAP_STAT_WAIT_POLLED:	faults whose page came while they spun (events)
  * @FARSWAP_STAT_WAIT_SLEPT:		faults that slept for their page (events)
  * @FARSWAP_STAT_FREED:		remote copies dropped with their slot
@@ -129,6 +132,9 @@ enum farswap_stat {
 	FARSWAP_STAT_LOAD_LOST,
 	FARSWAP_STAT_LOST,
 	FARSWAP_STAT_PROMOTED,
+	FARSWAP_STAT_PREFETCHED,
+	FARSWAP_STAT_PREFETCH_USED,
+	FARSWAP_STAT_PREFETCH_UNUSED,
 	FARSWAP_STAT_WAIT_POLLED,
 	FARSWAP_STAT_WAIT_SLEPT,
 	FARSWAP_STAT_FREED,
@@ -792,6 +798,10 @@ void farswap_store_written(struct farswap_fanout *fanout);
 void farswap_store_backed(struct farswap_store *store, int error);
 int farswap_store_init(void);
 void farswap_store_exit(void);
+
+/* prefetch.c */
+int farswap_prefetch_init(void);
+void farswap_prefetch_exit(void);
 
 /* load.c, poll.c */
 int farswap_load_init(void);

@@ -194,9 +194,12 @@ static int __init farswap_init(void)
 	err = farswap_load_init();
 	if (err)
 		goto out_store;
-	err = farswap_promote_init();
+	err = farswap_prefetch_init();
 	if (err)
 		goto out_load;
+	err = farswap_promote_init();
+	if (err)
+		goto out_prefetch;
 	err = farswap_backup_init();
 	if (err)
 		goto out_promote;
@@ -259,6 +262,8 @@ out_backup:
 	farswap_backup_exit();
 out_promote:
 	farswap_promote_exit();
+out_prefetch:
+	farswap_prefetch_exit();
 out_load:
 	farswap_load_exit();
 out_store:
@@ -285,6 +290,7 @@ static void __exit farswap_exit(void)
 	farswap_home_exit();
 	farswap_backup_exit();
 	farswap_promote_exit();
+	farswap_prefetch_exit();
 	farswap_load_exit();
 	farswap_store_exit();
 	farswap_latency_exit();

@@ -16,6 +16,7 @@
 #include <linux/sysfs.h>
 
 #include "internal.h"
+#include "trend.h"
 
 /* Not given, which is not the same as 0. */
 #define SETTINGS_STAGING_UNSET	UINT_MAX
@@ -26,6 +27,7 @@ struct farswap_settings farswap_settings = {
 	.staging_mb	= SETTINGS_STAGING_UNSET,
 	.hotslab	= 2,
 	.poll_us	= 20,
+	.prefetch_pages	= 32,
 	.io_timeout_ms	= 1000,
 	.grace_ms	= 10000,
 	.replicas	= 2,
@@ -208,6 +210,9 @@ MODULE_PARM_DESC(staging_mb, "memory for copies of pages that wait for the swap 
 SETTING(poll_us, 0644, 0, 1000);
 MODULE_PARM_DESC(poll_us, "longest a fault spins for its page, microseconds; 0: never (default 20)");
 
+SETTING(prefetch_pages, 0644, 0, FARSWAP_TREND_MAX);
+MODULE_PARM_DESC(prefetch_pages, "pages read ahead of a fault at most, by the trend of faults; 0: the kernel's readahead (default 32)");
+
 SETTING(io_timeout_ms, 0644, 100, 60000,
 	.changed = farswap_donors_set_io_timeout);
 MODULE_PARM_DESC(io_timeout_ms, "longest a remote I/O may take before its donor is given up (default 1000)");
@@ -343,6 +348,7 @@ static struct attribute *settings_attrs[] = {
 	&setting_hotslab.attr.attr,
 	&setting_io_timeout_ms.attr.attr,
 	&setting_poll_us.attr.attr,
+	&setting_prefetch_pages.attr.attr,
 	&setting_repair_mb.attr.attr,
 	&setting_replicas.attr.attr,
 	&setting_slab_mb.attr.attr,

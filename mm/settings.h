@@ -36,6 +36,7 @@ enum farswap_backup_policy {
  * @headroom_mb: what farswapd on this machine leaves available, MiB; 0: as its
  *		configuration says. Nothing here uses it
  * @poll_us:	longest a fault spins for its own page
+ * @prefetch_pages: pages read ahead of a fault at most; 0: readahead is the kernel's
  * @io_timeout_ms: longest a remote I/O may take
  * @grace_ms:	how long a donor is suspect before it is lost; 0: not at all
  *
@@ -52,6 +53,7 @@ struct farswap_settings {
 	unsigned int coldslab;
 	unsigned int headroom_mb;
 	unsigned int poll_us;
+	unsigned int prefetch_pages;
 	unsigned int io_timeout_ms;
 	unsigned int grace_ms;
 };

@@ -39,6 +39,12 @@ static const char *symbol_no_name(const struct btf *btf, u32 offset)
 	return "";
 }
 
+static unsigned long symbol_no_lookup(const char *name)
+{
+	return 0;
+}
+
+DEFINE_STATIC_CALL(symbol_lookup, symbol_no_lookup);
 DEFINE_STATIC_CALL(symbol_btf, symbol_no_btf);
 DEFINE_STATIC_CALL(symbol_btf_find, symbol_no_find);
 DEFINE_STATIC_CALL(symbol_btf_name, symbol_no_name);
@@ -184,6 +190,33 @@ int farswap_symbol_check(const char *name, const char *prototype)
 }
 
 /**
+ * farswap_symbol_get() - find a function, and make sure that it is what we think
+ * @name:	the function
+ * @prototype:	as for farswap_symbol_check()
+ * @address:	gets what farswap_symbol_find() returns
+ *
+ * Context: may sleep.
+ * Return: 0 or -EOPNOTSUPP, and the log says why.
+ */
+int farswap_symbol_get(const char *name, const char *prototype, unsigned long *address)
+{
+	*address = farswap_symbol_find(name);
+	return *address ? farswap_symbol_check(name, prototype) : -EOPNOTSUPP;
+}
+
+/**
+ * farswap_symbol_data() - where a variable of the kernel is
+ * @name:	its name
+ *
+ * Context: may sleep.
+ * Return: its address; NULL if the kernel doesn't tell, which it need not.
+ */
+const void *farswap_symbol_data(const char *name)
+{
+	return (const void *)static_call(symbol_lookup)(name);
+}
+
+/**
  * farswap_symbol_init() - find what the checks need
  *
  * Context: may sleep.
@@ -194,11 +227,16 @@ int farswap_symbol_init(void)
 	unsigned long btf = farswap_symbol_find("bpf_get_btf_vmlinux");
 	unsigned long find = farswap_symbol_find("btf_find_by_name_kind");
 	unsigned long name = farswap_symbol_find("btf_name_by_offset");
+	unsigned long lookup;
+	int err;
 
 	if (!btf || !find || !name)
 		return -EOPNOTSUPP;
 	static_call_update(symbol_btf, (void *)btf);
 	static_call_update(symbol_btf_find, (void *)find);
 	static_call_update(symbol_btf_name, (void *)name);
-	return 0;
+	err = farswap_symbol_get("kallsyms_lookup_name", "long unsigned int(char*)", &lookup);
+	if (!err)
+		static_call_update(symbol_lookup, (void *)lookup);
+	return err;
 }

@@ -11,6 +11,7 @@
 #include <linux/mm_types.h>
 
 struct swap_info_struct;
+struct vm_fault;
 
 /**
  * enum farswap_slot_flags - what the kernel knows of a slot
@@ -30,6 +31,7 @@ bool farswap_load(struct folio *folio, bool urgent);
 bool farswap_load_large(struct folio *folio);
 bool farswap_is_remote(swp_entry_t entry, unsigned int nr);
 bool farswap_poll_lock(struct folio *folio);
+struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf);
 void farswap_forget(struct folio *folio);
 void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last);
 void farswap_swapon(struct swap_info_struct *si, unsigned int type,
@@ -40,6 +42,8 @@ void farswap_swapoff(unsigned int type);
 /* The hook, called by the core. */
 void farswap_hook_count(struct folio *folio);
 void farswap_hook_read(struct folio *folio);
+struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
+				      unsigned long address, bool urgent);
 void farswap_hook_swapin(struct folio *folio);
 void farswap_hook_loaded(struct folio *folio);
 void farswap_hook_give_up(struct folio *folio);

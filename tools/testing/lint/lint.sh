@@ -126,7 +126,7 @@ lint_indirect_calls() { # the hook calls the kernel's sealed functions by direct
 	local object bad=0
 	# The one pointer that is called is a percpu_ref's release(), at 8 of its data, when
 	# the last reference is dropped.
-	for object in mm/hook-ftrace.o mm/symbol.o; do
+	for object in mm/hook-ftrace.o mm/helper.o mm/symbol.o; do
 		objdump -dr --no-show-raw-insn "$object" | awk -v object="$object" '
 			/>:$/ { where = $2 }
 			/^ +[0-9a-f]+:\t/ { before = last; last = $0; calls += /\tcall/ }

@@ -17,10 +17,15 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
 typedef int32_t s32;
 typedef unsigned int gfp_t;
 
+#define S16_MIN		INT16_MIN
+#define S16_MAX		INT16_MAX
 #define U32_MAX		UINT32_MAX
+#define U64_MAX		UINT64_MAX
 
 #define GFP_KERNEL	0
 #define __GFP_NOWARN	0
@@ -31,13 +36,23 @@ typedef unsigned int gfp_t;
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define BITS_TO_LONGS(n)	DIV_ROUND_UP(n, BITS_PER_LONG)
 #define min_t(t, a, b)		((t)(a) < (t)(b) ? (t)(a) : (t)(b))
+#define max_t(t, a, b)		((t)(a) > (t)(b) ? (t)(a) : (t)(b))
+#define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
+#define clamp(n, a, b)		min(max(n, a), b)
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#endif
 #define struct_size(p, m, n)	(sizeof(*(p)) + sizeof((p)->m[0]) * (n))
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+
+#define hweight64(n)		((unsigned int)__builtin_popcountll(n))
+#define fls64(n)		((n) ? 64 - __builtin_clzll(n) : 0)
+#define roundup_pow_of_two(n)	(1UL << fls64((n) - 1))
 
 static inline unsigned long shim_mask(unsigned int bit)
 {

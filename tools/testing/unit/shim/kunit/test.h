@@ -28,6 +28,14 @@ struct kunit_suite {
 	((void)(_test), ok(_condition, __VA_ARGS__))
 #define KUNIT_EXPECT_EQ(_test, _left, _right) \
 	KUNIT_EXPECT_TRUE_MSG(_test, (_left) == (_right), "%s is %s", #_right, #_left)
+#define KUNIT_EXPECT_LE(_test, _left, _right) \
+	KUNIT_EXPECT_TRUE_MSG(_test, (_left) <= (_right), "%s is at most %s", #_left, #_right)
+#define KUNIT_EXPECT_GE(_test, _left, _right) \
+	KUNIT_EXPECT_TRUE_MSG(_test, (_left) >= (_right), "%s is at least %s", #_left, #_right)
+#define KUNIT_EXPECT_EQ_MSG(_test, _left, _right, ...) \
+	KUNIT_EXPECT_TRUE_MSG(_test, (_left) == (_right), __VA_ARGS__)
+#define KUNIT_EXPECT_LE_MSG(_test, _left, _right, ...) \
+	KUNIT_EXPECT_TRUE_MSG(_test, (_left) <= (_right), __VA_ARGS__)
 
 #define kunit_test_suite(_suite) \
 int main(void) \

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Helpers: what the hook, and the core by the hook, use of a stock kernel's swap code, found
+ * by name.
+ */
+#include <linux/farswap.h>
+#include <linux/pagemap.h>
+#include <linux/static_call.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+#include <linux/vmstat.h>
+
+#include "helper.h"
+#include "symbol.h"
+
+/* The kernel's own, where it can't be found. */
+#define HELPER_PAGE_CLUSTER	3
+
+struct swap_iocb;
+
+static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
+				   struct vm_area_struct *vma, unsigned long addr,
+				   struct swap_iocb **plug)
+{
+	return NULL;
+}
+
+static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
+static void no_swapin(struct folio *folio) {}
+static unsigned long no_pages(void) { return 0; }
+
+DEFINE_STATIC_CALL(helper_read_async, no_read_async);
+DEFINE_STATIC_CALL(helper_info, no_info);
+DEFINE_STATIC_CALL(helper_get_device, no_info);
+DEFINE_STATIC_CALL(helper_swapin, no_swapin);
+DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
+
+/* vm.page-cluster */
+static const int *helper_cluster;
+
+/**
+ * farswap_helpers_find() - find them, and make sure that they are those we know
+ *
+ * Context: may sleep.
+ * Return: 0 or -EOPNOTSUPP, and the log says why.
+ */
+int farswap_helpers_find(void)
+{
+	static const struct {
+		const char *name;
+		const char *prototype;
+	} helpers[] = {
+		{ "read_swap_cache_async",
+		  "folio*(swp_entry_t,gfp_t,vm_area_struct*,long unsigned int,swap_iocb**)" },
+		{ "swp_swap_info", "swap_info_struct*(swp_entry_t)" },
+		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
+		{ "zswap_folio_swapin", "void(folio*)" },
+		{ "zswap_total_pages", "long unsigned int()" },
+	};
+	unsigned long ip[ARRAY_SIZE(helpers)];
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(helpers); i++) {
+		err = farswap_symbol_get(helpers[i].name, helpers[i].prototype, &ip[i]);
+		if (err)
+			return err;
+	}
+	static_call_update(helper_read_async, (void *)ip[0]);
+	static_call_update(helper_info, (void *)ip[1]);
+	static_call_update(helper_get_device, (void *)ip[2]);
+	static_call_update(helper_swapin, (void *)ip[3]);
+	static_call_update(helper_zswap_pages, (void *)ip[4]);
+	helper_cluster = farswap_symbol_data("page_cluster");
+	return 0;
+}
+
+/**
+ * farswap_helper_page_cluster() - vm.page-cluster
+ *
+ * Context: any.
+ * Return: it; 0: nothing is to be read ahead. What it is by default, in a kernel that keeps it
+ * to itself (without CONFIG_KALLSYMS_ALL).
+ */
+int farswap_helper_page_cluster(void)
+{
+	return helper_cluster ? READ_ONCE(*helper_cluster) : HELPER_PAGE_CLUSTER;
+}
+
+/**
+ * farswap_helper_info() - the device of a swap entry
+ * @entry:	the entry
+ *
+ * Context: any.
+ * Return: the device; NULL if there never was any of that type.
+ */
+struct swap_info_struct *farswap_helper_info(swp_entry_t entry)
+{
+	return static_call(helper_info)(entry);
+}
+
+/**
+ * farswap_helper_get_device() - the same, kept by a reference
+ * @entry:	the entry
+ *
+ * Context: any.
+ * Return: the device, for put_swap_device(); NULL if it is not in use.
+ */
+struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry)
+{
+	return static_call(helper_get_device)(entry);
+}
+
+/**
+ * farswap_hook_count() - account for a folio that farswap takes
+ * @folio:	locked, before its writeback begins
+ *
+ * The counters of cgroups and of folio sizes can't be reached from here.
+ *
+ * Context: any.
+ */
+void farswap_hook_count(struct folio *folio)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	if (folio_test_pmd_mappable(folio))
+		count_vm_event(THP_SWPOUT);
+#endif
+	count_vm_events(PSWPOUT, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_read_async() - begin to read a page into the swap cache
+ * @entry:	a swap entry
+ * @gfp:	how to allocate memory
+ * @vma:	the area it belongs to
+ * @address:	its place there
+ * @urgent:	a task is about to wait for it
+ *
+ * Context: may sleep, for memory.
+ * Return: its folio, with a reference, read or to be read by somebody; NULL without memory,
+ * or if the entry is not in use any more.
+ */
+struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
+				      unsigned long address, bool urgent)
+{
+	/* Nothing is left there: only swap on a file of a network's file system uses it. */
+	struct swap_iocb *plug = NULL;
+
+	return static_call(helper_read_async)(entry, gfp, vma, address, urgent ? NULL : &plug);
+}
+
+/**
+ * farswap_hook_swapin() - tell zswap that a page came from below it
+ * @folio:	locked
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_swapin(struct folio *folio)
+{
+	static_call(helper_swapin)(folio);
+}
+
+/**
+ * farswap_hook_loaded() - account for a folio that farswap has read
+ * @folio:	locked
+ *
+ * Context: any.
+ */
+void farswap_hook_loaded(struct folio *folio)
+{
+	count_vm_events(PSWPIN, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_give_up() - have a large folio read page by page; not that there are any
+ * @folio:	locked, not up to date
+ *
+ * Context: any.
+ */
+void farswap_hook_give_up(struct folio *folio)
+{
+	folio_end_read(folio, false);
+}
+
+/**
+ * farswap_hook_slot() - what the kernel knows of a slot
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Context: any, until farswap_swapoff() has returned.
+ * Return: flags of enum farswap_slot_flags.
+ */
+unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
+{
+	/* Swapoff takes them away before it tells us. */
+	const unsigned char *counts = READ_ONCE(si->swap_map);
+	const unsigned long *zeromap = READ_ONCE(si->zeromap);
+	unsigned char count = counts ? READ_ONCE(counts[offset]) : 0;
+	unsigned int slot = 0;
+
+	if (count && count != SWAP_MAP_BAD)
+		slot |= FARSWAP_SLOT_USED;
+	if (count & SWAP_HAS_CACHE)
+		slot |= FARSWAP_SLOT_CACHED;
+	if (zeromap && test_bit(offset, zeromap))
+		slot |= FARSWAP_SLOT_ZERO;
+	return slot;
+}
+
+/**
+ * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
+ * there
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+bool farswap_hook_zswap_holds(void)
+{
+	return static_call(helper_zswap_pages)();
+}

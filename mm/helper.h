@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the hook uses of a kernel that doesn't know of it.
+ */
+#ifndef _FARSWAP_HELPER_H
+#define _FARSWAP_HELPER_H
+
+#include <linux/mm_types.h>
+
+struct swap_info_struct;
+
+int farswap_helpers_find(void);
+int farswap_helper_page_cluster(void);
+struct swap_info_struct *farswap_helper_info(swp_entry_t entry);
+struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry);
+
+#endif /* _FARSWAP_HELPER_H */

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trend: streams that go on, that go astray, and that never were.
+ */
+#include <kunit/test.h>
+
+#define TREND_TEST_MAX	32
+
+/* What so many accesses, from @page on, come to. */
+struct trend_test_run {
+	unsigned int faults;
+	unsigned int hits;
+	unsigned int wasted;
+};
+
+/*
+ * Accesses as a task makes them: to what was asked for ahead there is no fault. The mask of
+ * those is kept here, as the page table would.
+ */
+static void trend_test_access(struct farswap_trend *trend, u64 *used, unsigned long page,
+			      struct trend_test_run *run)
+{
+	unsigned int nth, wasted;
+
+	for (nth = 0; nth < trend->window; nth++) {
+		if (farswap_trend_ahead(trend, nth) == page && trend->asked & BIT_ULL(nth)) {
+			*used |= BIT_ULL(nth);
+			run->hits++;
+			return;
+		}
+	}
+	run->faults++;
+	if (farswap_trend_stray(trend, page))
+		return;
+	wasted = hweight64(trend->asked & ~*used);
+	nth = farswap_trend_fault(trend, page, *used, TREND_TEST_MAX);
+	if (trend->asked)
+		return;
+	run->wasted += wasted;
+	trend->asked = nth < 64 ? BIT_ULL(nth) - 1 : U64_MAX;
+	*used = 0;
+}
+
+static struct trend_test_run trend_test_walk(struct farswap_trend *trend, u64 *used,
+					     unsigned long page, int stride, unsigned int nr)
+{
+	struct trend_test_run run = {};
+
+	for (; nr--; page += stride)
+		trend_test_access(trend, used, page, &run);
+	return run;
+}
+
+static u32 trend_test_random(u32 *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+/* Whichever way they go, and in steps of any size: few faults, and nothing read in vain. */
+static void trend_test_strides(struct kunit *test)
+{
+	static const int strides[] = { 1, -1, 2, 7, -8, 64, 511, -1000, 32767, -32768 };
+	struct trend_test_run run;
+	struct farswap_trend trend;
+	unsigned int i;
+	u64 used;
+
+	for (i = 0; i < ARRAY_SIZE(strides); i++) {
+		used = 0;
+		farswap_trend_init(&trend, 100000000);
+		run = trend_test_walk(&trend, &used, 100000000 + strides[i], strides[i], 2000);
+		KUNIT_EXPECT_LE_MSG(test, run.faults, 2000 / (TREND_TEST_MAX + 1) + 10,
+				    "stride %d", strides[i]);
+		KUNIT_EXPECT_EQ_MSG(test, run.wasted, 0, "stride %d", strides[i]);
+		KUNIT_EXPECT_EQ(test, trend.stride, strides[i]);
+		KUNIT_EXPECT_EQ(test, trend.window, TREND_TEST_MAX);
+	}
+}
+
+/* No trend where there is none. */
+static void trend_test_none(struct kunit *test)
+{
+	struct trend_test_run run = {};
+	struct farswap_trend trend;
+	unsigned int i;
+	u32 state = 1;
+	u64 used = 0;
+
+	farswap_trend_init(&trend, 1000);
+	for (i = 0; i < 10000; i++)
+		trend_test_access(&trend, &used, trend_test_random(&state) % 4096, &run);
+	KUNIT_EXPECT_GE(test, run.faults, 9900);
+	KUNIT_EXPECT_LE(test, run.wasted, 100);
+}
+
+/* From the end of a stream on, one window at most is in vain. */
+static void trend_test_astray(struct kunit *test)
+{
+	struct trend_test_run run = {};
+	struct farswap_trend trend;
+	unsigned int i;
+	u32 state = 1;
+	u64 used = 0;
+
+	farswap_trend_init(&trend, 0);
+	trend_test_walk(&trend, &used, 1, 1, 1000);
+	for (i = 0; i < 100; i++)
+		trend_test_access(&trend, &used, 5000 + trend_test_random(&state) % 100000,
+				  &run);
+	KUNIT_EXPECT_LE(test, run.wasted, 2 * TREND_TEST_MAX + 8);
+	KUNIT_EXPECT_EQ(test, trend.window, 0);
+	/* And it is taken up again. */
+	run = trend_test_walk(&trend, &used, 200000, 3, 1000);
+	KUNIT_EXPECT_LE(test, run.faults, 1000 / (TREND_TEST_MAX + 1) + 20);
+}
+
+/* Things of 16 pages in any order: one fault for most of them. */
+static void trend_test_runs(struct kunit *test)
+{
+	struct trend_test_run run, sum = {};
+	struct farswap_trend trend;
+	unsigned int i;
+	u32 state = 7;
+	u64 used = 0;
+
+	farswap_trend_init(&trend, 0);
+	for (i = 0; i < 200; i++) {
+		run = trend_test_walk(&trend, &used,
+				      trend_test_random(&state) % 100000 * 16, 1, 16);
+		sum.faults += run.faults;
+		sum.wasted += run.wasted;
+	}
+	KUNIT_EXPECT_LE(test, sum.faults, 200 + 20);
+	KUNIT_EXPECT_LE(test, sum.wasted, 100);
+}
+
+/* One access in four goes elsewhere. */
+static void trend_test_noise(struct kunit *test)
+{
+	struct trend_test_run run = {};
+	struct farswap_trend trend;
+	unsigned long page = 1000000;
+	unsigned int i;
+	u32 state = 3;
+	u64 used = 0;
+
+	farswap_trend_init(&trend, page);
+	for (i = 0; i < 2000; i++) {
+		if (i % 4 == 3)
+			trend_test_access(&trend, &used, trend_test_random(&state) % 100000, &run);
+		else
+			trend_test_access(&trend, &used, page++, &run);
+	}
+	KUNIT_EXPECT_GE(test, run.hits, 1300);
+	KUNIT_EXPECT_LE(test, run.wasted, 100);
+}
+
+/* Pages that needn't be read are no reason to stop; a bound is one, of one or none at all. */
+static void trend_test_bounds(struct kunit *test)
+{
+	struct farswap_trend trend;
+	unsigned int i;
+
+	farswap_trend_init(&trend, 0);
+	for (i = 1; i < 20; i++)
+		farswap_trend_fault(&trend, i, 0, TREND_TEST_MAX);
+	KUNIT_EXPECT_EQ(test, trend.window, TREND_FIRST);
+	KUNIT_EXPECT_EQ(test, farswap_trend_fault(&trend, 20, 0, 1), 1);
+	KUNIT_EXPECT_EQ(test, farswap_trend_fault(&trend, 21, 1, 0), 0);
+	KUNIT_EXPECT_GE(test, farswap_trend_fault(&trend, 22, 0, FARSWAP_TREND_MAX), TREND_FIRST);
+	trend.window = FARSWAP_TREND_MAX;
+	trend.asked = U64_MAX;
+	KUNIT_EXPECT_EQ(test, farswap_trend_fault(&trend, 87, U64_MAX, FARSWAP_TREND_MAX),
+			FARSWAP_TREND_MAX);
+	KUNIT_EXPECT_EQ(test, farswap_trend_ahead(&trend, FARSWAP_TREND_MAX - 1),
+			87 + FARSWAP_TREND_MAX);
+}
+
+static struct kunit_case trend_test_cases[] = {
+	KUNIT_CASE(trend_test_strides),
+	KUNIT_CASE(trend_test_none),
+	KUNIT_CASE(trend_test_astray),
+	KUNIT_CASE(trend_test_runs),
+	KUNIT_CASE(trend_test_noise),
+	KUNIT_CASE(trend_test_bounds),
+	{}
+};
+
+static struct kunit_suite trend_test_suite = {
+	.name		= "farswap_trend",
+	.test_cases	= trend_test_cases,
+};
+
+kunit_test_suite(trend_test_suite);
