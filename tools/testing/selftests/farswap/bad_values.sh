@@ -120,7 +120,8 @@ check "hotslab" refused hotslab -1 x "" 1000001 99999999999999999999 "5 5"
 check "coldslab" refused coldslab -1 x "" 1000001
 check "coldslab above hotslab" thresholds_must_fit
 check "headroom_mb" refused headroom_mb -1 x "" "$all_memory" 99999999
-check "poll_us" refused poll_us -1 1001 x ""
+check "poll_us, prefetch_pages" eval 'refused poll_us -1 1001 x "" &&
+	refused prefetch_pages -1 65 x "" 8k'
 check "io_timeout_ms" refused io_timeout_ms 99 60001 0 -1 x ""
 check "grace_ms" refused grace_ms 600001 -1 x ""
 check "backup, replicas, repair_mb" eval 'refused backup raid x "" && refused replicas 1 4 -1 x "" &&
@@ -132,7 +133,7 @@ check "donors: one twice" refused donors 10.0.0.2,10.0.0.2 10.0.0.2,10.0.0.2:940
 check "donors: too many" refused donors "$(many_donors 65)"
 check "slab_mb cannot be written" eval '! echo 64 >"$FARSWAP/slab_mb"'
 check "donors: as many as can be" taken donors "$(many_donors 64)"
-check "limits of poll_us" taken poll_us 0 1000
+check "limits of poll_us, prefetch_pages" eval 'taken poll_us 0 1000 && taken prefetch_pages 0 64'
 check "limits of io_timeout_ms" taken io_timeout_ms 100 60000
 check "limits of grace_ms" taken grace_ms 0 600000
 check "limits of hotslab" taken hotslab 0 1000000
@@ -142,11 +143,12 @@ check "detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_module
 check "parameter slab_mb" parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
 check "other parameters" parameter_refused enabled=2 enabled=x hotslab=x hotslab=1000001 \
 	coldslab=x coldslab=3 headroom_mb=x "headroom_mb=$all_memory" \
-	poll_us=1001 poll_us=-1 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
+	poll_us=1001 poll_us=-1 prefetch_pages=65 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
 	backup=raid replicas=1 replicas=4 repair_mb=0 donors=donor1 \
 	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
-check "it loads with the least" loads slab_mb=2 hotslab=0 poll_us=0 io_timeout_ms=100
-check "it loads with the most" loads slab_mb=1024 hotslab=1000000 poll_us=1000 \
+check "it loads with the least" loads slab_mb=2 hotslab=0 poll_us=0 prefetch_pages=0 \
+	io_timeout_ms=100
+check "it loads with the most" loads slab_mb=1024 hotslab=1000000 poll_us=1000 prefetch_pages=64 \
 	io_timeout_ms=60000 "donors=$(many_donors 64)"
 modprobe farswap && modprobe farswap-rdma
 check "queues of farswap_rdma" queues_are_checked

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is gone through in order is read ahead, and is of use; what isn't is not. Nothing is read
+# ahead where prefetch_pages or vm.page-cluster says so.
+# cluster: donors=1 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+CLUSTER=/proc/sys/vm/page-cluster
+
+# start_remote NAME OPTIONS...: a load whose memory is remote begins to read it
+start_remote() {
+	remote_load=$1
+	shift
+	hold_remote "$remote_load" ahead 2 6000 -m 48 -w 0 -d 250 "$@" && go_on "$remote_load" &&
+		wait_for 30 reads_go_on
+}
+
+# Such as are of donors, from now on.
+reads_go_on() {
+	stats_save
+	sleep 0.5
+	grown load_remote 100
+}
+
+most_is_of_use() {
+	useful_ahead=$(stat_delta prefetched)
+	useful_used=$(stat_delta prefetch_used)
+	useful_not=$(stat_delta prefetch_unused)
+	echo "$useful_ahead read ahead, $useful_used of use, $useful_not not"
+	[ "$useful_used" -gt 2000 ] && [ "$useful_not" -lt $((useful_used / 4)) ] &&
+		[ $((useful_used + useful_not)) -le $((useful_ahead + 300)) ]
+}
+
+# nothing_ahead FILE VALUE: with that in it, pages are read, none ahead of faults
+nothing_ahead() {
+	nothing_before=$(cat "$1")
+	echo "$2" >"$1"
+	# What has begun ends.
+	sleep 0.5
+	stats_save
+	wait_for 30 grown load_remote 500 && same prefetched
+	nothing_status=$?
+	echo "$nothing_before" >"$1"
+	return "$nothing_status"
+}
+
+# One page in twenty at most, of those that are read at random.
+hardly_any_ahead() {
+	stats_save
+	wait_for 60 grown load_remote 1500 || return 1
+	[ "$(stat_delta prefetched)" -lt $(($(stat_delta load_remote) / 20)) ]
+}
+
+test_begin 9
+farswap_up 1
+set_value "$CLUSTER" 3
+swap_on
+make_cgroup ahead 16M
+check "all is remote, and read in order" start_remote in-order -q
+check "it is read ahead, and of use" wait_for 90 most_is_of_use
+check "not with prefetch_pages=0" nothing_ahead "$FARSWAP/prefetch_pages" 0
+check "not with vm.page-cluster=0" nothing_ahead "$CLUSTER" 0
+stats_save
+check "and then again" wait_for 30 grown prefetched 100
+check "memory was right" stop_load in-order
+check "at random, hardly any" eval 'start_remote at-random && hardly_any_ahead'
+check "memory was right there, too" stop_load at-random
+stats_show
+check "no page was lost" stat_is load_lost 0
+test_end
