@@ -2,11 +2,12 @@
 /*
  * Page I/O: READ and WRITE work requests, in order on their queue.
  *
- * Few WRITEs are posted at a time. Those that wait meanwhile are merged when their turn comes,
- * as far as they follow each other (those that don't are posted): a single work request with as
- * many gather entries costs the network one acknowledgment and this machine one completion. So
- * how much is merged adapts itself: nothing while the network is faster than reclaim, and a load
- * finds no long queue of WRITEs ahead of it.
+ * Few of those that nobody waits for, WRITEs and what is read ahead, are posted at a time. Those
+ * that wait meanwhile are merged when their turn comes, as far as they follow each other (those
+ * that don't are posted): a single work request with as many scatter or gather entries costs the
+ * network one acknowledgment or request and this machine one completion. So how much is merged
+ * adapts itself: nothing while the network is faster than reclaim, and a fault finds no long
+ * queue ahead of it.
  *
  * Why no late WRITE can hurt (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
@@ -24,7 +25,7 @@
  * A READ's status alone isn't believed. When the donor's network stack refuses to
  * send a READ response, rxe 6.12 resumes it with the wrong opcode, and the other
  * rxe, which has no status for that, completes the READ as good with nothing
- * read. So each READ overwrites a canary, at the end of what it reads, since
+ * read. So each READ overwrites a canary, at the end of each page or folio that it reads, since
  * packets arrive in order.
  *
  * Locking: queue->lock.
@@ -46,9 +47,9 @@
 #define io_injectable
 #endif
 
-/* A load waits no longer for a WRITE that is under way, and a large folio's may be larger. */
+/* A fault waits no longer for one that is under way, and a large folio's may be larger. */
 #define IO_MERGE_BYTES	SZ_128K
-/* WRITEs that keep the network busy while others wait to be merged. */
+/* Work requests that keep the network busy while others wait to be merged. */
 #define IO_POSTED	4U
 
 /* In struct farswap_io.transport. */

@@ -227,24 +227,88 @@ static void io_test_borders(struct kunit *test)
 	io_test_expect_posted(test, 6, 1, 12, 8, 1);
 }
 
-/* A READ has a canary of its own, and is never merged. */
+/* So many pages have been read. */
+static void io_test_fill(struct io_test *io_test, unsigned int first, unsigned int nr)
+{
+	for (; nr--; first++)
+		memset(page_address(io_test->pages + first), first, PAGE_SIZE);
+}
+
+/* READs are merged, but not those that a task waits for, which go ahead of the others. */
 static void io_test_reads(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
 	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
 	unsigned int i;
 
-	queue->depth = 2;
-	for (i = 0; i < 6; i++)
+	queue->max_sges = FARSWAP_RDMA_SGES;
+	for (i = 0; i < 20; i++)
 		io_test_submit(test, i, FARSWAP_IO_READ, 0, i);
-	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 2);
-	for (i = 0; i < 6; i++) {
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, IO_POSTED);
+	for (; i < 24; i++) {
+		io_test->ios[i].io.urgent = true;
+		io_test_submit(test, i, FARSWAP_IO_READ, 0, i);
+	}
+	KUNIT_ASSERT_EQ(test, io_test->nr_posted, IO_POSTED + 4);
+	for (i = 0; i < IO_POSTED + 4; i++) {
 		KUNIT_EXPECT_EQ(test, io_test->posted[i].opcode, IB_WR_RDMA_READ);
 		KUNIT_EXPECT_EQ(test, io_test->posted[i].nr_sges, 1);
-		memset(page_address(io_test->pages + i), i, PAGE_SIZE);
+	}
+	io_test_fill(io_test, 0, 24);
+	io_test_complete(io_test, 0, IB_WC_SUCCESS);
+	KUNIT_ASSERT_EQ(test, io_test->nr_posted, IO_POSTED + 5);
+	KUNIT_EXPECT_EQ(test, io_test->posted[IO_POSTED + 4].nr_sges, 16);
+	for (i = 1; i < IO_POSTED + 5; i++)
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 24));
+	KUNIT_EXPECT_EQ(test, queue->inflight, 0);
+	KUNIT_EXPECT_EQ(test, queue->bulk_bytes, 0);
+}
+
+/* More that tasks wait for than the queue takes: the others still get their turn. */
+static void io_test_full(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	unsigned int i;
+
+	queue->depth = 2;
+	for (i = 0; i < 24; i++) {
+		io_test->ios[i].io.urgent = i % 12;
+		io_test_submit(test, i, FARSWAP_IO_READ, 0, i);
+		KUNIT_EXPECT_LE(test, io_test->nr_posted, 2);
+	}
+	io_test_fill(io_test, 0, 24);
+	for (i = 0; i < 24; i++) {
+		KUNIT_ASSERT_EQ(test, io_test->nr_posted, min(i + 2, 24U));
+		KUNIT_EXPECT_EQ(test, io_test->posted[i].nr_sges, 1);
 		io_test_complete(io_test, i, IB_WC_SUCCESS);
 	}
-	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 6));
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 24));
+}
+
+/* "Good", and one page of several was not written to. */
+static void io_test_canary(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	unsigned int i;
+
+	queue->max_sges = FARSWAP_RDMA_SGES;
+	for (i = 0; i < 12; i++)
+		io_test_submit(test, i, FARSWAP_IO_READ, 0, i);
+	io_test_fill(io_test, 0, 9);
+	io_test_fill(io_test, 10, 2);
+	io_test_complete(io_test, 0, IB_WC_SUCCESS);
+	KUNIT_ASSERT_EQ(test, io_test->nr_posted, IO_POSTED + 1);
+	/* Failing it is not what is tested. */
+	io_test->conn->error = -ECONNRESET;
+	for (i = 1; i < IO_POSTED + 1; i++)
+		io_test_complete(io_test, i, IB_WC_SUCCESS);
+	for (i = 0; i < 12; i++) {
+		KUNIT_EXPECT_EQ(test, io_test->ios[i].ended, 1);
+		KUNIT_EXPECT_EQ(test, io_test->ios[i].error, i < IO_POSTED ? 0 : -EIO);
+	}
 }
 
 /* When the connection is dead each is told so, once: what was merged, and what still waits. */
@@ -273,6 +337,8 @@ static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_strangers),
 	KUNIT_CASE(io_test_borders),
 	KUNIT_CASE(io_test_reads),
+	KUNIT_CASE(io_test_full),
+	KUNIT_CASE(io_test_canary),
 	KUNIT_CASE(io_test_dead),
 	{}
 };
