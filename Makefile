@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-instructions bench-budget bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -121,6 +121,9 @@ bench-events:
 bench-ways:
 	@tools/testing/bench/ways.py
 
+bench-prefetch:
+	@tools/testing/bench/prefetch.py
+
 bench-instructions:
 	@tools/testing/bench/instructions.py
 
@@ -165,6 +168,7 @@ help:
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
+	@echo "make bench-prefetch  reading ahead by the trend of faults, beside the kernel's readahead"
 	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
 	@echo "make bench-budget  the instructions of a page in and of one out, by function"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"

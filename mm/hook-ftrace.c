@@ -284,7 +284,7 @@ static int hook_find_all(void)
 	if (err)
 		return err;
 	err = farswap_symbol_get("swap_writepage", "int(page*,writeback_control*)",
-			&writepage);
+				 &writepage);
 	if (err)
 		return err;
 	if (!farswap_symbol_calls(writepage, hooks[HOOK_WRITEPAGE].ip)) {
@@ -312,7 +312,7 @@ static int hook_register_freed(void)
 	int err;
 
 	err = farswap_symbol_get(HOOK_SLOTS_FREED,
-			"void(int,long unsigned int,long unsigned int)", &ip);
+				 "void(int,long unsigned int,long unsigned int)", &ip);
 	if (err)
 		return err;
 	err = ftrace_set_filter_ip(&hook_slots_freed_ops, ip, 0, 1);

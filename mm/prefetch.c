@@ -5,8 +5,9 @@
  * stream is the faults of one task in one range of addresses, so that threads, and arrays
  * that are gone through at the same time, don't hide each other's trends.
  *
- * Locking: stream->lock, never waited for: whose stream another uses just now has none.
+ * Locking: stream->busy, never waited for: whose stream another uses just now has none.
  */
+#include <linux/bitops.h>
 #include <linux/farswap.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
@@ -30,13 +31,13 @@
 
 /**
  * struct prefetch_stream - the faults of a task in a range of addresses
- * @lock:	of all
+ * @busy:	bit 0 is the lock of all
  * @key:	whose, and where
  * @seen:	the last one, jiffies
  * @trend:	where they are going
  */
 struct prefetch_stream {
-	spinlock_t lock;	/* of all */
+	unsigned long busy;
 	unsigned long key;
 	unsigned long seen;
 	struct farswap_trend trend;
@@ -54,24 +55,35 @@ static struct prefetch_stream *prefetch_bucket(unsigned long key)
 	return &prefetch_streams[hash_long(key, PREFETCH_BITS) * PREFETCH_WAYS];
 }
 
+static bool prefetch_lock(struct prefetch_stream *stream)
+{
+	return !test_and_set_bit_lock(0, &stream->busy);
+}
+
+static void prefetch_unlock(struct prefetch_stream *stream)
+{
+	clear_bit_unlock(0, &stream->busy);
+}
+
 /* The stream with that key, locked, or NULL. */
 static struct prefetch_stream *prefetch_find(unsigned long key)
 {
 	struct prefetch_stream *stream = prefetch_bucket(key), *end = stream + PREFETCH_WAYS;
 
 	for (; stream < end; stream++) {
-		if (READ_ONCE(stream->key) != key || !spin_trylock(&stream->lock))
+		if (READ_ONCE(stream->key) != key || !prefetch_lock(stream))
 			continue;
 		if (stream->key == key)
 			return stream;
-		spin_unlock(&stream->lock);
+		prefetch_unlock(stream);
 	}
 	return NULL;
 }
 
 static bool prefetch_rests(const struct prefetch_stream *stream)
 {
-	return !READ_ONCE(stream->trend.window) ||
+	/* A hint: it is looked at again with the lock. */
+	return !data_race(stream->trend.window) ||
 	       time_after(jiffies, READ_ONCE(stream->seen) + PREFETCH_REST);
 }
 
@@ -81,11 +93,11 @@ static struct prefetch_stream *prefetch_take(unsigned long key)
 	struct prefetch_stream *stream = prefetch_bucket(key), *end = stream + PREFETCH_WAYS;
 
 	for (; stream < end; stream++) {
-		if (!prefetch_rests(stream) || !spin_trylock(&stream->lock))
+		if (!prefetch_rests(stream) || !prefetch_lock(stream))
 			continue;
 		if (prefetch_rests(stream))
 			return stream;
-		spin_unlock(&stream->lock);
+		prefetch_unlock(stream);
 	}
 	return NULL;
 }
@@ -103,7 +115,7 @@ static bool prefetch_adopt(struct farswap_trend *trend, unsigned long range)
 		*trend = stream->trend;
 		stream->trend.window = 0;
 	}
-	spin_unlock(&stream->lock);
+	prefetch_unlock(stream);
 	return adopted;
 }
 
@@ -247,7 +259,7 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 	WRITE_ONCE(stream->seen, jiffies);
 	nr = prefetch_window(&stream->trend, vmf->vma, page, max);
 	trend = stream->trend;
-	spin_unlock(&stream->lock);
+	prefetch_unlock(stream);
 
 	for (nth = 0; nth < nr; nth++)
 		if (prefetch_page(vmf, gfp, farswap_trend_ahead(&trend, nth)))
@@ -260,7 +272,7 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 		return;
 	if (stream->trend.page == page)
 		stream->trend.asked = trend.asked;
-	spin_unlock(&stream->lock);
+	prefetch_unlock(stream);
 }
 
 /**
@@ -300,14 +312,9 @@ struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_f
  */
 int farswap_prefetch_init(void)
 {
-	unsigned int i, nr = PREFETCH_WAYS << PREFETCH_BITS;
-
-	prefetch_streams = kvcalloc(nr, sizeof(*prefetch_streams), GFP_KERNEL);
-	if (!prefetch_streams)
-		return -ENOMEM;
-	for (i = 0; i < nr; i++)
-		spin_lock_init(&prefetch_streams[i].lock);
-	return 0;
+	prefetch_streams = kvcalloc(PREFETCH_WAYS << PREFETCH_BITS, sizeof(*prefetch_streams),
+				    GFP_KERNEL);
+	return prefetch_streams ? 0 : -ENOMEM;
 }
 
 /**
