@@ -176,8 +176,10 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
 		     (u32)conn->device->attrs.max_cqe - 2);
 	queue->depth = depth;
-	queue->max_sges = min(loads ? conn->device->attrs.max_sge_rd :
-				      conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
+	queue->max_sges = min(conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
+	if (loads)
+		queue->max_sges = clamp_t(u32, conn->device->attrs.max_sge_rd, 1,
+					  queue->max_sges);
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, nr,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {

@@ -267,7 +267,8 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 	while (!farswap_rdma_conn_dead(queue->chan.conn)) {
 		/* Urgent ones first, but never so that the others stand still. */
 		urgent = !list_empty(&queue->backlog[1]) &&
-			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8);
+			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8 ||
+			  !io_may_post(queue, &queue->backlog[0], false));
 		list = &queue->backlog[urgent];
 		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
 		if (!rio || !io_may_post(queue, list, urgent))
@@ -402,7 +403,8 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
-	} else if (io_has_room(queue, io->urgent) && queue->inflight < queue->depth) {
+	} else if (io_has_room(queue, io->urgent) && queue->inflight < queue->depth &&
+		   list_empty(&queue->backlog[io->urgent])) {
 		err = io_post(queue, rio);
 	} else {
 		list_add_tail(&rio->entry, &queue->backlog[io->urgent]);
