@@ -28,12 +28,14 @@ static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
+static void no_unplug(struct swap_iocb *plug) {}
 
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
 DEFINE_STATIC_CALL(helper_info, no_info);
 DEFINE_STATIC_CALL(helper_get_device, no_info);
 DEFINE_STATIC_CALL(helper_swapin, no_swapin);
 DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
+DEFINE_STATIC_CALL(helper_unplug, no_unplug);
 
 /* vm.page-cluster */
 static const int *helper_cluster;
@@ -56,6 +58,7 @@ int farswap_helpers_find(void)
 		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
 		{ "zswap_folio_swapin", "void(folio*)" },
 		{ "zswap_total_pages", "long unsigned int()" },
+		{ "__swap_read_unplug", "void(swap_iocb*)" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -70,6 +73,7 @@ int farswap_helpers_find(void)
 	static_call_update(helper_get_device, (void *)ip[2]);
 	static_call_update(helper_swapin, (void *)ip[3]);
 	static_call_update(helper_zswap_pages, (void *)ip[4]);
+	static_call_update(helper_unplug, (void *)ip[5]);
 	helper_cluster = farswap_symbol_data("page_cluster");
 	return 0;
 }
@@ -142,10 +146,30 @@ void farswap_hook_count(struct folio *folio)
 struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
 				      unsigned long address, bool urgent)
 {
-	/* Nothing is left there: only swap on a file of a network's file system uses it. */
 	struct swap_iocb *plug = NULL;
+	struct folio *folio;
 
-	return static_call(helper_read_async)(entry, gfp, vma, address, urgent ? NULL : &plug);
+	folio = static_call(helper_read_async)(entry, gfp, vma, address, urgent ? NULL : &plug);
+	/* The entry's device may have gone, and another come, on a network's file system. */
+	if (unlikely(plug))
+		static_call(helper_unplug)(plug);
+	return folio;
+}
+
+/**
+ * farswap_hook_entry() - the swap entry of a page table's
+ * @pte:	the page table's
+ * @entry:	gets the swap entry
+ *
+ * Context: any.
+ * Return: whether it is one, of a swap device.
+ */
+bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
+{
+	if (!is_swap_pte(pte))
+		return false;
+	*entry = pte_to_swp_entry(pte);
+	return !non_swap_entry(*entry);
 }
 
 /**

@@ -67,6 +67,19 @@ struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_ar
 }
 
 /**
+ * farswap_hook_entry() - the swap entry of a page table's
+ * @pte:	the page table's
+ * @entry:	gets the swap entry
+ *
+ * Context: any.
+ * Return: whether it is one, of a swap device.
+ */
+bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
+{
+	return frontswap_entry(pte, entry);
+}
+
+/**
  * farswap_hook_swapin() - tell zswap that a page came from below it
  * @folio:	locked
  *

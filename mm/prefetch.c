@@ -114,6 +114,7 @@ static bool prefetch_adopt(struct farswap_trend *trend, unsigned long range)
 	if (adopted) {
 		*trend = stream->trend;
 		stream->trend.window = 0;
+		stream->trend.asked = 0;
 	}
 	prefetch_unlock(stream);
 	return adopted;
@@ -124,17 +125,16 @@ static struct prefetch_stream *prefetch_stream(unsigned long page)
 {
 	unsigned long range = page >> PREFETCH_RANGE_SHIFT, key = prefetch_key(range);
 	struct prefetch_stream *stream = prefetch_find(key);
-	struct farswap_trend trend;
 
 	if (stream)
 		return stream;
-	if (!prefetch_adopt(&trend, range - 1) && !prefetch_adopt(&trend, range + 1))
-		farswap_trend_init(&trend, page);
 	stream = prefetch_take(key);
-	if (stream) {
-		WRITE_ONCE(stream->key, key);
-		stream->trend = trend;
-	}
+	if (!stream)
+		return NULL;
+	WRITE_ONCE(stream->key, key);
+	if (!prefetch_adopt(&stream->trend, range - 1) &&
+	    !prefetch_adopt(&stream->trend, range + 1))
+		farswap_trend_init(&stream->trend, page);
 	return stream;
 }
 
@@ -224,27 +224,22 @@ static bool prefetch_is_remote(swp_entry_t entry)
 	return !cached && farswap_is_remote(entry, 1);
 }
 
-/* Begin to read a page; whether it was. */
-static bool prefetch_page(struct vm_fault *vmf, gfp_t gfp, unsigned long page)
+/* Begin to read a page. 1 if so, 0 if it needn't or can't be, -ENOMEM. */
+static int prefetch_page(struct vm_fault *vmf, gfp_t gfp, unsigned long page)
 {
 	unsigned long address = page << PAGE_SHIFT;
 	struct folio *folio;
 	swp_entry_t entry;
-	pte_t pte;
 
-	if (!prefetch_is_in(vmf->vma, page))
-		return false;
-	pte = prefetch_pte(vmf->vma, address);
-	if (!is_swap_pte(pte))
-		return false;
-	entry = pte_to_swp_entry(pte);
-	if (non_swap_entry(entry) || !prefetch_is_remote(entry))
-		return false;
+	if (!prefetch_is_in(vmf->vma, page) ||
+	    !farswap_hook_entry(prefetch_pte(vmf->vma, address), &entry) ||
+	    !prefetch_is_remote(entry))
+		return 0;
 	folio = farswap_hook_read_async(entry, gfp, vmf->vma, address, false);
 	if (!folio)
-		return false;
+		return -ENOMEM;
 	folio_put(folio);
-	return true;
+	return 1;
 }
 
 static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
@@ -253,6 +248,7 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 	struct prefetch_stream *stream = prefetch_stream(page);
 	struct farswap_trend trend;
 	unsigned int nth, nr;
+	int read;
 
 	if (!stream)
 		return;
@@ -261,9 +257,15 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 	trend = stream->trend;
 	prefetch_unlock(stream);
 
-	for (nth = 0; nth < nr; nth++)
-		if (prefetch_page(vmf, gfp, farswap_trend_ahead(&trend, nth)))
+	/* Nobody is to be killed for what nobody may need. */
+	gfp |= __GFP_NORETRY | __GFP_NOWARN;
+	for (nth = 0; nth < nr; nth++) {
+		read = prefetch_page(vmf, gfp, farswap_trend_ahead(&trend, nth));
+		if (read < 0)
+			break;
+		if (read)
 			trend.asked |= BIT_ULL(nth);
+	}
 	if (!nr || !trend.asked)
 		return;
 	farswap_stat_add(FARSWAP_STAT_PREFETCHED, hweight64(trend.asked));

@@ -52,8 +52,8 @@ static bool trend_is_followed(const struct farswap_trend *trend, unsigned long p
 {
 	long delta = page - trend->page;
 
-	return trend->window && delta % trend->stride == 0 && delta / trend->stride >= 1 &&
-	       delta / trend->stride <= trend->window + 1;
+	return trend->window && trend->stride && delta % trend->stride == 0 &&
+	       delta / trend->stride >= 1 && delta / trend->stride <= trend->window + 1;
 }
 
 /* The distance from the last fault; 0 if it is too long to be one of a stream. */
@@ -152,9 +152,10 @@ bool farswap_trend_stray(struct farswap_trend *trend, unsigned long page)
 unsigned int farswap_trend_fault(struct farswap_trend *trend, unsigned long page, u64 used,
 				 unsigned int max)
 {
-	s16 before = trend->deltas[(trend->next - 1) % FARSWAP_TREND_DELTAS], delta;
+	s16 before = trend->deltas[(trend->next + FARSWAP_TREND_DELTAS - 1) % FARSWAP_TREND_DELTAS];
 	unsigned int hits = hweight64(used), window = 0, i;
 	bool follows = trend_is_followed(trend, page), sure;
+	s16 delta;
 
 	delta = follows ? trend->stride : trend_delta(trend, page);
 	if (trend->strays == TREND_STRAYS && !follows && delta != trend->stride &&
@@ -167,7 +168,8 @@ unsigned int farswap_trend_fault(struct farswap_trend *trend, unsigned long page
 	for (i = 0; i < min(hits, FARSWAP_TREND_DELTAS - 1U); i++)
 		trend_push(trend, trend->stride);
 	trend_push(trend, delta);
-	trend->stride = trend_majority(trend) ?: trend_begin(delta, before);
+	if (!follows)
+		trend->stride = trend_majority(trend) ?: trend_begin(delta, before);
 	sure = !follows && delta && delta == trend->stride;
 	trend_learn(trend, follows, sure, hits);
 

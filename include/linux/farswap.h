@@ -44,6 +44,7 @@ void farswap_hook_count(struct folio *folio);
 void farswap_hook_read(struct folio *folio);
 struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
 				      unsigned long address, bool urgent);
+bool farswap_hook_entry(pte_t pte, swp_entry_t *entry);
 void farswap_hook_swapin(struct folio *folio);
 void farswap_hook_loaded(struct folio *folio);
 void farswap_hook_give_up(struct folio *folio);

@@ -177,6 +177,58 @@ static void trend_test_bounds(struct kunit *test)
 			87 + FARSWAP_TREND_MAX);
 }
 
+/* The last distance before the ring began anew is the one that makes two of a kind. */
+static void trend_test_two(struct kunit *test)
+{
+	static const u8 deltas[] = { 10, 20, 30, 40, 50, 60, 7, 7 };
+	struct farswap_trend trend;
+	unsigned long page = 1000;
+	unsigned int i, nr = 0;
+
+	farswap_trend_init(&trend, page);
+	for (i = 0; i < ARRAY_SIZE(deltas); i++) {
+		page += deltas[i];
+		nr = farswap_trend_fault(&trend, page, 0, TREND_TEST_MAX);
+	}
+	KUNIT_EXPECT_EQ(test, trend.stride, 7);
+	KUNIT_EXPECT_EQ(test, nr, TREND_FIRST);
+	/* Those needn't be read. */
+	nr = farswap_trend_fault(&trend, page + 21, 0, TREND_TEST_MAX);
+	KUNIT_EXPECT_EQ(test, trend.stride, 7);
+	KUNIT_EXPECT_GE(test, nr, TREND_FIRST);
+	KUNIT_EXPECT_GE(test, farswap_trend_fault(&trend, page + 28, 0, TREND_TEST_MAX), 1);
+}
+
+/* Whatever comes: no window without a stride, none over the bound, and no undefined sum. */
+static void trend_test_fuzz(struct kunit *test)
+{
+	static const s16 strides[] = { 0, 1, -1, 2, 7, 3000, S16_MAX, S16_MIN };
+	struct farswap_trend trend;
+	unsigned long page = 0;
+	unsigned int i, max, bad = 0;
+	u32 state = 11;
+
+	farswap_trend_init(&trend, page);
+	for (i = 0; i < 200000; i++) {
+		u32 dice = trend_test_random(&state);
+
+		page += strides[dice % ARRAY_SIZE(strides)];
+		if (dice % 37 == 0)
+			page = (unsigned long)dice * dice;
+		else if (dice % 5)
+			page = farswap_trend_ahead(&trend, dice % 70);
+		if (farswap_trend_stray(&trend, page))
+			continue;
+		max = dice % (FARSWAP_TREND_MAX + 1);
+		if (farswap_trend_fault(&trend, page, trend.asked & ((u64)dice * dice), max) > max)
+			bad++;
+		bad += trend.window && !trend.stride;
+		if (trend.window && dice % 3 && !trend.asked)
+			trend.asked = U64_MAX >> (64 - trend.window);
+	}
+	KUNIT_EXPECT_EQ(test, bad, 0);
+}
+
 static struct kunit_case trend_test_cases[] = {
 	KUNIT_CASE(trend_test_strides),
 	KUNIT_CASE(trend_test_none),
@@ -184,6 +236,8 @@ static struct kunit_case trend_test_cases[] = {
 	KUNIT_CASE(trend_test_runs),
 	KUNIT_CASE(trend_test_noise),
 	KUNIT_CASE(trend_test_bounds),
+	KUNIT_CASE(trend_test_two),
+	KUNIT_CASE(trend_test_fuzz),
 	{}
 };
 

@@ -61,6 +61,8 @@ set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
 swap_on
+# What is read ahead is read page by page, and swapped out so.
+set_value "$FARSWAP/prefetch_pages" 0
 make_cgroup large 24M
 stats_save
 check "64 KiB folios are read whole" loaded whole
