@@ -139,6 +139,22 @@ static int peer_data(struct peer *peer, uint64_t session, unsigned int queue)
 			     sizeof(connect));
 }
 
+/* It may not have noticed yet that another, or this at its first attempt, has gone. */
+static int peer_connect_patiently(struct peer *peer)
+{
+	uint64_t end = verbs_now_ms() + VERBS_IO_MS;
+	int status;
+
+	for (;;) {
+		status = peer_connect(peer);
+		if (status != RDMA_CM_EVENT_REJECTED || verbs_now_ms() > end ||
+		    le16toh(peer->control.accept.status) != FARSWAP_STATUS_BUSY)
+			return status;
+		verbs_close(&peer->control);
+		usleep(50000);
+	}
+}
+
 /* HELLO; the slab size is the donor's after the second attempt. 0: welcome. */
 static int peer_greet(struct peer *peer)
 {
@@ -146,7 +162,7 @@ static int peer_greet(struct peer *peer)
 	int try;
 
 	for (try = 0; try < 2; try++) {
-		if (peer_connect(peer))
+		if (peer_connect_patiently(peer))
 			return -1;
 		peer_hello(peer, &msg);
 		if (peer_ask(peer, &msg, FARSWAP_MSG_WELCOME))
