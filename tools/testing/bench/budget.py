@@ -12,7 +12,6 @@ being asked for by zswap.
 """
 
 import argparse
-import bisect
 import collections
 import os
 import re
@@ -29,6 +28,7 @@ import counted              # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
 import instructions         # noqa: E402
+from symbols import Symbols  # noqa: E402
 
 # What is followed from its first instruction on, until its caller goes on.
 WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}
@@ -60,31 +60,6 @@ STAGES = (
 )
 INTERRUPT = re.compile(r"asm_sysvec|asm_common_interrupt|asm_exc_page_fault|common_interrupt")
 LEAST = 20
-
-
-class Symbols:
-    """Which function an address is in, in a guest."""
-
-    def __init__(self, client):
-        text = client.check("awk '$2 ~ /[tTwW]/ { print $1, $3, $4 }' /proc/kallsyms", 120)
-        rows = sorted((int(words[0], 16), " ".join(words[1:]))
-                      for words in map(str.split, text.splitlines()))
-        self.starts = [start for start, _ in rows]
-        self.names = [name for _, name in rows]
-        self.known = {}
-
-    def name(self, address):
-        if address not in self.known:
-            place = bisect.bisect_right(self.starts, address) - 1
-            self.known[address] = self.names[place] if place >= 0 else "user"
-        return self.known[address]
-
-    def begins(self, address):
-        place = bisect.bisect_left(self.starts, address)
-        return place < len(self.starts) and self.starts[place] == address
-
-    def start(self, name):
-        return self.starts[self.names.index(name)]
 
 
 def record(client, path, megabytes):

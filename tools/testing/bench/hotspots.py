@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Where the time of both machines goes while pages go out to a donor, and while they come in at
+random: what each executes is sampled, with what called it, some hundred times a second. farswap
+without a backup, beside NVMe over RDMA; microseconds of a machine's time for each page. What
+runs with interrupts off is seen where they are on again.
+"""
+
+import argparse
+import collections
+import functools
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+sys.path.insert(0, HERE)
+
+# pylint: disable=wrong-import-position
+import backing as backings   # noqa: E402
+import bench                 # noqa: E402
+import cluster as harness    # noqa: E402
+import host                  # noqa: E402
+import image                 # noqa: E402
+import measure               # noqa: E402
+import report                # noqa: E402
+from programs import Asked   # noqa: E402
+from symbols import Symbols  # noqa: E402
+
+SWAPS = (backings.FarswapNone, backings.NvmeRdma)
+# Of each load: which pages it moves.
+LOADS = {"fill": "pswpout", "read": "pswpin"}
+# Whose a sample is: of the first function, from the innermost on, that is one of these.
+PARTS = (
+    ("idle", r"^(default_idle|pv_native_safe_halt|native_safe_halt|cpu_idle_poll)$"),
+    ("checksum of each packet", r"^(crc32|rxe_(crc32|icrc))"),
+    ("device: the emulator takes a packet", r"^(vp_notify|iowrite16|virtqueue_(kick|notify))"),
+    ("soft RoCE", r" \[(rdma_rxe|ib_core|ib_uverbs|rdma_cm|ib_cm)\]$"),
+    ("network below it",
+     r" \[(virtio_net|net_failover|udp_tunnel|ip6_udp_tunnel)\]$|^_*(dev_|ip_|ip6_|udp|netif_|"
+     r"napi_|net_(rx|tx)_|skb_|alloc_skb|kfree_skb|consume_skb|pskb_|sch_|eth_|nf_|fib_|neigh_|"
+     r"gro_|vring_|virtqueue_|qdisc|sock_|dst_)"),
+    ("farswap", r" \[farswap(_rdma)?\]$"),
+    ("NVMe, the block layer",
+     r" \[(nvme|nvmet|brd)[a-z_]*\]$|^_*(blk_|bio_|submit_bio|brd_|sg_)"),
+    ("memory management",
+     r"^_*(shrink_|try_to_|do_swap_page|swap_|add_to_swap|folio_|handle_mm_fault|"
+     r"do_anonymous_page|kswapd|balance_pgdat|lru_|rmap_|alloc_pages|get_page_from_freelist|"
+     r"free_unref)"),
+    ("timers",
+     r"^_*(hrtimer_|tick_|clockevents_|lapic_|run_timer|sysvec_apic_timer|timekeeping_|"
+     r"update_process_times|perf_)"),
+    ("scheduling",
+     r"^_*(schedule|try_to_wake_up|ttwu_|pick_next|finish_task|wake_up|default_wake|do_idle|"
+     r"cpuidle_|process_one_work|worker_thread)"),
+    ("interrupts and faults, in and out",
+     r"^_*(asm_|exc_|sysvec_|common_interrupt|handle_.*irq|irq_|handle_softirqs|"
+     r"do_user_addr_fault|entry_|syscall_|do_syscall)"),
+    ("programs", r"^user$"),
+)
+REST = "other"
+ALL = "all but idle"
+IDLE = PARTS[0][0]
+PATTERNS = [(part, re.compile(pattern)) for part, pattern in PARTS]
+
+
+@functools.cache
+def part_of(function):
+    return next((part for part, pattern in PATTERNS if pattern.search(function)), None)
+
+
+class Sampled:
+    """What a machine executes in a "with" block, in counts: {(part, function): samples}."""
+
+    def __init__(self, vm, hertz):
+        self.vm = vm
+        self.symbols = Symbols(vm)
+        self.hertz = hertz
+        self.counts = collections.Counter()
+        self.job = None
+        self.seconds = 0
+
+    def uptime(self):
+        return float(self.vm.check("cat /proc/uptime").split()[0])
+
+    def __enter__(self):
+        self.job = self.vm.spawn(f"exec sampler {self.hertz}")
+        self.vm.wait_for("[ -n \"$(pidof sampler)\" ]", 10)
+        self.seconds = self.uptime()
+
+    def __exit__(self, kind, value, traceback):
+        self.seconds = self.uptime() - self.seconds
+        self.vm.run("kill $(pidof sampler)")
+        status, output = self.job.wait(60)
+        if kind:
+            return
+        lines = output.split("\n")
+        if status or lines[-2:] != ["lost 0", ""]:
+            raise harness.ClusterError(f"sampler: {status}, {output[-200:]}")
+        self.counts = collections.Counter(map(self.sample, lines[1:-2]))
+
+    def sample(self, line):
+        names = [line] if line == "user" else [
+            self.symbols.name(int(word, 16)) for word in line.split()]
+        return next(filter(None, map(part_of, names)), REST), names[0]
+
+
+def one_load(cluster, program, load, args):
+    """{machine: ({part: µs a page}, {(part, function): µs a page})}"""
+    machines = {name: Sampled(vm, args.hertz) for name, vm in cluster.machines.items()}
+    client, donor = machines.values()
+    before = measure.sample(cluster.client)
+    with client, donor:
+        program.ask(load, args.timeout)
+    pages = measure.sample(cluster.client)[LOADS[load]] - before[LOADS[load]]
+    found = {}
+    for name, sampled in machines.items():
+        unit = sampled.seconds * 1e6 / pages / sum(sampled.counts.values())
+        parts = collections.Counter()
+        for (part, _), count in sampled.counts.items():
+            parts[part] += count * unit
+            parts[ALL] += count * unit if part != IDLE else 0
+        found[name] = parts, {key: count * unit for key, count in sampled.counts.items()}
+    return found
+
+
+def measure_swap(kind, args):
+    """{load: what one_load() says}"""
+    megabytes = args.mem * 3 // 2
+    backing = kind(megabytes * 4 // 3)
+    with bench.boot(args, backing, args.mem, programs=[
+            ("/usr/bin/sampler", os.path.join(HERE, "sampler"), None)]) as cluster:
+        backing.start(cluster)
+        program = Asked(cluster.client, f"fault -i -s {args.seconds} {megabytes} 100000 1")
+        found = {}
+        for load in LOADS:
+            found[load] = one_load(cluster, program, load, args)
+            print(f"  {backing.name}: {load}", flush=True)
+            # So that reads find all pages clean.
+            program.ask("sequential", args.timeout)
+        program.end()
+        complaints = cluster.complaints()
+        if complaints:
+            raise harness.ClusterError(f"kernel: {complaints[0]}")
+    return found
+
+
+def show(found, least):
+    rows = [*(part for part, _ in PARTS), REST, ALL]
+    for load in LOADS:
+        for machine in found[SWAPS[0].name][load]:
+            spent = {swap: loads[load][machine] for swap, loads in found.items()}
+            report.table(f"{load}: µs of the {machine} for each page", rows, [
+                (swap, lambda part, parts=parts: [parts[part]], 1)
+                for swap, (parts, _) in spent.items()])
+            for swap, (_, functions) in spent.items():
+                for (part, function), one in sorted(functions.items(), key=lambda item: -item[1]):
+                    if least and one >= least:
+                        print(f"  {swap}: {one:6.1f}  {function}, {part}")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
+    parser.add_argument("--seconds", type=int, default=10, help="of a load, at most")
+    parser.add_argument("--hertz", type=int, default=250, help="samples a second")
+    parser.add_argument("--least", type=float, default=0,
+                        help="also functions that take so many µs a page")
+    parser.add_argument("--append", default="", help="client's kernel arguments")
+    parser.add_argument("--timeout", type=int, default=120, help="of a load, seconds")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    harness.exit_on_signals()
+    host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests", jobs=os.cpu_count())
+    print(f"machine: {bench.machine()}", flush=True)
+    host.note_other_work()
+    show({kind.name: measure_swap(kind, args) for kind in SWAPS}, args.least)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (harness.ClusterError, image.ImageError) as error:
+        sys.exit(f"hotspots: {error}")
