@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -130,6 +130,9 @@ bench-instructions:
 bench-budget:
 	@tools/testing/bench/budget.py
 
+bench-flat:
+	@tools/testing/bench/flat.py
+
 bench-hotspots:
 	@tools/testing/bench/hotspots.py
 
@@ -174,6 +177,7 @@ help:
 	@echo "make bench-prefetch  reading ahead by the trend of faults, beside the kernel's readahead"
 	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
 	@echo "make bench-budget  the instructions of a page in and of one out, by function"
+	@echo "make bench-flat  whether a page costs more where there are more slabs or donors"
 	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make clean      remove what was built"

@@ -11,12 +11,12 @@ CGROUP = "/sys/fs/cgroup/counted"
 RAM = "/sys/module/farswap_ram/parameters"
 
 
-def machine(mem, root=None, append="", programs=()):
-    """For loads of so many MB, and with a disk of a third more."""
+def machine(mem, root=None, append="", programs=(), *, memory=0, disk=0, slab_mb=2):
+    """For loads of so many MB, and with a disk of a third more, or of so many MB."""
     return harness.Cluster(
-        donors=0, client_mem=mem * 4, disks=[(mem * 4 // 3, 0)], counted=True,
-        append="farswap.hotslab=0 farswap.slab_mb=2 farswap.backup=none "
-               f"sysctl.kernel.hung_task_timeout_secs=0 {append}",
+        donors=0, client_mem=memory or mem * 4, disks=[(disk or mem * 4 // 3, 0)], counted=True,
+        append=f"farswap.hotslab=0 farswap.slab_mb={slab_mb} farswap.backup=none "
+               f"fs.hung=0 {append}",
         client_root=root, extra_programs=programs)
 
 
@@ -26,13 +26,16 @@ def make_cgroup(client, mem):
                  f"echo {mem // 4}M >{CGROUP}/memory.high")
 
 
-def use_farswap(client, mem):
-    """All of the disk's pages go to this machine's own memory."""
+def use_farswap(client, mem, donors=1, slab_mb=2):
+    """All pages of a load go to this machine's own memory, which any number of donors lend."""
     make_cgroup(client, mem)
+    regions = -(-mem * 4 // 3 // slab_mb) + 2
+    addresses = ",".join(f"10.9.9.{number}" for number in range(1, donors + 1))
     client.check("modprobe farswap && "
-                 f"modprobe farswap-ram regions={mem * 2 // 3 + 2} && "
-                 f"echo 10.9.9.1 >{farswap.SYSFS}/donors")
-    client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 30, f"cat {farswap.DEBUG}/donors")
+                 f"modprobe farswap-ram regions={regions} && "
+                 f"echo {addresses} >{farswap.SYSFS}/donors")
+    client.wait_for(f"[ \"$(grep -c live {farswap.DEBUG}/donors)\" = {donors} ]", 60,
+                    f"cat {farswap.DEBUG}/donors")
 
 
 def warm(mem):
