@@ -35,7 +35,7 @@ quiet_but_for_writes() {
 regions_go() {
 	sleep 3 # until the copies in staging memory have been given up
 	stats_save
-	on "${DONORS%% *}" 'farswapctl evict all' && wait_for 20 grew slab_evicted moved
+	on "$asked" 'farswapctl evict all' && wait_for 20 grew slab_evicted moved
 }
 
 detach_is_refused() {
@@ -56,6 +56,10 @@ refused_at_once() {
 test_begin 15
 command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 device_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
+asked=${DONORS%% *}
+# While the device fails, a region that is not given back in time has pages that are lost.
+donor_kill "$asked"
+donor_start "$asked" "evict_ms=$((10000 * ${SLOW:-1}))"
 farswap_up 2
 swap_on "$device"
 make_cgroup errors 24M
@@ -83,6 +87,7 @@ stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$device"
+donor_kill "$asked"
 check "the device can go" dmsetup remove --noudevsync "$name"
 quiet_but_for_writes
 test_end

@@ -59,6 +59,11 @@ seen() {
 	}
 }
 
+all_probed() {
+	[ "$(awk '$2 > 0' "$TRACE"/kprobe_profile | wc -l)" -eq "$(wc -l <"$TRACE"/kprobe_events)" ] &&
+		grep -q "ret_$LOADED:" "$TRACE"/trace
+}
+
 probe_functions() {
 	for probe_function in $HOOKED; do
 		if ! echo "r:ret_$probe_function $probe_function" >>"$TRACE"/kprobe_events ||
@@ -70,13 +75,14 @@ probe_functions() {
 	for probe_round in 1 2; do
 		echo 1 >"$TRACE"/events/kprobes/enable || return 1
 		swap_more && sleep 1 || return 1
+		[ "$probe_round" = 1 ] || wait_for 30 all_probed || {
+			cat "$TRACE"/kprobe_profile
+			return 1
+		}
 		echo "round $probe_round: $(grep -c "ret_$LOADED:" "$TRACE"/trace) in the buffer"
 		echo 0 >"$TRACE"/events/kprobes/enable
 		sleep 0.3
 	done
-	cat "$TRACE"/kprobe_profile
-	[ "$(awk '$2 > 0' "$TRACE"/kprobe_profile | wc -l)" -eq "$(wc -l <"$TRACE"/kprobe_events)" ] &&
-		grep -q "ret_$LOADED:" "$TRACE"/trace
 }
 
 detach_traced() {
