@@ -59,6 +59,7 @@ import time
 import farswap
 import image
 
+# Of a kernel that is not slow.
 BOOT_TIMEOUT = 90
 PR_SET_PDEATHSIG = 1
 
@@ -291,10 +292,10 @@ class Machine:
                 "-device", f"virtio-blk-pci,drive=disk{number},id=vd{chr(ord('a') + number)}"]
         return command
 
-    def start(self, timeout=BOOT_TIMEOUT):
+    def start(self):
         """Power on, and wait until the guest takes commands."""
         self.power_on()
-        self.wait_ready(timeout)
+        self.wait_ready()
 
     def power_on(self):
         if self.process:
@@ -309,12 +310,13 @@ class Machine:
                                            stdout=log, stderr=log)
         self.channel = Channel(self._path("agent"), self._frame)
 
-    def wait_ready(self, timeout=BOOT_TIMEOUT, again=True):
+    def wait_ready(self, again=True):
         """
         Once more if it died before any of the kernel's initcalls, where nothing of farswap has
         run: an emulated machine with KASAN was seen to, at its first interrupt.
         """
-        deadline = time.monotonic() + timeout
+        slow = image.machine_of(self.root)[0]["slow"]
+        deadline = time.monotonic() + BOOT_TIMEOUT * slow
         while not self.ready.wait(0.1):
             ended = self.process.poll() is not None
             if ended and again and " start_kernel+" in self.console()[self.booted_at:]:
@@ -322,7 +324,7 @@ class Machine:
                       flush=True)
                 self.kill()
                 self.power_on()
-                self.wait_ready(timeout, again=False)
+                self.wait_ready(again=False)
                 return
             if ended or time.monotonic() > deadline:
                 raise ClusterError(f"{self.name} did not boot\n{self.log_tail(40)}")
