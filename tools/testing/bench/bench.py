@@ -41,8 +41,8 @@ from measure import Costs   # noqa: E402
 from programs import Asked  # noqa: E402
 
 CGROUP = "/sys/fs/cgroup/bench"
-# In this order: reads that are to be measured find all pages clean.
-PHASES = ("fill", "sequential", "read", "mixed", "strided")
+# In this order: what is rewritten finds memory full of such pages; what is only read, none.
+PHASES = ("fill", "mixed", "clean", "read", "sequential", "strided")
 # Pages that the kernel reads ahead, as a power of two.
 READAHEAD = {"sequential": 3, "strided": 3}
 PERCENTS = (100, 75, 50, 25, 10)
@@ -182,6 +182,10 @@ class Bench:
                 numbers = self.phase(cluster, backing, program, load)
                 if load == "read":
                     self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
+            # What looking after its own memory takes of a donor's daemon, at all times.
+            with Costs(cluster) as costs:
+                time.sleep(args.seconds)
+            self.add("idle", backing, "", costs.costs)
             program.end()
             self.raw(cluster, backing)
             self.end(cluster, backing, "faults")

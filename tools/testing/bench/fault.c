@@ -15,6 +15,7 @@
  *   both       (the same)                     in order and at random, in turn
  *   out        us_per_page N wrong N          has what it has rewritten put out
  *                                             on request, a megabyte at a time
+ *   clean      (the same)                     has all put out that is in memory
  *
  * -b: also "PHASE bucket_us N faults N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
@@ -227,22 +228,34 @@ static void run_both(struct worker *worker)
 	}
 }
 
+static void put_out(struct worker *worker, size_t first)
+{
+	uint64_t start = now_ns();
+
+	if (madvise(page_of(worker, first), OUT_PAGES * PAGE, MADV_PAGEOUT)) {
+		perror("fault: MADV_PAGEOUT");
+		exit(2);
+	}
+	worker->spent += now_ns() - start;
+}
+
 static void run_out(struct worker *worker)
 {
 	for (size_t first = 0; first + OUT_PAGES <= worker->nr && !time_is_up();
 	     first += OUT_PAGES) {
-		uint64_t start;
-
 		for (size_t page = first; page < first + OUT_PAGES; page++) {
 			page_access(worker, page);
 			page_rewrite(worker, page);
 		}
-		start = now_ns();
-		if (madvise(page_of(worker, first), OUT_PAGES * PAGE, MADV_PAGEOUT)) {
-			perror("fault: MADV_PAGEOUT");
-			exit(2);
-		}
-		worker->spent += now_ns() - start;
+		put_out(worker, first);
+	}
+}
+
+static void run_clean(struct worker *worker)
+{
+	for (size_t first = 0; first + OUT_PAGES <= worker->nr; first += OUT_PAGES) {
+		put_out(worker, first);
+		worker->accesses += OUT_PAGES;
 	}
 }
 
@@ -258,6 +271,7 @@ static const struct phase {
 	{ "runs", run_runs },
 	{ "both", run_both },
 	{ "out", run_out },
+	{ "clean", run_clean },
 };
 
 static const struct phase *phase_named(const char *name)
@@ -310,8 +324,8 @@ static size_t report(const char *phase, uint64_t ns)
 		spent += workers[i].spent;
 		nr += workers[i].nr;
 	}
-	if (!strcmp(phase, "out")) {
-		printf("out us_per_page %.2f wrong %zu\n", spent / 1e3 / accesses, wrong);
+	if (!strcmp(phase, "out") || !strcmp(phase, "clean")) {
+		printf("%s us_per_page %.2f wrong %zu\n", phase, spent / 1e3 / accesses, wrong);
 	} else if (strcmp(phase, "fill")) {
 		qsort(times, faults, sizeof(*times), compare);
 		printf("%s faults %zu p50_us %.2f p99_us %.2f max_us %.2f accesses_per_s %.0f wrong %zu\n",

@@ -63,6 +63,7 @@ PARTS = (
 )
 REST = "other"
 ALL = "all but idle"
+PACKETS = ("packets it receives", "packets it sends")
 IDLE = PARTS[0][0]
 PATTERNS = [(part, re.compile(pattern)) for part, pattern in PARTS]
 
@@ -82,17 +83,24 @@ class Sampled:
         self.counts = collections.Counter()
         self.job = None
         self.seconds = 0
+        self.packets = ()
 
-    def uptime(self):
-        return float(self.vm.check("cat /proc/uptime").split()[0])
+    def now(self):
+        """Its clock, and packets it has received and sent."""
+        seconds, received, sent = self.vm.check(
+            "cut -d' ' -f1 /proc/uptime; cd /sys/class/net/eth0/statistics; "
+            "cat rx_packets tx_packets").split()
+        return float(seconds), (int(received), int(sent))
 
     def __enter__(self):
         self.job = self.vm.spawn(f"exec sampler {self.hertz}")
         self.vm.wait_for("[ -n \"$(pidof sampler)\" ]", 10)
-        self.seconds = self.uptime()
+        self.seconds, self.packets = self.now()
 
     def __exit__(self, kind, value, traceback):
-        self.seconds = self.uptime() - self.seconds
+        seconds, packets = self.now()
+        self.seconds = seconds - self.seconds
+        self.packets = [new - old for new, old in zip(packets, self.packets)]
         self.vm.run("kill $(pidof sampler)")
         status, output = self.job.wait(60)
         if kind:
@@ -123,6 +131,7 @@ def one_load(cluster, program, load, args):
         for (part, _), count in sampled.counts.items():
             parts[part] += count * unit
             parts[ALL] += count * unit if part != IDLE else 0
+        parts |= {what: nr / pages for what, nr in zip(PACKETS, sampled.packets)}
         found[name] = parts, {key: count * unit for key, count in sampled.counts.items()}
     return found
 
@@ -139,8 +148,8 @@ def measure_swap(kind, args):
         for load in LOADS:
             found[load] = one_load(cluster, program, load, args)
             print(f"  {backing.name}: {load}", flush=True)
-            # So that reads find all pages clean.
-            program.ask("sequential", args.timeout)
+            # So that reads find no page that is to be put out.
+            program.ask("clean", args.timeout)
         program.end()
         complaints = cluster.complaints()
         if complaints:
@@ -148,29 +157,40 @@ def measure_swap(kind, args):
     return found
 
 
-def show(found, least):
-    rows = [*(part for part, _ in PARTS), REST, ALL]
+def show_functions(swap, functions, least):
+    for (part, function), spent in sorted(functions.items(), key=lambda item: -item[1]):
+        if spent >= least:
+            print(f"  {swap}: {spent:6.1f}  {function}, {part}")
+
+
+def show(found, args):
+    """found: {swap: [what measure_swap() says of each run]}"""
     for load in LOADS:
-        for machine in found[SWAPS[0].name][load]:
-            spent = {swap: loads[load][machine] for swap, loads in found.items()}
-            report.table(f"{load}: µs of the {machine} for each page", rows, [
-                (swap, lambda part, parts=parts: [parts[part]], 1)
-                for swap, (parts, _) in spent.items()])
-            for swap, (_, functions) in spent.items():
-                for (part, function), one in sorted(functions.items(), key=lambda item: -item[1]):
-                    if least and one >= least:
-                        print(f"  {swap}: {one:6.1f}  {function}, {part}")
+        for machine in found[SWAPS[0].name][0][load]:
+            spent = {swap: [run[load][machine] for run in runs] for swap, runs in found.items()}
+            report.table(
+                f"{load}: µs of the {machine} for each page",
+                [*(part for part, _ in PARTS), REST, ALL], [
+                    (swap, lambda part, runs=runs: [parts[part] for parts, _ in runs], 1)
+                    for swap, runs in spent.items()])
+            report.table("", PACKETS, [
+                (swap, lambda what, runs=runs: [parts[what] for parts, _ in runs], 2)
+                for swap, runs in spent.items()])
+            for swap, runs in spent.items():
+                if args.least:
+                    show_functions(swap, runs[-1][1], args.least)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3, help="of each kind of swap, in turn")
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
     parser.add_argument("--seconds", type=int, default=10, help="of a load, at most")
     parser.add_argument("--hertz", type=int, default=250, help="samples a second")
     parser.add_argument("--least", type=float, default=0,
-                        help="also functions that take so many µs a page")
+                        help="also functions that take so many µs a page, in the last run")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=120, help="of a load, seconds")
     return parser.parse_args()
@@ -182,7 +202,11 @@ def main():
     host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests", jobs=os.cpu_count())
     print(f"machine: {bench.machine()}", flush=True)
     host.note_other_work()
-    show({kind.name: measure_swap(kind, args) for kind in SWAPS}, args.least)
+    found = {kind.name: [] for kind in SWAPS}
+    for _ in range(args.runs):
+        for kind in SWAPS:
+            found[kind.name].append(measure_swap(kind, args))
+    show(found, args)
     return 0
 
 

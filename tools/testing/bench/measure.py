@@ -60,6 +60,7 @@ class Costs:
             "donor_system_ms": sum(donor["system"] for donor in donors),
             "donor_softirq_ms": sum(donor["irq"] + donor["softirq"] for donor in donors),
             "donor_daemon_ms": sum(donor["daemon"] for donor in donors),
+            "donor_daemon_ms_per_s": sum(donor["daemon"] for donor in donors) / seconds,
             "wire_mb": (client["rx"] + client["tx"]) / 1e6,
         }
         if pages:
