@@ -19,6 +19,7 @@ GOALS = (
      (NVME, ("fill", "", "out_mb_per_s")), True, 1.5),
     ("pages out a second / raw WRITE, 16 deep", ("fill", "", "out_mb_per_s"),
      (None, ("raw WRITE", "4 KiB", "mb_per_s")), True, 2),
+    ("farswapd's time while pages are read, ms", ("read", "", "donor_daemon_ms"), None, False, 0),
     ("farswapd's time while pages are read / are not", ("read", "", "donor_daemon_ms_per_s"),
      (None, ("idle", "", "donor_daemon_ms_per_s")), False, 1.1),
     ("client's kernel per page / NVMe-oF RDMA", ("read", "", "client_kernel_us_per_page"),
