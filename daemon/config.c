@@ -269,7 +269,7 @@ void config_init(struct config *config)
 	memset(config, 0, sizeof(*config));
 	config_address("0.0.0.0", &config->listen);
 	config->memory = 1ULL << 30;
-	config->headroom = meminfo_total() / 8;
+	config->headroom = meminfo_now().total / 8;
 	config->slab = 64ULL << 20;
 	strcpy(config->control, CONTROL_PATH);
 	config->evict_ms = 5000;

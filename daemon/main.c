@@ -147,11 +147,12 @@ static int init_signals(void)
 static int init_pool(void)
 {
 	/* With headroom the pool grows when there is more. */
-	uint64_t most = config.headroom ? meminfo_total() : meminfo_available();
+	struct meminfo now = meminfo_now();
+	uint64_t most = config.headroom ? now.total : now.available;
 	int err;
 
 	if (most && config.hugepages)
-		most += meminfo_huge_free();
+		most += now.huge_free;
 	err = sandbox_check_memory(config.memory, most);
 	if (err)
 		return err;

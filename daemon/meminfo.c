@@ -2,13 +2,13 @@
 /*
  * Reads /proc/meminfo and the like.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "meminfo.h"
-
-#define MEMINFO		"/proc/meminfo"
 
 uint64_t meminfo_read(const char *path, const char *name, int base)
 {
@@ -43,27 +43,32 @@ uint64_t meminfo_number(const char *path)
 	return value;
 }
 
-static uint64_t meminfo_kilobytes(const char *name)
+/* Of what the file says after @name, which begins with the line's end before it. */
+static uint64_t meminfo_value(const char *text, const char *name)
 {
-	return meminfo_read(MEMINFO, name, 10) << 10;
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-static uint64_t meminfo_huge(const char *name)
+struct meminfo meminfo_now(void)
 {
-	return meminfo_read(MEMINFO, name, 10) * meminfo_kilobytes("Hugepagesize");
-}
+	static int fd = -1;	/* kept open, as this is read ten times a second */
+	struct meminfo now = { 0 };
+	char text[8192] = "\n";
+	uint64_t huge;
+	ssize_t len;
 
-uint64_t meminfo_total(void)
-{
-	return meminfo_kilobytes("MemTotal") - meminfo_huge("HugePages_Total");
-}
-
-uint64_t meminfo_available(void)
-{
-	return meminfo_kilobytes("MemAvailable");
-}
-
-uint64_t meminfo_huge_free(void)
-{
-	return meminfo_huge("HugePages_Free");
+	if (fd < 0)
+		fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return now;
+	len = pread(fd, text + 1, sizeof(text) - 2, 0);
+	text[len > 0 ? len + 1 : 1] = 0;
+	huge = meminfo_value(text, "\nHugepagesize:") << 10;
+	now.total = (meminfo_value(text, "\nMemTotal:") << 10) -
+		    meminfo_value(text, "\nHugePages_Total:") * huge;
+	now.available = meminfo_value(text, "\nMemAvailable:") << 10;
+	now.huge_free = meminfo_value(text, "\nHugePages_Free:") * huge;
+	return now;
 }

@@ -7,12 +7,19 @@
 
 #include <stdint.h>
 
-/* Without what is reserved for huge pages. */
-uint64_t meminfo_total(void);
-/* What new users can have, of that. */
-uint64_t meminfo_available(void);
-/* Reserved huge pages that nobody has. */
-uint64_t meminfo_huge_free(void);
+/**
+ * struct meminfo - what /proc/meminfo says
+ * @total:	without what is reserved for huge pages
+ * @available:	what new users can have of that
+ * @huge_free:	in reserved huge pages that nobody has
+ */
+struct meminfo {
+	uint64_t total;
+	uint64_t available;
+	uint64_t huge_free;
+};
+
+struct meminfo meminfo_now(void);
 
 /* A number from a file of "Name: number" lines; 0 if it isn't there. */
 uint64_t meminfo_read(const char *path, const char *name, int base);

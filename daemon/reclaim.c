@@ -89,7 +89,8 @@ static void reclaim_read_knob(void)
 /* The time until the next look, ms. */
 static uint64_t reclaim_look(void)
 {
-	uint64_t available = meminfo_available(), now = loop_now_ms();
+	struct meminfo mem = meminfo_now();
+	uint64_t now = loop_now_ms();
 	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
 	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
@@ -103,11 +104,11 @@ static uint64_t reclaim_look(void)
 		message_kick_pool();
 		return RECLAIM_PERIOD_MS;
 	}
-	allowed = headroom_sample(&reclaim.headroom, available, region_present_bytes() - huge,
+	allowed = headroom_sample(&reclaim.headroom, mem.available, region_present_bytes() - huge,
 				  second);
 	/* Of reserved huge pages no other program has any use. */
 	if (reclaim.hugepages)
-		allowed += huge + meminfo_huge_free();
+		allowed += huge + mem.huge_free;
 	if (reclaim.drained)
 		allowed = 0;
 	if (allowed < held || reclaim.at_once)
@@ -117,8 +118,8 @@ static uint64_t reclaim_look(void)
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
-	return available < 2 * headroom_keep(&reclaim.headroom) ? RECLAIM_CLOSE_MS :
-								   RECLAIM_PERIOD_MS;
+	return mem.available < 2 * headroom_keep(&reclaim.headroom) ? RECLAIM_CLOSE_MS :
+								       RECLAIM_PERIOD_MS;
 }
 
 static void reclaim_tick(void *arg)
@@ -159,7 +160,7 @@ static void reclaim_watch_pressure(void)
 
 int reclaim_init(uint64_t headroom, bool hugepages)
 {
-	uint64_t total = meminfo_total();
+	uint64_t total = meminfo_now().total;
 
 	loop_timer_init(&reclaim.timer, reclaim_tick, NULL);
 	if (headroom && (!total || headroom >= total)) {
@@ -175,7 +176,7 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 	reclaim_tick(NULL);
 	if (headroom && !region_free_bytes())
 		log_warn("nothing can be lent now: %" PRIu64 "M are available, %" PRIu64 "M of them are kept; there may be more later",
-			 meminfo_available() >> 20, headroom >> 20);
+			 meminfo_now().available >> 20, headroom >> 20);
 	return 0;
 }
 

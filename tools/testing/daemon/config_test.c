@@ -45,7 +45,7 @@ static void test_defaults(void)
 	ok(in->sin_family == AF_INET && ntohs(in->sin_port) == 9400 && !in->sin_addr.s_addr,
 	   "listen is 0.0.0.0:9400");
 	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 && config.grace_ms == 60000 &&
-	   config.headroom == meminfo_total() / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
+	   config.headroom == meminfo_now().total / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
 	   !strcmp(config.control, "/run/farswapd.sock"), "and the rest as documented");
 }
 
