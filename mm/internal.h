@@ -610,9 +610,8 @@ void farswap_sweep_stop(void);
 /**
  * struct farswap_window - what is being written to a donor
  * @pages:	how many pages
- * @limit:	how many there may be while pages are read
+ * @limit:	how many there may be while pages are read, sixteenths
  * @best_ns:	what reading one takes at best
- * @average_ns:	the moving average of that
  * @learnt_at:	when one was read last, jiffies
  * @stalled:	somebody waited in vain since a write ended last
  * @room:	who waits until there are fewer
@@ -621,7 +620,6 @@ struct farswap_window {
 	atomic_t pages;
 	unsigned int limit;
 	u32 best_ns;
-	u32 average_ns;
 	unsigned long learnt_at;
 	bool stalled;
 	wait_queue_head_t room;

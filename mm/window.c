@@ -4,9 +4,10 @@
  * bound adds nothing to the throughput: it makes page-ins wait behind page-outs
  * and in the end makes a busy donor look dead.
  *
- * While pages are read from the donor, the bound follows from how long that takes: as delay
- * based congestion control does (TCP Vegas), it goes down while reads take twice what they take
- * at best, and up slowly while they don't.
+ * While pages are read from the donor, the bound follows from how long that takes, as in delay
+ * based congestion control (TCP Vegas). Not their average counts but how many are slow: each that
+ * takes three times what one takes at best takes an eighth from the bound, and each other one
+ * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
  * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
  * learn at once may lose a read's time.
@@ -26,13 +27,15 @@
 #define WINDOW_BATCH	32
 /* When no page has been read for so long, none is made to wait. */
 #define WINDOW_QUIET	(HZ / 10)
-/* The average of reads' times: 1/8 new. What they take at best is less each time, or 1/64 more. */
-#define WINDOW_AVERAGE_SHIFT	3
+/* What reads take at best is less each time, or 1/64 more. */
 #define WINDOW_BEST_SHIFT	6
+/* That is slow, and taken for a WRITE's fault. */
+#define WINDOW_SLOW	3
 /* Longer times are not told apart. */
 #define WINDOW_NS_MAX	(U32_MAX / 2)
-/* What is taken from the bound at once. */
+/* What is taken from the bound at once; what is added is one of its units. */
 #define WINDOW_LESS_SHIFT	3
+#define WINDOW_UNITS	16
 /*
  * After this a store goes to the swap device alone, and those behind it don't
  * wait until a write has ended.
@@ -46,9 +49,8 @@
 void farswap_window_init(struct farswap_window *window)
 {
 	atomic_set(&window->pages, 0);
-	window->limit = WINDOW_MAX;
+	window->limit = WINDOW_MAX * WINDOW_UNITS;
 	window->best_ns = WINDOW_NS_MAX;
-	window->average_ns = 0;
 	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
 	init_waitqueue_head(&window->room);
@@ -58,7 +60,7 @@ static int window_limit(const struct farswap_window *window)
 {
 	if (time_after(jiffies, READ_ONCE(window->learnt_at) + WINDOW_QUIET))
 		return WINDOW_MAX;
-	return READ_ONCE(window->limit);
+	return READ_ONCE(window->limit) / WINDOW_UNITS;
 }
 
 /**
@@ -70,18 +72,16 @@ static int window_limit(const struct farswap_window *window)
  */
 void farswap_window_learn(struct farswap_window *window, u32 ns)
 {
-	u32 best = READ_ONCE(window->best_ns), average = READ_ONCE(window->average_ns);
+	u32 best = READ_ONCE(window->best_ns);
 	unsigned int limit = READ_ONCE(window->limit);
 
 	ns = min(ns, WINDOW_NS_MAX);
 	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
-	average += (ns >> WINDOW_AVERAGE_SHIFT) - (average >> WINDOW_AVERAGE_SHIFT);
-	if (average / 2 > best)
-		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN);
-	else if (limit < WINDOW_MAX)
+	if (ns / WINDOW_SLOW > best)
+		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN * WINDOW_UNITS);
+	else if (limit < WINDOW_MAX * WINDOW_UNITS)
 		limit++;
 	WRITE_ONCE(window->best_ns, best);
-	WRITE_ONCE(window->average_ns, average);
 	WRITE_ONCE(window->limit, limit);
 	WRITE_ONCE(window->learnt_at, jiffies);
 }
