@@ -630,10 +630,11 @@ class Cluster:
         """What nobody has any more of the client's memory, if its kernel looks for that."""
         if not self.client.is_on():
             return ""
+        slow = image.machine_of(self.client.root)[0]["slow"]
         # What is younger than 5 s is not reported.
         _, text = self.client.run(
             "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do "
-            "sleep 6; echo scan >kmemleak; done; cat kmemleak", 180)
+            "sleep 6; echo scan >kmemleak; done; cat kmemleak", 180 * slow)
         return text
 
     def coverage(self, directory):

@@ -4,6 +4,7 @@
 # farswap and its donors. A part of _lib.sh.
 
 donors_touched=
+donors_patient=
 
 # farswap_up N: loaded, attached, everything at once to the first N donors
 farswap_up() {
@@ -183,6 +184,16 @@ donor_start() {
 	fi
 	donor_has_daemon "$start_donor" || on "$start_donor" "$START_FARSWAPD $*" >/dev/null
 	wait_for 20 donor_has_daemon "$start_donor"
+}
+
+# patient_donors: until the end of the test they wait long for what they ask back, as long as it
+# takes a slow machine to give back all it has
+patient_donors() {
+	for patient_donor in $DONORS; do
+		donors_patient="$donors_patient $patient_donor"
+		donor_kill "$patient_donor"
+		donor_start "$patient_donor" "evict_ms=$((20000 * ${SLOW:-1}))" || return 1
+	done
 }
 
 # Packets are lost where they arrive, for rxe takes a packet that its own machine

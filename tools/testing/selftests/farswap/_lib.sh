@@ -91,6 +91,10 @@ cleanup() {
 	cgroup_list=
 	swapoff -a 2>/dev/null
 	restore_values
+	for cleanup_donor in $donors_patient; do
+		on "$cleanup_donor" "$KILL_FARSWAPD"
+	done
+	donors_patient=
 	for cleanup_donor in $donors_touched; do
 		donor_start "$cleanup_donor"
 	done

@@ -58,12 +58,11 @@ command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 device_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 asked=${DONORS%% *}
 # While the device fails, a region that is not given back in time has pages that are lost.
-donor_kill "$asked"
-donor_start "$asked" "evict_ms=$((10000 * ${SLOW:-1}))"
+patient_donors || skip_rest "no donors"
 farswap_up 2
 swap_on "$device"
-make_cgroup errors 24M
-start_load errors errors -m 40 -p 2 -d 250 -w 50 -i 5
+make_cgroup errors 16M
+start_load errors errors -m 28 -p 2 -d 250 -w 50 -i 5
 check "pages go to donors and come back" pages_go_and_return 1000
 stats_save
 check "the device begins to fail writes" device_is flakey "$SWAP_DISK" 0 0 1 1 error_writes
@@ -87,7 +86,6 @@ stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$device"
-donor_kill "$asked"
 check "the device can go" dmsetup remove --noudevsync "$name"
 quiet_but_for_writes
 test_end

@@ -11,6 +11,8 @@
 . "$(dirname "$0")/_lib.sh"
 
 DISK=/sys/module/farswap_disk/parameters
+# Longer than a load takes to page a megabyte out.
+HOLD_MS=$((1000 * ${SLOW:-1} * ${SLOW:-1}))
 
 hold() {
 	echo "$1" >"$DISK/hold_every" && echo "$2" >"$DISK/hold_ms"
@@ -105,14 +107,14 @@ farswap_up 2
 set_value "$FARSWAP/staging_mb" 16
 swap_on /dev/farswap-disk
 make_cgroup staging 24M
-hold 1 1000
+hold 1 "$HOLD_MS"
 start_load ahead staging -m 42 -p 2 -d 250 -w 60 -i 0
 check "page-outs don't wait for the device, and what it lacks is read from memory" \
 	stores_run_ahead
 check "with few staging pages, or none, they do" pool_is_small
 set_value "$FARSWAP/staging_mb" 16
 check "late writes of slots that are used again: the device is right" device_is_right
-hold 2 1000
+hold 2 "$HOLD_MS"
 start_load order staging -m 42 -p 3 -d 250 -w 60 -u 3 -o 10 -z 3 -i 0
 check "late writes, others that overtake them, slots used again" order_changes
 # Small, or later kernels, which keep there what does not compress too, owe the device nothing.
