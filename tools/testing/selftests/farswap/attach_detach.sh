@@ -38,8 +38,8 @@ test_begin 8
 farswap_up 2
 echo 0 >"$FARSWAP/attached"
 swap_on
-make_cgroup attach 24M
-start_load attach attach -m 40 -p 2 -H "$TMP/attach.hold" -d 280 -w 60 -i 20
+make_cgroup attach 16M
+start_load attach attach -m 28 -p 2 -H "$TMP/attach.hold" -d 280 -w 60 -i 20
 check "swap is in use before farswap attaches" wait_for 60 load_ready attach 2
 check "none of it is remote" stat_is remote_pages 0
 stats_save

@@ -10,8 +10,8 @@
 test_begin 8
 farswap_up 2
 swap_on
-make_cgroup disabled 18M
-start_load disabled disabled -m 36 -p 2 -d 250 -w 15 -i 10
+make_cgroup disabled 12M
+start_load disabled disabled -m 24 -p 2 -d 250 -w 15 -i 10
 check "pages go to donors" wait_for 60 grown store_remote 3000
 echo 0 >"$FARSWAP/enabled"
 sleep 1 # for stores on their way

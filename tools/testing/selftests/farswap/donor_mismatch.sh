@@ -47,8 +47,8 @@ check "a donor with slabs of $other_mb MiB, not $slab_mb" slab_size_restart
 check "the log names both sizes" wait_for 60 log_has farswap "$odd" "\\b$slab_mb\\b" "\\b$other_mb\\b"
 check "it is not used" donor_is_not_live "$odd"
 swap_on
-make_cgroup mismatch 24M
-check "memory is right" in_cgroup mismatch "$LOAD" -m 40 -p 2 -n 800
+make_cgroup mismatch 16M
+check "memory is right" in_cgroup mismatch "$LOAD" -m 28 -p 2 -n 800
 check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
 check "the donor comes back with the right size" eval \
 	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'

@@ -33,16 +33,16 @@ attach_refused() {
 attach_again() {
 	echo 1 >"$KNOB" && echo 1 >"$FARSWAP/attached" && [ "$(cat "$FARSWAP/attached")" = 1 ] &&
 		stats_save && wait_for 30 donors_live 2 &&
-		in_cgroup ftrace "$LOAD" -m 32 -n 100 && grew store_remote load_remote
+		in_cgroup ftrace "$LOAD" -m 24 -n 100 && grew store_remote load_remote
 }
 
 test_begin 5
 [ -e "$KNOB" ] || skip_rest "no $KNOB"
 farswap_up 2
 swap_on
-make_cgroup ftrace 24M
+make_cgroup ftrace 16M
 check "kernel.ftrace_enabled=0 takes no hook away" refused
-check "pages still go to donors and are right" in_cgroup ftrace "$LOAD" -m 40 -n 300
+check "pages still go to donors and are right" in_cgroup ftrace "$LOAD" -m 28 -n 300
 check "there were such pages" grew store_remote load_remote
 check "when detached it does not come back silently without" attach_refused
 check "after it is on again farswap attaches" attach_again

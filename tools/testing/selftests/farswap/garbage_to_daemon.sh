@@ -132,8 +132,8 @@ check "asked for all, clients that answer, that cross, that don't" all_go
 start_peer silent silent
 start_peer nopong nopong
 swap_on
-make_cgroup rude 24M
-start_load rude rude -m 40 -p 2 -d 280 -w 30 -i 20
+make_cgroup rude 16M
+start_load rude rude -m 28 -p 2 -d 280 -w 30 -i 20
 check "pages go to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
 check "random bytes" rude "garbage 1" "garbage 2"

@@ -10,8 +10,8 @@ test_begin 6
 farswap_up 2
 echo 1000000 >"$FARSWAP/hotslab"
 swap_on
-make_cgroup hot 24M
-start_load hot hot -m 40 -p 2 -d 250 -i 10
+make_cgroup hot 16M
+start_load hot hot -m 28 -p 2 -d 250 -i 10
 check "the device takes pages" wait_for 60 grew store_device store_no_slab
 check "no slab is mapped while none is hot" same slab_mapped store_remote
 echo 20 >"$FARSWAP/hotslab"

@@ -20,7 +20,7 @@ remote_only() {
 fill() {
 	fill_name=$1
 	shift
-	hold_remote "$fill_name" leaving 2 8000 -m 64 -n 500 "$@" && wait_for 10 remote_only 8000
+	hold_remote "$fill_name" leaving 2 5000 -m 40 -n 500 "$@" && wait_for 10 remote_only 5000
 }
 
 sleep_brings_home() {
@@ -65,7 +65,7 @@ detach_while_donor_dies() {
 test_begin 10
 farswap_up 3
 swap_on
-make_cgroup leaving 24M
+make_cgroup leaving 16M
 set_value "$FARSWAP/backup" none
 set_value "$POWER/pm_test" none
 check "only donors have it" fill sleeper

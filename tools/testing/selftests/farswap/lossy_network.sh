@@ -35,8 +35,8 @@ lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
-make_cgroup lossy 18M
-start_load lossy lossy -m 36 -p 2 -d 280 -w 30 -i 10
+make_cgroup lossy 12M
+start_load lossy lossy -m 24 -p 2 -d 280 -w 30 -i 10
 check "pages go to donors and come back" pages_go_and_return 1000
 check "$ROUNDS rounds of loss" rounds
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show

@@ -47,8 +47,8 @@ no_hook_is_left() {
 test_begin 10
 farswap_up 2
 swap_on
-make_cgroup unload 24M
-start_load unload unload -m 40 -p 2 -d 250 -i 20
+make_cgroup unload 16M
+start_load unload unload -m 28 -p 2 -d 250 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
 check "rmmod is refused while attached" unload_refused
 check "detached under load, it can be removed" unload

@@ -15,12 +15,12 @@ donors_are_none() {
 test_begin 9
 farswap_up 0
 swap_on
-make_cgroup none 24M
+make_cgroup none 16M
 check "the state says that there is no donor" donors_are_none
-check "memory is right" in_cgroup none "$LOAD" -m 40 -p 2 -n 500 -i 0
+check "memory is right" in_cgroup none "$LOAD" -m 28 -p 2 -n 500 -i 0
 check "all of it went to the device" eval \
 	'grew store_device load_device store_no_slab && same store_remote load_remote'
-start_load later none -m 40 -p 2 -d 120 -i 1
+start_load later none -m 28 -p 2 -d 120 -i 1
 check "a load runs without a donor" wait_for 40 grep -q progress "$TMP/later.log"
 farswap_up 2
 check "donors given later are used at once" wait_for 60 stat_above remote_pages 200

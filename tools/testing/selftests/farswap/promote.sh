@@ -14,7 +14,7 @@ start_stored() {
 	shift
 	echo 0 >"$FARSWAP/enabled"
 	stats_save
-	start_load "$stored_name" promote -m 30 -p 2 -H "$TMP/$stored_name.hold" -O -d 200 -i 20 "$@"
+	start_load "$stored_name" promote -m 20 -p 2 -H "$TMP/$stored_name.hold" -O -d 200 -i 20 "$@"
 	wait_for 60 load_ready "$stored_name" 2
 	# The rest, too: what was never stored will be when something else is read.
 	reclaim promote
@@ -38,7 +38,7 @@ test_begin 9
 check "a fresh module" reload_modules || skip_rest "no farswap module"
 farswap_up 2
 swap_on
-make_cgroup promote 16M
+make_cgroup promote 10M
 check "pages are stored on the device alone" start_stored readers -w 0 -q
 check "read, they are promoted" wait_for 60 grown promoted 2000
 check "they were not stored a second time" same store_device store_disabled

@@ -44,9 +44,9 @@ set_value "$FARSWAP/io_timeout_ms" 5000
 set_value "$FARSWAP/grace_ms" 0
 # Readahead by place on the device, not by address.
 ROTATIONAL=1 swap_on
-make_cgroup full 16M
-start_load full full -m 32 -p 8 -w 0 -q -d 250 -i 0
-check "everything is remote" wait_for 90 reads_are_remote 3000 9000
+make_cgroup full 12M
+start_load full full -m 24 -p 8 -w 0 -q -d 250 -i 0
+check "everything is remote" wait_for 90 reads_are_remote 2000 6600
 check "the donor is far away" host delay "$(donor_name "$DONORS")" 30
 check "more reads than a queue pair takes" wait_for 60 more_than_a_queue_takes
 check "it dies then" donor_dies_then

@@ -49,8 +49,8 @@ test_begin 8
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
-make_cgroup refuse 18M
-start_load refuse refuse -m 36 -p 2 -d 280 -w 10 -i 10
+make_cgroup refuse 12M
+start_load refuse refuse -m 24 -p 2 -d 280 -w 10 -i 10
 check "pages go to donors and come back" pages_go_and_return 1000
 log_mark
 provoke

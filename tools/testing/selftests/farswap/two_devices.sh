@@ -22,8 +22,8 @@ test_begin 8
 farswap_up 2
 swap_on "$SWAP_DISK" 5
 swap_on "$SWAP_DISK2" 5
-make_cgroup two 18M
-start_load two two -m 36 -p 2 -H "$TMP/two.hold" -n 1200 -u 4 -i 0
+make_cgroup two 12M
+start_load two two -m 24 -p 2 -H "$TMP/two.hold" -n 1200 -u 4 -i 0
 check "memory is filled" wait_for 60 load_ready two 2
 check "both devices are used" both_used
 go_on two
@@ -31,7 +31,7 @@ go_on two
 check "slabs of both devices are remote" wait_for 30 both_have_slabs
 check "memory is right" wait_load two
 # One goes while the other stays.
-start_load rest two -m 36 -p 2 -d 120 -i 1
+start_load rest two -m 24 -p 2 -d 120 -i 1
 check "a load on both is on its way" wait_for 30 grep -q progress "$TMP/rest.log"
 echo 100M >"$CGROUP/two/memory.high"
 check "one of two devices can go under load" swapoff "$SWAP_DISK2"
