@@ -312,17 +312,19 @@ class Machine:
 
     def wait_ready(self, again=True):
         """
-        Once more if it died before any of the kernel's initcalls, where nothing of farswap has
-        run: an emulated machine with KASAN was seen to, at its first interrupt.
+        Once more, as if it had not been, if it died in the kernel's first task before anything of
+        farswap: an emulated machine with KASAN was seen to, at its first interrupt.
         """
         slow = image.machine_of(self.root)[0]["slow"]
         deadline = time.monotonic() + BOOT_TIMEOUT * slow
         while not self.ready.wait(0.1):
             ended = self.process.poll() is not None
-            if ended and again and " start_kernel+" in self.console()[self.booted_at:]:
+            died = self.console()[self.booted_at:] if ended else ""
+            if again and " start_kernel+" in died and "farswap" not in died:
                 print(f"{self.name} died before it had begun; once more\n{self.log_tail(60)}",
                       flush=True)
                 self.kill()
+                self._forget(self.booted_at)
                 self.power_on()
                 self.wait_ready(again=False)
                 return
@@ -443,6 +445,11 @@ class Machine:
                 return file.read()
         except FileNotFoundError:
             return ""
+
+    def _forget(self, since):
+        text = self.console()[:since]
+        with open(self._path("console"), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def log_tail(self, lines):
         text = self.console().replace("\r", "").splitlines()[-lines:]
