@@ -162,8 +162,9 @@ static void control_drained(void *arg, const struct drain_result *result)
 	conn->waits_drain = false;
 	switch (result->end) {
 	case DRAIN_END_DONE:
-		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed\n",
-			      result->lent, result->lent - result->killed, result->killed);
+		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed%s\n",
+			      result->lent, result->lent - result->killed, result->killed,
+			      result->broken ? "; memory whose key can't be killed stays until farswapd ends" : "");
 		break;
 	case DRAIN_END_TIMEOUT:
 		control_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; draining goes on",

@@ -127,11 +127,6 @@ void loop_timer_stop(struct loop_timer *timer)
 	list_del(&timer->link);
 }
 
-bool loop_timer_is_set(const struct loop_timer *timer)
-{
-	return !list_empty(&timer->link);
-}
-
 /* Runs those due at the start: one that sets itself again waits a turn. */
 static void loop_timer_fire(void *arg, uint32_t events)
 {

@@ -53,7 +53,6 @@ void loop_timer_init(struct loop_timer *timer, void (*fn)(void *arg), void *arg)
 /* Fires once, that many milliseconds from now; moves a timer already set. */
 void loop_timer_set(struct loop_timer *timer, uint64_t ms);
 void loop_timer_stop(struct loop_timer *timer);
-bool loop_timer_is_set(const struct loop_timer *timer);
 
 void loop_work_init(struct loop_work *work, void (*fn)(void *arg), void *arg);
 void loop_work_queue(struct loop_work *work);

@@ -149,7 +149,6 @@ static void message_map_later(struct session *session, const struct farswap_map 
 		wait++;
 	wait->session = session;
 	wait->seq = le32toh(map->hdr.seq);
-	wait->slab = le64toh(map->slab);
 	session->nr_maps++;
 	list_add_tail(&wait->link, &message.maps);
 	message_kick_pool();
@@ -163,7 +162,7 @@ static void message_map(struct session *session, const void *msg)
 	if (session_leaving())
 		message_mr_info(session, le32toh(map->hdr.seq), FARSWAP_STATUS_LEAVING, NULL);
 	else if (session->nr_maps || !session->owner.nr[REGION_STAGED] ||
-		 region_lend(&session->owner, le64toh(map->slab), &region))
+		 region_lend(&session->owner, &region))
 		message_map_later(session, map);
 	else
 		message_mr_info(session, le32toh(map->hdr.seq), FARSWAP_STATUS_OK, region);
@@ -192,7 +191,7 @@ static bool message_map_serve(void)
 	if (session_leaving()) {
 		status = FARSWAP_STATUS_LEAVING;
 	} else {
-		err = region_lend(&session->owner, wait->slab, &region);
+		err = region_lend(&session->owner, &region);
 		if (err == -EAGAIN)
 			return false;
 		if (err)

@@ -162,7 +162,7 @@ static unsigned int region_lent(void)
 	       pool.nr[REGION_BROKEN];
 }
 
-int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
+int region_lend(struct region_owner *owner, struct region **out)
 {
 	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
 
@@ -180,7 +180,6 @@ int region_lend(struct region_owner *owner, uint64_t slab, struct region **out)
 		stats_inc(STAT_MAPS_UNSTAGED);
 	}
 	region->id = ++pool.loans << REGION_INDEX_BITS | (region - pool.regions);
-	region->slab = slab;
 	region->evict_at_ms = 0;
 	region->evict_seq = 0;
 	region->evict_job = 0;

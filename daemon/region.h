@@ -45,7 +45,6 @@ struct region {
 	uint32_t rkey;
 	/* Of this loan. */
 	uint64_t id;
-	uint64_t slab;		/* what the client calls it */
 	uint64_t evict_at_ms;	/* when its key will be killed */
 	uint64_t evict_by_ms;	/* however often its client connects anew */
 	uint32_t evict_seq;
@@ -79,7 +78,7 @@ void region_owner_del(struct region_owner *owner);
  * A zeroed region, registered in the owner's domain, in *@out: 0. -EAGAIN: there
  * will be one when region_step() has zeroed it. -ENOSPC: there is none.
  */
-int region_lend(struct region_owner *owner, uint64_t slab, struct region **out);
+int region_lend(struct region_owner *owner, struct region **out);
 /* Kills the key, then takes the region, staged or lent, back into the pool. */
 void region_return(struct region *region);
 /* What the owner has of that name, or NULL. */

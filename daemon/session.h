@@ -68,7 +68,6 @@ struct session_map {
 	struct list link;
 	struct session *session;
 	uint32_t seq;
-	uint64_t slab;
 };
 
 struct session {

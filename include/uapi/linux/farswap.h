@@ -199,7 +199,7 @@ struct farswap_free_mem {
 /**
  * struct farswap_map - client to donor: lend a region
  * @hdr:	header
- * @slab:	the client's name for the slab; the donor only shows it
+ * @slab:	the client's name for the slab, for who watches the wire
  */
 struct farswap_map {
 	struct farswap_hdr hdr;

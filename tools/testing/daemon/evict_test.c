@@ -83,7 +83,7 @@ static void setup(unsigned int lost)
 		busy[i] = 0;
 	}
 	for (i = 0; i < TOTAL; i++)
-		region_lend(&sessions[i % SESSIONS]->owner, i, &region[i]);
+		region_lend(&sessions[i % SESSIONS]->owner, &region[i]);
 }
 
 static void teardown(void)

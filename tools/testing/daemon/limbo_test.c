@@ -165,7 +165,7 @@ static void setup(unsigned int nr, uint32_t grace_ms)
 	old->secret = SECRET;
 	fresh = session_make(grace_ms);
 	for (i = 0; i < nr; i++) {
-		region_lend(&old->owner, i, &region[i]);
+		region_lend(&old->owner, &region[i]);
 		id[i] = region[i]->id;
 	}
 }
@@ -219,7 +219,7 @@ static void test_enter(void)
 	old->hello.grace_ms = htole32(1000);
 	ok(limbo_enter(old, "x") && old->state == SESSION_LIMBO && limbo_count() == 1 && !keys_killed,
 	   "but else regions are kept, with their keys");
-	region_lend(&fresh->owner, 9, &region[9]);
+	region_lend(&fresh->owner, &region[9]);
 	ok(!limbo_enter(fresh, "x"), "of not too many");
 	teardown();
 }
@@ -293,7 +293,7 @@ static void test_resume(void)
 			region[i]->owner == &fresh->owner;
 	ok(same && session_lent(fresh) == FARSWAP_RESUME_REGIONS + 2, "they are as they were");
 	ok(keys_killed == 1 && !region_find(&fresh->owner, id[i]), "what was not claimed comes back");
-	region_lend(&fresh->owner, 1, &region[i]);
+	region_lend(&fresh->owner, &region[i]);
 	fresh->sweeping = true;
 	limbo_sweep(fresh);
 	ok(keys_killed == 1, "what is lent from then on does not");

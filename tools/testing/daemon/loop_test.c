@@ -51,10 +51,10 @@ static void test_timer_order(void)
 	loop_timer_set(&tc, 9);
 	loop_timer_set(&ta, 3);
 	loop_timer_set(&tb, 6);
-	ok(loop_timer_is_set(&ta), "a timer is set");
 	run();
 	ok(was("abc"), "timers fire in the order of their times");
-	ok(!loop_timer_is_set(&ta), "and once");
+	run();
+	ok(was(""), "and once");
 	loop_timer_set(&ta, 1);
 	loop_timer_set(&tb, 2);
 	loop_timer_set(&ta, 10);

@@ -133,9 +133,8 @@ static void test_stage(void)
 	   "two staged for each");
 	ok(region_free_bytes() == TOTAL * SLAB, "what is staged can still be lent");
 	registers = 0;
-	ok(!region_lend(&a, 7, &region) && !registers, "lent without a registration");
-	ok(region->slab == 7 && region->state == REGION_MAPPED && region->owner == &a &&
-	   is_zero(region) && consistent(), "it is mapped, zero, and registered for its owner");
+	ok(!region_lend(&a, &region) && !registers, "lent without a registration");
+	ok(region->state == REGION_MAPPED && region->owner == &a && is_zero(region) && consistent(), "it is mapped, zero, and registered for its owner");
 	ok(region_free_bytes() == (TOTAL - 1) * SLAB, "and no longer to be lent");
 	settle();
 	ok(a.nr[REGION_STAGED] == 2 && consistent(), "another is staged in its place");
@@ -156,9 +155,9 @@ static void test_zero(void)
 
 	setup(0);
 	for (i = 0; i < TOTAL; i++)
-		all &= !region_lend(&a, i, &region);
+		all &= !region_lend(&a, &region);
 	ok(all && consistent(), "all are lent");
-	ok(region_lend(&b, 0, &again) == -ENOSPC, "then there are no more");
+	ok(region_lend(&b, &again) == -ENOSPC, "then there are no more");
 	memset(region->addr, 0x5a, SLAB);
 	region->addr[SLAB - 1] = 1;
 	id = region->id;
@@ -166,13 +165,13 @@ static void test_zero(void)
 	region_return(region);
 	ok(unregisters == 1 && region->state == REGION_DIRTY && !region->owner && consistent(),
 	   "when it comes back its key is dead");
-	ok(region_lend(&b, 0, &again) == -EAGAIN, "dirty, it is not lent");
+	ok(region_lend(&b, &again) == -EAGAIN, "dirty, it is not lent");
 	ok(!is_zero(region), "nothing has been zeroed yet");
 	while (region->state == REGION_DIRTY && region_step())
 		steps++;
 	ok(steps == SLAB / REGION_ZERO_STEP, "zeroed in bounded pieces (%u)", steps);
 	ok(is_zero(region), "every byte is zero");
-	ok(!region_lend(&b, 0, &again) && again == region && is_zero(again), "lent to another");
+	ok(!region_lend(&b, &again) && again == region && is_zero(again), "lent to another");
 	ok(again->id != id && !region_find(&b, id) && !region_find(&a, id),
 	   "under a name never used before");
 	ok(consistent(), "and registered for no one else");
@@ -185,7 +184,7 @@ static void test_evict_states(void)
 
 	setup(1);
 	settle();
-	region_lend(&a, 0, &region);
+	region_lend(&a, &region);
 	region_set_state(region, REGION_EVICT_WAIT);
 	ok(region_find(&a, region->id) == region && consistent(), "evict_wait is still the owner's");
 	region_set_state(region, REGION_EVICTING);
@@ -206,21 +205,21 @@ static void test_take_back(void)
 	ok(a.nr[REGION_STAGED] == 3 && b.nr[REGION_STAGED] == 3, "everything is staged");
 	list_first(&a.regions[REGION_STAGED], struct region, link)->addr[5] = 1;
 	for (i = 0; i < 3; i++)
-		all &= !region_lend(&b, i, &region);
-	ok(all && region_lend(&b, i, &region) == -EAGAIN && a.nr[REGION_STAGED] == 2,
+		all &= !region_lend(&b, &region);
+	ok(all && region_lend(&b, &region) == -EAGAIN && a.nr[REGION_STAGED] == 2,
 	   "what is staged for another is taken back");
-	ok(region_lend(&b, i, &region) == -EAGAIN && region_count(REGION_DIRTY) == 1,
+	ok(region_lend(&b, &region) == -EAGAIN && region_count(REGION_DIRTY) == 1,
 	   "one at a time");
 	for (; i < TOTAL; i++) {
-		while (region_lend(&b, i, &region) == -EAGAIN)
+		while (region_lend(&b, &region) == -EAGAIN)
 			region_step();
-		all &= region->slab == i && is_zero(region) && consistent();
+		all &= is_zero(region) && consistent();
 	}
 	ok(all && b.nr[REGION_MAPPED] == TOTAL && !a.nr[REGION_STAGED],
 	   "and zeroed before it is lent");
 	settle();
 	ok(consistent() && !a.nr[REGION_STAGED], "nothing is taken from those who have it");
-	ok(region_lend(&a, 0, &region) == -ENOSPC, "the other is refused");
+	ok(region_lend(&a, &region) == -ENOSPC, "the other is refused");
 	teardown();
 }
 
@@ -247,7 +246,7 @@ static void test_register_fails(void)
 	fail_register = true;
 	settle();
 	ok(!registers && a.stage_failed && b.stage_failed, "staging that fails is not repeated");
-	ok(region_lend(&a, 0, &region) == -ENOSPC && consistent(), "MAP is refused then");
+	ok(region_lend(&a, &region) == -ENOSPC && consistent(), "MAP is refused then");
 	fail_register = false;
 	settle();
 	ok(!registers, "not even when it would succeed");
@@ -263,7 +262,7 @@ static void test_unregister_fails(void)
 	struct region *region;
 
 	setup(0);
-	region_lend(&a, 0, &region);
+	region_lend(&a, &region);
 	fail_unregister = true;
 	region_return(region);
 	fail_unregister = false;
@@ -293,15 +292,15 @@ static void test_limit(void)
 	region_set_limit(0);
 	settle();
 	ok(!region_present_bytes() && !region_free_bytes() &&
-	   region_lend(&a, 0, &none) == -ENOSPC, "with 0, there is none");
+	   region_lend(&a, &none) == -ENOSPC, "with 0, there is none");
 	region_set_limit(TOTAL + 5);
-	ok(region_free_bytes() == TOTAL * SLAB && region_lend(&a, 0, &none) == -EAGAIN,
+	ok(region_free_bytes() == TOTAL * SLAB && region_lend(&a, &none) == -EAGAIN,
 	   "when it rises, it will come");
 	settle();
 	ok(!region_count(REGION_EMPTY) && region_present_bytes() == TOTAL * SLAB && consistent(),
 	   "and comes, zero");
 	for (i = 0; i < TOTAL; i++) {
-		while (region_lend(&a, i, &region[i]) == -EAGAIN)
+		while (region_lend(&a, &region[i]) == -EAGAIN)
 			region_step();
 		memset(region[i]->addr, 0xa5, SLAB);
 	}
@@ -311,13 +310,13 @@ static void test_limit(void)
 	   "what is lent stays, and is known to be too much");
 	region_return(region[0]);
 	region_return(region[1]);
-	ok(region_lend(&b, 0, &none) == -ENOSPC && !region_excess(), "what comes back is not lent");
+	ok(region_lend(&b, &none) == -ENOSPC && !region_excess(), "what comes back is not lent");
 	settle();
 	ok(region_count(REGION_EMPTY) == 2 && region_present_bytes() == 4 * SLAB && consistent(),
 	   "but given back to the machine");
 	region_set_limit(TOTAL);
 	for (i = 0; i < 2; i++) {
-		while (region_lend(&b, i, &region[i]) == -EAGAIN)
+		while (region_lend(&b, &region[i]) == -EAGAIN)
 			region_step();
 		all &= is_zero(region[i]);
 	}
@@ -340,7 +339,7 @@ static void test_random(void)
 		owner = seed & 0x10000 ? &a : &b;
 		switch (seed >> 20 & 3) {
 		case 0:
-			if (region_lend(owner, i, &region))
+			if (region_lend(owner, &region))
 				break;
 			good &= !region->addr[0] && !region->addr[SLAB - 1] &&
 				(region->id >> REGION_INDEX_BITS) > last;
