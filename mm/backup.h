@@ -102,7 +102,6 @@ void farswap_staging_resize(void);
 bool farswap_staging_take(struct list_head *staged, unsigned int nr);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device);
 void farswap_staging_put(struct farswap_backup *backup);
-void farswap_staging_put_all(struct list_head *staged);
 unsigned int farswap_staging_used(void);
 
 /* backup.c */

@@ -92,8 +92,8 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_MOVED:	those of them that went to another donor at once
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
  * @FARSWAP_STAT_SLAB_COLD:		slabs given back as they held no page or were cold
- * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end in
- *				one of these four ways
+ * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end
+ *				evicted, lost, cold or unmapped
  * @FARSWAP_STAT_REPLICA_MAPPED:	further regions of mapped slabs that came
  * @FARSWAP_STAT_REPLICA_LOST:	regions lost of slabs that have another
  * @FARSWAP_STAT_REPLICA_LEFT:	such regions given back

@@ -89,7 +89,7 @@ static u64 latency_percentile(const struct latency_histogram *sum,
  * @v:	unused
  *
  * A line "name count N p50_us N p99_us N" for each, then its buckets, one a
- * line: "name upper bound in ns, count".
+ * line: "name_ns upper bound in ns, count".
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.

@@ -32,7 +32,7 @@
  * @folio:	the page; a reference is held
  * @mapping:	where to; a reference is held during the write
  * @entry:	what the page was loaded from
- * @slot:	its slot in @slab
+ * @slot:	its slot in the slab
  * @readahead:	the page carried that mark
  */
 struct promotion {

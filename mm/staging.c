@@ -232,21 +232,6 @@ void farswap_staging_put(struct farswap_backup *backup)
 }
 
 /**
- * farswap_staging_put_all() - give a list of pages back
- * @staged:	out of any table; empty afterwards
- *
- * Context: any.
- */
-void farswap_staging_put_all(struct list_head *staged)
-{
-	struct farswap_backup *backup, *next;
-
-	list_for_each_entry_safe(backup, next, staged, entry)
-		farswap_staging_put(backup);
-	INIT_LIST_HEAD(staged);
-}
-
-/**
  * farswap_staging_used() - pages that are not in the pool
  *
  * Context: any.

@@ -23,8 +23,8 @@ static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
 static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
 
 /*
- * Its pages are all on the device too, so nothing is lost with the region. One
- * that is empty but hot would be mapped again at once.
+ * What only a donor has is fetched before the region is given back. A slab that is empty but
+ * hot would be mapped again at once.
  */
 static bool sweep_is_idle(struct farswap_slab *slab)
 {

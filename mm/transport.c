@@ -21,17 +21,20 @@ static const struct farswap_transport *transport_registered;
  * Sessions with the donors that are configured are opened soon after.
  *
  * Context: may sleep.
- * Return: 0, or -EBUSY if there is one already.
+ * Return: 0, or -EBUSY if there is one already, and the log says so.
  */
 int farswap_transport_register(const struct farswap_transport *transport)
 {
 	int err = 0;
 
 	mutex_lock(&transport_lock);
-	if (transport_registered)
+	if (transport_registered) {
+		pr_err("transport %s: not taken, for %s is in use: unload that first\n",
+		       transport->name, transport_registered->name);
 		err = -EBUSY;
-	else
+	} else {
 		transport_registered = transport;
+	}
 	mutex_unlock(&transport_lock);
 	if (!err)
 		farswap_donors_retry();

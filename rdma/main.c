@@ -58,7 +58,7 @@ static const struct farswap_transport farswap_rdma_transport = {
 };
 
 /**
- * farswap_rdma_default_queues() - data queues of a session that doesn't say
+ * farswap_rdma_default_queues() - data queues of a session opened now
  *
  * Context: any.
  * Return: how many.

@@ -319,7 +319,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session->ctx = ctx;
 	session->pause_ms = SESSION_PAUSE_MIN_MS;
 	session->slab_bytes = params->slab_bytes;
-	session->queues = clamp(params->queues ?: farswap_rdma_default_queues(),
+	session->queues = clamp(farswap_rdma_default_queues(),
 				2U, FARSWAP_QUEUES_MAX + 0U);
 	session->instance = params->instance;
 	memcpy(session->node, params->node, sizeof(session->node));

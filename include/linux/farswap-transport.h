@@ -63,13 +63,11 @@ struct farswap_io {
 /**
  * struct farswap_session_params - what a session is opened with
  * @slab_bytes:	size of a region, a power of two
- * @queues:	data queues wanted; 0 lets the transport choose
  * @node:	this machine's identity, 16 bytes
  * @instance:	this run's identity
  */
 struct farswap_session_params {
 	u64 slab_bytes;
-	unsigned int queues;
 	const u8 *node;
 	u64 instance;
 };
