@@ -99,7 +99,7 @@ lint:
 mutants:
 	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
 
-# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=none
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none
 chaos: modules daemon tests
 	@tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
 		$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP))
@@ -151,7 +151,7 @@ clean:
 
 help:
 	@echo "make            build the kernel modules and the daemon"
-	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX))"
+	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=what farswapd -V says)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
 	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"
@@ -161,7 +161,7 @@ help:
 	@echo "make coverage   which lines of mm/ and rdma/ the selftests run (TESTS=)"
 	@echo "make tree       put farswap into a kernel's source, to build it in (KSRC=, UNDO=1)"
 	@echo "make fetch      fetch Debian's 6.12 kernel and what the tests need"
-	@echo "make check      everything below but demo and the benches, and the selftests in QEMU"
+	@echo "make check      build, lint, unit tests, models, and all selftests and chaos in QEMU"
 	@echo "make htmldocs   these documents as HTML, in out/htmldocs"
 	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       unit tests on this machine"
@@ -170,7 +170,7 @@ help:
 	@echo "make tests      build the selftests"
 	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
-	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots"
+	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=)"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"

@@ -234,7 +234,7 @@ inline forget_slots()
 #define IO_ENDED	true
 #endif
 
-/* farswap_drain_work(), and what lets it run: sweep_slab() */
+/* mapping_work_fn(), farswap_drain_end(), and what lets them run: sweep_slab() */
 proctype drain_work()
 {
 end:	do

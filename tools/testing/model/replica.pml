@@ -221,7 +221,7 @@ inline store_mark()
 /* farswap_store_written(), store_end(), promote_done() */
 inline store_ended()
 {
-	/* store_fallback() */
+	/* store_fall_back() */
 	if
 	:: unbacked && (ANY(BADLY) || !ANY(WELL)) -> forget_copy(); device = data
 	:: else
