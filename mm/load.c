@@ -6,8 +6,8 @@
  * does not have it: then the reader gets an error. Anything else is the kernel's
  * from the beginning.
  *
- * Under a load a slot's bits change in two ways only: its slab is drained, or the
- * device has got it.
+ * Under a load a slot's bits change in three ways only: its slab is drained, the device
+ * has got it, or a rebuild gives it the remote bit.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -311,16 +311,20 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 			  unsigned int slot, bool urgent)
 {
 	unsigned int nr = folio_nr_pages(folio);
-	struct farswap_mapping *mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	struct farswap_mapping *mapping;
 	/* The only copy is worth waiting for; what can be read page by page isn't. */
 	bool may_wait = nr == 1 && load_may_wait(slab, slot, nr);
 	struct load_request *request;
 
+	/*
+	 * Before it is asked who has the slots: what a region has of them without the bits
+	 * may be older.
+	 */
+	if (!farswap_slotbits_full(slab->bits.remote, slot, nr))
+		return false;
+	mapping = farswap_mapping_find(slab, slot, nr, NULL);
 	if (!mapping)
 		return false;
-	/* Only now: the bits might be those of the slab's last region. */
-	if (!farswap_slotbits_full(slab->bits.remote, slot, nr))
-		goto out_put;
 	if (farswap_donor_is_suspect(mapping->donor) && !may_wait)
 		goto out_put;
 	request = farswap_request_alloc(&load_requests, GFP_NOWAIT | __GFP_NOWARN);

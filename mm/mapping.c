@@ -280,7 +280,7 @@ static bool mapping_tryget(struct farswap_mapping *mapping)
 {
 	if (!refcount_inc_not_zero(&mapping->users))
 		return false;
-	/* The bits are to be looked at after this: see farswap_mapping_find(). */
+	/* What it misses is to be looked at after this. */
 	smp_acquire__after_ctrl_dep();
 	if (likely(!READ_ONCE(mapping->dead)))
 		return true;
@@ -359,7 +359,8 @@ static struct farswap_mapping *mapping_find_now(struct farswap_slab *slab,
  * @nr:		how many
  * @avoid:	the last resort but for suspect donors, or NULL; may be freed
  *
- * The remote bits are to be looked at after this.
+ * The remote bits are to be looked at before this: what a mapping has without them may be
+ * older than what the slots hold.
  *
  * Context: any.
  * Return: a mapping that has what the slots hold, if they have the remote bit; it
@@ -369,8 +370,11 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 					     unsigned int slot, unsigned int nr,
 					     const struct farswap_mapping *avoid)
 {
-	struct farswap_mapping *best = mapping_find_now(slab, slot, nr, avoid);
+	struct farswap_mapping *best;
 
+	/* Pairs with rebuild_run_end(): before it set the bits, the other mappings missed them. */
+	smp_rmb();
+	best = mapping_find_now(slab, slot, nr, avoid);
 	if (best)
 		return best;
 	/* The pages may have moved from a place not yet looked at to one that was empty. */

@@ -254,7 +254,10 @@ static void rebuild_run_end(struct farswap_mapping *mapping, unsigned long arriv
 	good = arrived & rebuild_run.wanted & ~rebuild_run.stale;
 	for_each_set_bit(slot, &good, REBUILD_PAGES)
 		clear_bit(rebuild_run.first + slot, mapping->missing);
-	/* A look without the folio's lock is not to find both bits set. */
+	/*
+	 * A look without the folio's lock is not to find both bits set; and a load that finds
+	 * the second is to find what the others miss: pairs with farswap_mapping_find().
+	 */
 	smp_mb__after_atomic();
 	for_each_set_bit(slot, &good, REBUILD_PAGES)
 		set_bit(rebuild_run.first + slot, mapping->slab->bits.remote);

@@ -62,6 +62,8 @@ cases() {
 	replica_three|nothing|MAPPINGS=3 MAPS=1 DEATHS=0
 	replica_three_leave|nothing|MAPPINGS=3 MAPS=1 EVICTS=2 STORES=1
 	replica_moves|nothing|MAPS=2 EVICTS=2 CUTS=0 STORES=1
+	replica_rebuilt|nothing|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0
+	replica_rebuilt_moves|nothing|REBUILDS=1 STORES=1 CUTS=0 DEATHS=0 MAPS=1 NO_ROOM=1
 	replica_mark|never an old page|BREAK_MARK
 	replica_stale|never an old page|BREAK_STALE
 	replica_exclude|never an old page|BREAK_EXCLUDE
@@ -72,6 +74,10 @@ cases() {
 	replica_first|never an old page|MAPS=1 BREAK_FIRST
 	replica_tell|never an old page|MAPS=1 BREAK_TELL
 	replica_tell_promoted|never an old page|PROMOTIONS=1 NO_ROOM=2 CUTS=0 EVICTS=0 BREAK_TELL
+	replica_order|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_ORDER
+	replica_rebuild_mark|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_REBUILD_MARK
+	replica_rebuild_stale|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_REBUILD_STALE
+	replica_rebuild_exclude|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_REBUILD_EXCLUDE
 	replica_fetch|the device has what it must|MAPPINGS=3 MAPS=1 DEATHS=0 BREAK_FETCH
 	replica_wait|lost only with its donors|BREAK_WAIT
 	replica_only|who leaves takes nothing along|MAPS=1 BREAK_ONLY
@@ -84,6 +90,7 @@ cases() {
 	replica_reach_both|it happens|MAPPINGS=3 MAPS=1 EVICTS=2 REACH_BOTH
 	replica_reach_moved|it happens|MAPS=1 EVICTS=2 CUTS=0 DEATHS=0 REACH_MOVED
 	replica_reach_late|it happens|MAPS=1 CUTS=2 DEATHS=2 REACH_LATE
+	replica_reach_rebuilt|it happens|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 REACH_REBUILT
 	CASES
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One slot of a slab with backup=replica, for Spin: stores, loads, copies between its
- * mappings, donors that fall silent and resume, die, or want their region back, and
- * new mappings. check.sh says what is searched; Documentation/mm/farswap/testing.rst,
+ * mappings, rebuilding from the device, donors that fall silent and resume, die, or want
+ * their region back, and new mappings. check.sh says what is searched; Documentation/mm/farswap/testing.rst,
  * what is left out.
  *
  * A page's data is the number of its store. A step is a critical section or an access
@@ -20,6 +20,9 @@
 #endif
 #ifndef FREES
 #define FREES		0	/* of the slot, which is used again */
+#endif
+#ifndef REBUILDS
+#define REBUILDS	0	/* of the slot, from the device */
 #endif
 #ifndef NO_ROOM
 #define NO_ROOM		0	/* stores that find no request, or no room at a donor */
@@ -80,6 +83,14 @@ bit stale[MAPPINGS];
 mtype:write copy[MAPPINGS] = NO_WRITE;
 byte copied[MAPPINGS];
 
+/* struct rebuild_run, and its only slot */
+bit rebuilding;
+bit rebuilt_stale;
+bit rebuild_writes;
+bit rebuild_locked;		/* rebuild_run.lock, where it matters */
+byte rebuild_to = NONE;
+mtype:write rebuilt = NO_WRITE;
+
 /* The folio's lock, or writeback, keeps two I/Os apart. */
 byte data;			/* of the last store; 0: the slot is free */
 byte versions;
@@ -93,6 +104,7 @@ bit has[MAPPINGS];
 byte stores = STORES;
 byte promotions = PROMOTIONS;
 byte frees = FREES;
+byte rebuilds = REBUILDS;
 byte no_room = NO_ROOM;
 byte cuts = CUTS;
 byte deaths = DEATHS;
@@ -119,7 +131,9 @@ hidden byte i, j;
 #define HOLDS(m)	(there[m] && !missing[m])
 #define KEEPS(m)	(HOLDS(m) && !leaving[m] && link[m] != SUSPECT)
 #define FLIES(m)	(write[m] == POSTED || write[m] == LANDED)
-#define STORED_TO(m)	(there[m] && write[m] != NO_WRITE)
+#define STORED_TO(m)	(there[m] && STORES_TO(m))
+#define STORES_TO(m)	(write[m] != NO_WRITE || rebuild_to == m)
+#define REBUILD_FLIES(m) (rebuild_to == m && (rebuilt == POSTED || rebuilt == LANDED))
 #define WELL(m)		(write[m] == GOOD)
 #define BADLY(m)	(write[m] == BAD)
 #define BEGINS(m)	(write[m] == BEGUN)
@@ -138,7 +152,7 @@ hidden byte i, j;
 #define WAITS(m)	(USABLE(m) && !missing[m] && link[m] == SUSPECT)
 
 /* mapping->users */
-#define IN_USE(m)	(write[m] != NO_WRITE || reading == m || copying[m] || \
+#define IN_USE(m)	(STORES_TO(m) || reading == m || copying[m] || \
 			 COPIED_FROM(m) || working[m])
 
 /* farswap_drain_is_only(); and farswap_drain_count(), of what the device lacks */
@@ -163,6 +177,18 @@ inline forget_copy()
 {
 	fetch_stale = fetching;
 	unbacked = 0
+}
+
+/* farswap_rebuild_excludes() */
+inline tell_rebuild()
+{
+#ifndef BREAK_REBUILD_STALE
+	rebuilt_stale = rebuilding;
+#endif
+#ifndef BREAK_REBUILD_EXCLUDE
+	excluded = rebuilding && rebuild_writes;
+#endif
+	remote = 0
 }
 
 /* farswap_copy_excludes() */
@@ -303,49 +329,70 @@ inline load_locally()
 proctype page()
 {
 	byte m;
+	bit excluded;
+	bit trusts;
 end:	do
 	/* farswap_store() */
 	:: d_step {
-		stores && !calm ->
+		stores && !calm && !rebuild_locked ->
 		stores--;
 		versions++;
 		data = versions;
 		forget_donors();
 		busy = 1;
-		remote = 0
+		tell_rebuild()
 	   }
 	   if
-	   :: write_all(false)
-	   :: d_step { no_room -> no_room--; forget_copy(); device = data; busy = 0 }
+	   :: !excluded -> write_all(false)
+	   :: d_step {
+		excluded || no_room ->
+		no_room = (excluded -> no_room : no_room - 1);
+		excluded = 0;
+		forget_copy();
+		device = data;
+		busy = 0
+	      }
 	   fi
 	/* promote_one() */
 	:: d_step {
-		promotions && !calm && data && !unbacked && !(remote && ANY(HOLDS)) ->
+		promotions && !calm && data && !unbacked && !(remote && ANY(HOLDS)) &&
+		!rebuild_locked ->
 		promotions--;
 		busy = 1;
-		remote = 0
+		tell_rebuild()
 	   }
-	   write_all(true)
+	   if
+	   :: !excluded -> write_all(true)
+	   :: d_step { excluded -> excluded = 0; busy = 0 }
+	   fi
 	/* farswap_invalidate() */
 	:: d_step {
-		frees && !calm && data ->
+		frees && !calm && data && !rebuild_locked ->
 		frees--;
 		forget_donors();
 		forget_copy();
-		remote = 0;
+		tell_rebuild();
+		excluded = 0;
 		data = 0
 	   }
 	/* farswap_load() */
 	:: d_step { !calm && data -> busy = 1 }
+	   /* load_remotely() */
+#ifndef BREAK_ORDER
+	   trusts = remote;
+#else
+	   trusts = 1;
+#endif
 	   do
 	   /* farswap_mapping_find() */
-	   :: d_step { reading == NONE && SERVES(0) -> reading = 0 }
-	   :: d_step { reading == NONE && SERVES(1) -> reading = 1 }
+	   :: d_step { trusts && reading == NONE && SERVES(0) -> reading = 0 }
+	   :: d_step { trusts && reading == NONE && SERVES(1) -> reading = 1 }
 #if MAPPINGS > 2
-	   :: d_step { reading == NONE && SERVES(2) -> reading = 2 }
+	   :: d_step { trusts && reading == NONE && SERVES(2) -> reading = 2 }
 #endif
 	   :: d_step {
-		reading == NONE && !fetching && (!unbacked || !ANY(SERVES) && !ANY(WAITS)) ->
+		reading == NONE && !fetching &&
+		(!trusts || !unbacked || !ANY(SERVES) && !ANY(WAITS)) ->
 		load_locally()
 	      }
 	      break
@@ -405,7 +452,10 @@ end:	do
 #endif
 	:: d_step { cuts && there[m] && link[m] == UP -> cuts--; link[m] = CUT }
 	/* The session's end is told after that of its I/O: donor_suspended() */
-	:: d_step { link[m] == CUT && !FLIES(m) && !COPY_FLIES(m) -> link[m] = SUSPECT }
+	:: d_step {
+		link[m] == CUT && !FLIES(m) && !COPY_FLIES(m) && !REBUILD_FLIES(m) ->
+		link[m] = SUSPECT
+	   }
 	/* donor_resumed() */
 	:: d_step {
 		link[m] == SUSPECT ->
@@ -545,6 +595,87 @@ end:	do
 	od
 }
 
+/* rebuild_slot_is_wanted(): what is in the swap cache isn't. */
+#define REBUILD_WANTS	(data && !busy && !unbacked && !(remote && ANY(SERVES)))
+
+/* farswap_mapping_store_begin() by rebuild_mapping() */
+inline rebuild_begin(_m)
+{
+	if
+	:: d_step { USABLE(_m) -> rebuild_to = _m }
+	   d_step {
+		if
+		:: slab == MAPPED && there[_m] && !leaving[_m] && link[_m] != SUSPECT &&
+		   !COPIED_TO(_m)
+		:: else -> rebuild_to = NONE
+		fi
+	   }
+	:: d_step { !USABLE(_m) -> skip }
+	fi
+}
+
+/* rebuild_one_run() */
+proctype rebuild()
+{
+	byte m;
+	byte read;
+end:	do
+	:: d_step {
+		rebuilds && slab == MAPPED ->
+		rebuilds--;
+		rebuilding = 1;
+		rebuilt_stale = 0
+	   }
+	   if
+	   :: d_step { REBUILD_WANTS -> read = device }
+	      do
+	      :: m < MAPPINGS && rebuild_to == NONE -> rebuild_begin(m); m++
+	      :: else -> break
+	      od;
+	      m = 0;
+	      /* rebuild_run_write() */
+	      rebuild_writes = (rebuild_to != NONE && !rebuilt_stale)
+	   :: d_step { !REBUILD_WANTS -> skip }
+	   fi;
+	   if
+	   :: rebuild_writes ->
+		d_step {
+			if
+#ifndef BREAK_REBUILD_MARK
+			:: !remote -> store_mark()
+#endif
+			:: else
+			fi
+		}
+		d_step { rebuilt = (link[rebuild_to] == UP -> POSTED : BAD) }
+		do
+		:: d_step { rebuilt == POSTED -> rebuilt = LANDED; memory[rebuild_to] = read }
+		:: d_step { rebuilt == LANDED && link[rebuild_to] == UP -> rebuilt = GOOD }
+		:: d_step { REBUILD_FLIES(rebuild_to) && link[rebuild_to] != UP -> rebuilt = BAD }
+		:: !REBUILD_FLIES(rebuild_to) -> break
+		od;
+		/* rebuild_run_end() */
+		if
+		:: d_step { rebuilt == GOOD && !rebuilt_stale -> missing[rebuild_to] = 0; rebuild_locked = 1 }
+		   d_step {
+			remote = 1;
+			has[rebuild_to] = (there[rebuild_to] && link[rebuild_to] != GONE);
+			rebuild_locked = 0;
+			rebuilding = 0
+		   }
+		:: d_step { rebuilt != GOOD || rebuilt_stale -> rebuilding = 0 }
+		fi
+	   :: else -> rebuilding = 0
+	   fi;
+	   d_step {
+		rebuild_writes = 0;
+		rebuilt = NO_WRITE;
+		rebuild_to = NONE;
+		read = 0
+	   }
+	od
+}
+
 /* home_is_here() */
 #define TO_FETCH(m)	(remote && unbacked && \
 			 (leaving[m] && slab == MAPPED -> HAS_ONLY(m) : !missing[m]))
@@ -631,7 +762,7 @@ end:	do
 	   }
 	:: working[m] ->
 #ifndef BREAK_WAIT
-		write[m] == NO_WRITE;
+		!STORES_TO(m);
 #endif
 		do
 #ifndef BREAK_ONLY
@@ -684,6 +815,7 @@ end:	do
 		stores = 0;
 		promotions = 0;
 		frees = 0;
+		rebuilds = 0;
 		no_room = 0;
 		cuts = 0;
 		deaths = 0;
@@ -707,6 +839,8 @@ end:	do
 #define REACHED	(WELL(0) && !there[0] && there[1] && !maps && !calm && slab == MAPPED)
 #elif defined(REACH_MOVED)
 #define REACHED	moved
+#elif defined(REACH_REBUILT)
+#define REACHED	(REBUILDS && !rebuilds && remote && !unbacked && HOLDS(0) && !HOLDS(1) && busy)
 #else
 #define REACHED	false
 #endif
@@ -742,6 +876,7 @@ init
 		run page();
 		run repair();
 		run drain();
+		run rebuild();
 		run fate();
 		run reach()
 	}
