@@ -488,7 +488,7 @@ void farswap_mapping_store_end(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_stays() - is a slot in a region that is not about to go
+ * farswap_mapping_stays() - is a slot in a region that is not about to go, as far as is known
  * @slab:	a mapped slab
  * @slot:	a slot
  *
@@ -505,6 +505,7 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !stays; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
 		stays = mapping && !READ_ONCE(mapping->leaving) &&
+			!farswap_donor_is_suspect(mapping->donor) &&
 			farswap_mapping_has(mapping, slot, 1);
 	}
 	rcu_read_unlock();

@@ -9,27 +9,8 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-sectors=$(cat "/sys/block/${SWAP_DISK##*/}/size" 2>/dev/null)
-name=farswap-test
-
-# device_is TARGET...: the rest of a table's line
-device_is() {
-	dmsetup suspend --noudevsync "$name" && dmsetup reload "$name" --table "0 $sectors $*" &&
-		dmsetup resume --noudevsync "$name"
-}
-
-device_make() {
-	modprobe dm-mod && modprobe dm-flakey || return 1
-	dmsetup remove --noudevsync "$name" 2>/dev/null # of a test that was cut short
-	dmsetup create --noudevsync "$name" --table "0 $sectors linear $SWAP_DISK 0" || return 1
-	device=/dev/dm-$(dmsetup info -c --noheadings -o minor "$name")
-	[ -b "$device" ]
-}
-
-# There is a line for each write that failed, and only this test wants them.
-quiet_but_for_writes() {
-	COMPLAINTS=$(echo "$COMPLAINTS" | sed 's/|\[Ww\]rite-error on swap//')
-}
+# shellcheck source=_dm.sh
+. "$HERE/_dm.sh"
 
 # Regions go, and with them the only copy.
 regions_go() {
@@ -55,17 +36,17 @@ refused_at_once() {
 
 test_begin 15
 command -v dmsetup >/dev/null || skip_rest "no dmsetup"
-device_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
+dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 asked=${DONORS%% *}
 # While the device fails, a region that is not given back in time has pages that are lost.
 patient_donors || skip_rest "no donors"
 farswap_up 2
-swap_on "$device"
+swap_on "$DM_DEVICE"
 make_cgroup errors 16M
 start_load errors errors -m 28 -p 2 -d 250 -w 50 -i 5
 check "pages go to donors and come back" pages_go_and_return 1000
 stats_save
-check "the device begins to fail writes" device_is flakey "$SWAP_DISK" 0 0 1 1 error_writes
+check "the device begins to fail writes" dm_fails_writes
 check "the copies fail for that" wait_for 30 grew backup_failed
 check "pages still go to donors and come back" wait_for 30 grew store_remote load_remote
 set_value "$FARSWAP/backup" none
@@ -78,14 +59,13 @@ set_value "$FARSWAP/staging_mb" 0
 stats_save
 check "without staging the pages stay dirty" wait_for 30 grew store_device_failed
 sleep 2
-check "the device works again" device_is linear "$SWAP_DISK" 0
+check "the device works again" dm_works
 stats_save
 check "pages go to donors again and come back" wait_for 60 grew store_remote load_remote
 check "memory was right all the time" stop_load errors
 stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_orphaned_pages
-swapoff "$device"
-check "the device can go" dmsetup remove --noudevsync "$name"
-quiet_but_for_writes
+swapoff "$DM_DEVICE"
+check "the device can go" dm_end
 test_end

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The swap device fails to write what is staged while the donors that have it are suspect. It
+# stays in staging memory then, and is right there when the donors turn out to be gone.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+# shellcheck source=_dm.sh
+. "$HERE/_dm.sh"
+
+STAGED=100
+
+# More are put out, of which the device takes none.
+pages_wait() {
+	dm_hold || return 1
+	reclaim both &
+	wait_for 30 stat_above staged_pages $((2 * STAGED))
+	wait_status=$?
+	stat_of staged_pages
+	return "$wait_status"
+}
+
+all_are() {
+	for all_donor in $DONORS; do
+		donor_field_is "$all_donor" state "$1" || return 1
+	done
+}
+
+all_suspect() {
+	for all_donor in $DONORS; do
+		cut_off "$all_donor" || return 1
+	done
+	wait_for 60 all_are suspect
+}
+
+kept() {
+	stat_of staged_pages
+	all_are suspect && stat_above staged_pages "$STAGED"
+}
+
+are_gone() {
+	stats_save
+	wait_for 60 eval 'regions_lost && ! all_are suspect'
+}
+
+test_begin 13
+lose_ready || skip_rest "no ingress qdisc"
+command -v dmsetup >/dev/null || skip_rest "no dmsetup"
+dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
+farswap_up 2
+set_value "$FARSWAP/io_timeout_ms" 1000
+set_value "$FARSWAP/grace_ms" $((10000 * ${SLOW:-1}))
+swap_on "$DM_DEVICE"
+make_cgroup both 16M
+start_load both both -m 28 -p 2 -d 250 -w 50 -i 5
+check "pages go to donors and come back" pages_go_and_return 1000
+check "they wait for the device" pages_wait
+check "the donors fall silent" all_suspect
+stats_save
+check "the device begins to fail writes" dm_fails_writes
+check "those of the pages too" wait_for 30 grew backup_failed
+sleep 2 # for a second attempt
+check "what only suspect donors have is kept" kept
+check "the donors are gone" are_gone
+check "the device works again" dm_works
+for donor in $DONORS; do
+	heal "$donor"
+done
+check "what was kept is written" wait_for 60 eval \
+	'stats_save; sleep 1; stat_is staged_pages 0 || grew backup_written'
+check "memory was right all the time" stop_load both
+stats_show
+check "no page was lost" stat_is load_lost 0
+check "no remote bit outlives its slot" no_orphaned_pages
+swapoff "$DM_DEVICE"
+check "the device can go" dm_end
+test_end
