@@ -144,31 +144,24 @@ bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int s
 	return test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote);
 }
 
-/*
- * May the slab have pages that are in no other region, nor on the device? By words,
- * for it is mostly not so.
- */
-static bool drain_may_lose(const struct farswap_mapping *mapping)
+/* Of a word of slots: those that are in no other region, nor on the device. */
+static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, unsigned int i)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	const struct farswap_mapping *other;
 	unsigned long word;
-	unsigned int i, nth;
-	bool may = false;
+	unsigned int nth;
 
+	word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(slab->bits.unbacked[i]) &
+	       ~READ_ONCE(mapping->missing[i]);
 	rcu_read_lock();
-	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !may; i++) {
-		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(slab->bits.unbacked[i]) &
-		       ~READ_ONCE(mapping->missing[i]);
-		for (nth = 0; nth < FARSWAP_REPLICAS_MAX && word; nth++) {
-			other = rcu_dereference(slab->mapping[nth]);
-			if (other && other != mapping)
-				word &= READ_ONCE(other->missing[i]);
-		}
-		may = word;
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && word; nth++) {
+		other = rcu_dereference(slab->mapping[nth]);
+		if (other && other != mapping)
+			word &= READ_ONCE(other->missing[i]);
 	}
 	rcu_read_unlock();
-	return may;
+	return word;
 }
 
 /**
@@ -199,12 +192,15 @@ void farswap_drain_report_lost(const struct farswap_mapping *mapping,
 unsigned int farswap_drain_count(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
-	unsigned int slot, lost = 0;
+	unsigned int i, slot, lost = 0;
+	unsigned long word;
 
-	if (!READ_ONCE(slab->sole) || !drain_may_lose(mapping))
-		return 0;
-	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
-		lost += farswap_drain_is_lost(mapping, slot);
+	/* By words, for it is mostly not so. */
+	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
+		word = drain_word_at_risk(mapping, i);
+		for_each_set_bit(slot, &word, BITS_PER_LONG)
+			lost += farswap_drain_is_lost(mapping, i * BITS_PER_LONG + slot);
+	}
 	return lost;
 }
 
