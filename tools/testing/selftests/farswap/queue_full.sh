@@ -40,7 +40,7 @@ test_begin 7
 mkdir -p "$TRACE" || skip_rest "no trace instances in this kernel"
 farswap_up 1
 set_value /proc/sys/vm/page-cluster 7
-set_value "$FARSWAP/io_timeout_ms" 5000
+set_value "$FARSWAP/io_timeout_ms" $((5000 * ${SLOW:-1}))
 set_value "$FARSWAP/grace_ms" 0
 # Readahead by place on the device, not by address.
 ROTATIONAL=1 swap_on
