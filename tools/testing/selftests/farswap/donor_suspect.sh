@@ -81,7 +81,7 @@ one_holds_pages() {
 test_begin 18
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 1
-set_value "$FARSWAP/io_timeout_ms" 1000
+set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 # Slabs are kept for as long at a daemon that is connected to from now on.
 set_value "$FARSWAP/grace_ms" 120000
 swap_on
