@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """A donor's farswapd: ended, started, and asked what it counts."""
 
-STOP = ("pid=$(pidof farswapd) && kill -TERM $pid && i=0 && while kill -0 $pid 2>/dev/null;"
-        " do i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.1; done")
+END = ("pid=$(pidof farswapd) && kill -%s $pid && i=0 && while kill -0 $pid 2>/dev/null;"
+       " do i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.1; done")
 
 
 def kill(vm, timeout=60):
-    vm.check("pid=$(pidof farswapd) && kill -9 $pid", timeout)
+    """kill -9, and wait until it has gone."""
+    vm.check(END % 9, timeout)
 
 
 def stop(vm, timeout=60):
     """SIGTERM, and wait for its end."""
-    vm.check(STOP, timeout)
+    vm.check(END % "TERM", timeout)
 
 
 def start(vm, timeout=60):

@@ -123,6 +123,16 @@ donor_metric_is() {
 	test "$metric_now" "$3" "$4"
 }
 
+# lent_is TEST NUMBER: how many regions all donors have lent
+lent_is() {
+	for lent_donor in $DONORS; do
+		donor_metric "$lent_donor" 'regions{state="mapped"}'
+	done | awk -v all="$(echo "$DONORS" | wc -w)" \
+		'{ sum += $1 } END { if (NR == all) print sum }' >"$TMP/lent"
+	echo "$(cat "$TMP/lent") regions lent"
+	test "$(cat "$TMP/lent")" "$1" "$2"
+}
+
 # donor_pages ADDRESS: how many there are in its slabs
 donor_pages() {
 	awk -v a="$1" 'NR > 1 && ($4 == a || index($4, a ":") == 1) { sum += $5 }
@@ -265,5 +275,5 @@ fake_said() {
 }
 
 fake_stop() {
-	on "$fake_host" 'pid=$(pidof fakedonor) && kill -9 $pid'
+	on "$fake_host" "pid=\$(pidof fakedonor) && kill -9 \$pid && { $GONE; }"
 }

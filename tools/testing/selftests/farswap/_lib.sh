@@ -27,7 +27,9 @@ DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
 SWAP_DISK2=${SWAP_DISK2:-/dev/vdb}
 START_FARSWAPD=${START_FARSWAPD:-donor-start}
-KILL_FARSWAPD='pid=$(pidof farswapd) && kill -9 $pid'
+# Until it is gone: while it dies another can't listen.
+GONE='i=0; while kill -0 $pid 2>/dev/null && [ $((i += 1)) -le 200 ]; do sleep 0.05; done'
+KILL_FARSWAPD="pid=\$(pidof farswapd) && kill -9 \$pid && { $GONE; }"
 
 KSFT_PASS=0
 KSFT_FAIL=1

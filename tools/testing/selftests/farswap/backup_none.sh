@@ -55,6 +55,14 @@ some_were_lost() {
 	grep -q ' wrong_bytes=0 lost_pages=[1-9]' "$TMP/dying.log"
 }
 
+flip() {
+	for flip_to in disk none disk none; do
+		echo "$flip_to" >"$FARSWAP/backup" || return 1
+		sleep 1
+	done
+	load_runs load
+}
+
 test_begin 15
 # What is not given back in time is lost.
 patient_donors || skip_rest "no donors"
@@ -68,8 +76,7 @@ check "it has not what donors have" unbacked_left
 check "evictions move every page" evict_all
 wait_for 30 stat_above remote_pages 500
 check "and again" evict_all
-check "flipping to disk and back under load" eval 'for flip in disk none disk none; do
-	echo $flip >"$FARSWAP/backup" && sleep 1 || break; done; load_runs load'
+check "flipping to disk and back under load" flip
 check "memory was right" stop_load load
 check "nothing was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 

@@ -7,15 +7,6 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# lent_is TEST NUMBER: how many regions both donors have lent
-lent_is() {
-	for lent_donor in $DONORS; do
-		donor_metric "$lent_donor" 'regions{state="mapped"}'
-	done | awk '{ sum += $1 } END { if (NR == 2) print sum }' >"$TMP/lent"
-	echo "$(cat "$TMP/lent") regions lent"
-	test "$(cat "$TMP/lent")" "$1" "$2"
-}
-
 # A load that has swapped out and waits, its memory unused.
 hold_load() {
 	start_load "$1" cold -m "$2" -i 10 -H "$TMP/$1.hold"
@@ -54,7 +45,7 @@ all_given_back() {
 		same slab_evicted slab_lost slab_unmapped
 }
 
-# For longer than it takes to give one back.
+# While others are given back.
 pages_stay() {
 	sleep 2
 	echo "$stay_pages remote pages, then $(stat_of remote_pages)"
@@ -76,7 +67,7 @@ stay_pages=$(stat_of remote_pages)
 set_value "$FARSWAP/hotslab" 1000000
 check "slabs without a page are given back" empty_given_back
 check "the donors know" wait_for 10 lent_is -eq "$(slabs_with "> 0")"
-check "without coldslab what is cold stays" pages_stay
+check "what has pages stays" pages_stay
 set_value "$FARSWAP/coldslab" 1000000
 check "with coldslab it is given back" all_given_back
 check "the donors know of that too" wait_for 10 lent_is -eq 0

@@ -11,6 +11,7 @@
 
 # Silent for some seconds, then as before, with all that it had.
 goes_on() {
+	stats_save
 	on_before=$(donor_pages "$1")
 	cut_off "$1" || return 1
 	wait_for 20 donor_field_is "$1" state suspect

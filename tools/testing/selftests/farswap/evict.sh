@@ -10,12 +10,13 @@
 
 evict_rounds() {
 	for evict_round in 1 2; do
-		evict_before=$(stat_of slab_evicted)
+		stats_save
 		for evict_donor in $DONORS; do
-			on "$evict_donor" 'farswapctl evict all' || return 1
+			on "$evict_donor" 'farswapctl evict all' >"$TMP/evicted" &&
+				cat "$TMP/evicted" &&
+				grep -q ' [1-9][0-9]* given back' "$TMP/evicted" || return 1
 		done
-		wait_for 20 stat_above slab_evicted "$evict_before" || return 1
-		wait_for 20 stat_above remote_pages 100 || return 1
+		wait_for 20 grown slab_evicted 3 && wait_for 20 grown slab_mapped 3 || return 1
 		echo "round $evict_round: slab_evicted $(stat_of slab_evicted)"
 	done
 }
@@ -103,6 +104,7 @@ hasty_restart() {
 # What the client has in flight is lost on the way, so it can't give anything
 # back in time, and is sent again when the key is dead.
 deadline_passes() {
+	stats_save
 	lose "$CLIENT" "$asked" 1 || return 1
 	sleep 0.2
 	on "$asked" 'farswapctl evict all'

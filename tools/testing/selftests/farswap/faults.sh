@@ -32,10 +32,11 @@ copies_come_late() {
 	echo 200 >"$RAM/delay_us"
 	echo 50000 >"$RAM/late_us"
 	echo 16 >"$RAM/evict"
-	sleep 6
+	wait_for 40 eval 'grown repaired 150 && grew replica_left replica_mapped store_remote'
+	late_status=$?
 	echo 0 >"$RAM/late_us"
 	echo 0 >"$RAM/delay_us"
-	grown repaired 150 && grew replica_left replica_mapped store_remote
+	return "$late_status"
 }
 
 # Somebody has had enough of waiting for it, while what only donors have is read.

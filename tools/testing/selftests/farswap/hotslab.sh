@@ -12,7 +12,7 @@ echo 1000000 >"$FARSWAP/hotslab"
 swap_on
 make_cgroup hot 16M
 start_load hot hot -m 28 -p 2 -d 250 -i 10
-check "the device takes pages" wait_for 60 grew store_device store_no_slab
+check "the device takes pages" wait_for 60 grown store_no_slab 3000
 check "no slab is mapped while none is hot" same slab_mapped store_remote
 echo 20 >"$FARSWAP/hotslab"
 check "a slab that is hot is mapped and used" wait_for 60 grew slab_mapped store_remote

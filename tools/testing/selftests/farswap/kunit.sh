@@ -16,10 +16,10 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-test_begin 7
+test_begin 10
 farswap_up 2
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
-for name in activity backup donor placement slab slabmap wire; do
+for name in activity backup donor placement rdma_io slab slabmap trend window wire; do
 	check "$name" suite "$name"
 done
 test_end

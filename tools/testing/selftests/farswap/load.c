@@ -33,6 +33,9 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define PROCESSES_MAX	64
+/* A page's owner is 16 bits: the run's, and the process's. */
+#define RUNS		512
+#define RUN_OWNERS	128
 #define REPORTS_MAX	8	/* wrong pages a process describes */
 #define RANGE_MAX	40	/* pages in one unmap or page-out: above 64 KiB */
 
@@ -49,6 +52,8 @@ static unsigned long megabytes = 64;
 static unsigned long processes = 1;
 static unsigned long children;		/* that each process forks */
 static unsigned long seed = 1;
+/* Tells this run's pages from those of others, whose numbers are the same. */
+static unsigned int run;
 static unsigned long operations;	/* of each process; 0: until the time is up */
 static unsigned long seconds;
 static unsigned long write_percent = 50;
@@ -172,6 +177,11 @@ static void access_end(struct region *region)
 		p->longest_us = took;
 }
 
+static uint64_t region_tag(const struct region *region, size_t page, unsigned int gen)
+{
+	return page_tag(run * RUN_OWNERS + region->owner, page, gen);
+}
+
 static void describe_wrong(struct region *region, size_t page, const uint64_t *word)
 {
 	static const char * const verdicts[] = {
@@ -182,15 +192,16 @@ static void describe_wrong(struct region *region, size_t page, const uint64_t *w
 		[PAGE_TORN] = "torn or garbage",
 	};
 	unsigned int gen = region->gen[page];
-	struct page_finding found = page_examine(word, page_tag(region->owner, page, gen));
+	struct page_finding found = page_examine(word, region_tag(region, page, gen));
 
 	/* A word is wrong as a whole even if one byte of it happens to match. */
 	region->progress->wrong_bytes += (found.wrong_words ?: 1) * sizeof(uint64_t);
 	if (region->reports++ >= REPORTS_MAX)
 		return;
-	printf("load: WRONG owner %u writer %u page %zu at %p: expected generation %#x, found %s (tag: owner %u page %zu generation %#x), %u words wrong from word %u\n",
+	printf("load: WRONG owner %u writer %u page %zu at %p: expected generation %#x, found %s (tag: run %u owner %u page %zu generation %#x), %u words wrong from word %u\n",
 	       region->owner, region->writer, page, (const void *)word, gen,
-	       verdicts[found.verdict], page_tag_owner(found.tag), page_tag_page(found.tag),
+	       verdicts[found.verdict], page_tag_owner(found.tag) / RUN_OWNERS,
+	       page_tag_owner(found.tag) % RUN_OWNERS, page_tag_page(found.tag),
 	       page_tag_gen(found.tag), found.wrong_words, found.first_wrong);
 }
 
@@ -199,7 +210,7 @@ static void page_verify(struct region *region, size_t page)
 	const uint64_t *word = region_page(region, page);
 
 	region->progress->reads++;
-	if (page_is_right(word, page_tag(region->owner, page, region->gen[page])))
+	if (page_is_right(word, region_tag(region, page, region->gen[page])))
 		return;
 	region->progress->wrong_pages++;
 	describe_wrong(region, page, word);
@@ -213,7 +224,7 @@ static void page_write(struct region *region, size_t page, bool zero)
 		gen |= GEN_ZERO;
 		page_clear(region_page(region, page));
 	} else {
-		page_fill(region_page(region, page), page_tag(region->owner, page, gen));
+		page_fill(region_page(region, page), region_tag(region, page, gen));
 	}
 	region->gen[page] = gen;
 	region->progress->writes++;
@@ -379,9 +390,9 @@ static void region_create(struct region *region, unsigned int index)
 /* What a broken swap could do: an old copy, nothing, another page, a bit. */
 static void damage_region(struct region *region)
 {
-	page_fill(region_page(region, 0), page_tag(region->owner, 0, region->gen[0] - GEN_WRITERS));
+	page_fill(region_page(region, 0), region_tag(region, 0, region->gen[0] - GEN_WRITERS));
 	page_clear(region_page(region, 1));
-	page_fill(region_page(region, 2), page_tag(region->owner, 3, region->gen[3]));
+	page_fill(region_page(region, 2), region_tag(region, 3, region->gen[3]));
 	region_page(region, 4)[PAGE_WORDS - 1] ^= 1ULL << 63;
 }
 
@@ -659,6 +670,7 @@ int main(int argc, char **argv)
 	struct progress sum;
 
 	parse(argc, argv);
+	run = getpid() % RUNS;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);

@@ -31,6 +31,14 @@ evict_each() {
 	done
 }
 
+# evict_in_turn PAUSE: each donor wants all
+evict_in_turn() {
+	for turn_donor in $DONORS; do
+		on "$turn_donor" 'farswapctl evict all' || return 1
+		sleep "$1"
+	done
+}
+
 # The two that are left die while slabs move to them, one after the other.
 targets_die() {
 	# shellcheck disable=SC2086 # words are wanted
@@ -72,14 +80,12 @@ start_load busy migration -m 28 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
 wait_for 60 stat_above remote_pages 2000
 stats_save
 check "the same with pages that are written and freed meanwhile" eval \
-	'for donor in $DONORS; do on "$donor" "farswapctl evict all" || break; sleep 0.5; done
-	grew slab_moved moved && same slab_lost && load_runs busy'
+	'evict_in_turn 0.5 && grew slab_moved moved && same slab_lost && load_runs busy'
 set_value "$FARSWAP/backup" none
 wait_for 30 only_donors_have 500
 stats_save
 check "and with pages that nobody else has" eval \
-	'for donor in $DONORS; do on "$donor" "farswapctl evict all" || break; sleep 1; done
-	grew slab_moved moved && same lost load_lost slab_lost && load_runs busy'
+	'evict_in_turn 1 && grew slab_moved moved && same lost load_lost slab_lost && load_runs busy'
 set_value "$FARSWAP/backup" disk
 # Until nothing depends on one donor alone.
 for donor in $DONORS; do

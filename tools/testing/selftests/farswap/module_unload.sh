@@ -40,16 +40,23 @@ unload_waited_for() {
 	load_runs unload && modprobe farswap && return $((waited_status | asleep_status))
 }
 
-no_hook_is_left() {
-	! grep farswap /sys/kernel/tracing/enabled_functions
+# What the kernel redirects, function by function.
+enabled_functions() {
+	awk '{ print $1 }' /sys/kernel/tracing/enabled_functions
 }
 
-test_begin 10
+no_hook_is_left() {
+	! enabled_functions | grep -Fxf "$TMP/hooked"
+}
+
+test_begin 11
 farswap_up 2
 swap_on
 make_cgroup unload 16M
 start_load unload unload -m 28 -p 2 -d 250 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
+awk '/farswap/ { print $1 }' /sys/kernel/tracing/enabled_functions >"$TMP/hooked"
+check "the kernel says what is hooked" eval 'is_direct || [ -s "$TMP/hooked" ]'
 check "rmmod is refused while attached" unload_refused
 check "detached under load, it can be removed" unload
 check "no hook is left in the kernel" no_hook_is_left

@@ -66,5 +66,5 @@ check "memory is right" in_cgroup nfs "$LOAD" -m 16 -p 2 -n 1000
 check "it was swapped there" [ "$(pages_out)" -gt $((before + 1000)) ]
 check "nothing of it went to donors" same store_remote load_remote store_device
 check "it goes" nfs_end
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
+check "no page was lost" same load_lost
 test_end

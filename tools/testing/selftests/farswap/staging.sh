@@ -34,7 +34,7 @@ pool_is_small() {
 		set_value "$FARSWAP/staging_mb" "$small_mb" && stats_save &&
 			wait_for 60 grew store_unstaged store_remote || return 1
 	done
-	stat_is staged_pages 0
+	wait_for 20 stat_is staged_pages 0
 }
 
 # Slots are freed and stored anew while a write of them is on its way, and everything
@@ -92,8 +92,8 @@ swapoff_waits() {
 	stat_above staged_pages 50 || return 1
 	swapoff "/dev/farswap-disk" || return 1
 	tr '\0' 'x' </dev/zero | dd of="$SWAP_DISK" bs=64k count=700 iflag=fullblock \
-		2>/dev/null || return 1
-	sleep 3
+		conv=fsync 2>/dev/null || return 1
+	sleep 6 # longer than they are held
 	echo 1 >/proc/sys/vm/drop_caches
 	dd if="$SWAP_DISK" bs=64k count=700 2>/dev/null | tr -d 'x' | wc -c >"$TMP/changed"
 	echo "bytes that changed after swapoff: $(cat "$TMP/changed")"
@@ -124,11 +124,11 @@ check "zswap takes pages of which a write is on its way" order_changes
 set_value "$ZSWAP/enabled" N
 check "memory was right" stop_load order
 check "no write is owed for long" wait_for 20 stat_is staged_pages 0
+check "no remote bit outlives its slot" no_orphaned_pages
 check "nothing reaches the device after swapoff" swapoff_waits
 hold 0 100
 stats_show
 check "no page was lost" stat_is load_lost 0
 check "no copy was" stat_is lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
 check "the disk can go" rmmod farswap_disk
 test_end

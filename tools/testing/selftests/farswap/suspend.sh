@@ -20,7 +20,7 @@ sleep_test() {
 	sleep_remote=$(stat_of remote_pages)
 	echo "remote_pages $sleep_remote"
 	echo 0 >"$FARSWAP/hotslab"
-	[ "$sleep_remote" -eq 0 ] && same store_remote
+	[ "$sleep_remote" -eq 0 ]
 }
 
 # state_test STATE NAME: 4 results
@@ -33,7 +33,7 @@ state_test() {
 		return
 	fi
 	check "$2: pages are remote before" hold_remote "$2" sleep 2 1000 -m 32 -n 1000
-	check "$2: none is after, and none was stored meanwhile" sleep_test "$1"
+	check "$2: none is after" sleep_test "$1"
 	stats_save
 	go_on "$2"
 	check "$2: memory is right" wait_load "$2"
