@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/delay.h>
 #include <linux/farswap.h>
 #include <linux/ftrace.h>
 #include <linux/pagemap.h>
@@ -23,6 +24,10 @@
 #include "helper.h"
 #include "hook.h"
 #include "symbol.h"
+
+/* For a swapon that is just going on: it writes back what was written to the device before. */
+#define HOOK_SWAPON_TIME	HZ
+#define HOOK_SWAPON_PAUSE_MS	10
 
 struct swap_iocb;
 
@@ -348,24 +353,38 @@ static void hook_ref_release(struct percpu_ref *ref)
 	complete(&hook_idle);
 }
 
+/*
+ * Serve a device that is on, or that is being turned off, which may fail. False if it is
+ * just being turned on, and was before we could hear of it, or has all but gone.
+ */
+static bool hook_find_device(unsigned int type)
+{
+	swp_entry_t first = swp_entry(type, 1);
+	struct swap_info_struct *si = farswap_helper_info(first);
+
+	/* Only a hint: the reference decides. */
+	if (!si || !(data_race(si->flags) & SWP_USED))
+		return true;
+	si = farswap_helper_get_device(first);
+	if (!si)
+		return false;
+	farswap_swapon(si, type, si->max);
+	put_swap_device(si);
+	return true;
+}
+
 /* Swap that is on already; later swapons come by hook_swapon(). */
 static void hook_find_devices(void)
 {
-	struct swap_info_struct *si;
+	unsigned long until = jiffies + HOOK_SWAPON_TIME;
 	unsigned int type;
 
 	for (type = 0; type < MAX_SWAPFILES; type++) {
-		swp_entry_t first = swp_entry(type, 1);
-
-		si = farswap_helper_info(first);
-		/* Only a hint: the reference below decides. */
-		if (!si || !(data_race(si->flags) & SWP_WRITEOK))
-			continue;
-		si = farswap_helper_get_device(first);
-		if (!si)
-			continue;
-		farswap_swapon(si, type, si->max);
-		put_swap_device(si);
+		while (!hook_find_device(type) && time_before(jiffies, until))
+			msleep(HOOK_SWAPON_PAUSE_MS);
+		if (time_after_eq(jiffies, until) && !hook_find_device(type))
+			pr_warn("swap type %u is being turned on or off: if it is on afterwards, it is without remote memory until it is turned on again\n",
+				type);
 	}
 }
 
