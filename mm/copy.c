@@ -234,9 +234,13 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 {
 	unsigned int nr = 1;
 
-	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr) &&
-	       farswap_mapping_has(source, slot + nr, 1))
+	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr)) {
+		/* As in farswap_mapping_find(). */
+		smp_rmb();
+		if (!farswap_mapping_has(source, slot + nr, 1))
+			break;
 		nr++;
+	}
 	return nr;
 }
 

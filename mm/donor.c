@@ -306,11 +306,11 @@ bool farswap_donor_await(const struct farswap_donor *donor)
 
 	/* What takes longer is not the end of a session. */
 	for (waited = 0; waited < READ_ONCE(farswap_settings.io_timeout_ms) &&
-	     READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS; waited += DONOR_LOOK_MS)
+	     farswap_donor_works(donor); waited += DONOR_LOOK_MS)
 		msleep(DONOR_LOOK_MS);
 	while (farswap_donor_is_suspect(donor))
 		msleep(DONOR_LOOK_MS);
-	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
+	return farswap_donor_works(donor);
 }
 
 /**

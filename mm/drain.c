@@ -87,7 +87,7 @@ void farswap_drain_start(struct farswap_slab *slab,
 
 static bool drain_will_stay(const struct farswap_mapping *mapping)
 {
-	return !READ_ONCE(mapping->leaving) && !farswap_donor_is_suspect(mapping->donor);
+	return !READ_ONCE(mapping->leaving) && farswap_donor_works(mapping->donor);
 }
 
 /* Does another of the slab's mappings have the slot? Or even one that will stay? */

@@ -753,6 +753,20 @@ static inline bool farswap_donor_is_suspect(const struct farswap_donor *donor)
 	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_SUSPENDED;
 }
 
+/**
+ * farswap_donor_works() - does I/O with the donor's regions work, as far as is known
+ * @donor:	the donor
+ *
+ * Neither is it suspect, nor has its session failed, whether its slabs know that yet or not.
+ *
+ * Context: any, with a reference on @donor or on a slab mapped to it.
+ * Return: whether it does.
+ */
+static inline bool farswap_donor_works(const struct farswap_donor *donor)
+{
+	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
+}
+
 /* donor-list.c */
 
 /**

@@ -505,7 +505,7 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !stays; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
 		stays = mapping && !READ_ONCE(mapping->leaving) &&
-			!farswap_donor_is_suspect(mapping->donor) &&
+			farswap_donor_works(mapping->donor) &&
 			farswap_mapping_has(mapping, slot, 1);
 	}
 	rcu_read_unlock();

@@ -232,10 +232,11 @@ static bool replica_has_sole(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	const struct farswap_mapping *other;
-	unsigned long word = 0;
-	unsigned int i, nth;
+	unsigned int i, nth, slot;
+	unsigned long word;
 
-	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !word; i++) {
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots); i++) {
+		word = 0;
 		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 			other = farswap_mapping_nth(slab, nth);
 			if (other && other != mapping && !other->leaving)
@@ -244,8 +245,12 @@ static bool replica_has_sole(const struct farswap_mapping *mapping)
 		word &= READ_ONCE(slab->bits.remote[i]) &
 			READ_ONCE(slab->bits.unbacked[i]) &
 			~READ_ONCE(mapping->missing[i]);
+		/* Bits may stand below a zero page, which is not repaired. */
+		for_each_set_bit(slot, &word, BITS_PER_LONG)
+			if (!farswap_slab_zero(slab, i * BITS_PER_LONG + slot))
+				return true;
 	}
-	return word;
+	return false;
 }
 
 static unsigned int replica_pages(const struct farswap_mapping *mapping)
