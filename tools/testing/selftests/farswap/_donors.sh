@@ -123,7 +123,8 @@ donor_metric_is() {
 	test "$metric_now" "$3" "$4"
 }
 
-# lent_is TEST NUMBER: how many regions all donors have lent
+# lent_is TEST NUMBER: how many regions all donors have lent, to the client of an earlier test
+# too, for grace_ms
 lent_is() {
 	for lent_donor in $DONORS; do
 		donor_metric "$lent_donor" 'regions{state="mapped"}'

@@ -29,7 +29,7 @@ rounds() {
 		round_pages=$(stat_of remote_pages)
 		echo 0 >"$FARSWAP/attached" && attached_is 0 || return 1
 		echo "round $round: $round_pages pages were remote, now $(stat_of remote_pages)"
-		wait_for 30 lent_is -eq 0 || return 1
+		wait_for 90 lent_is -eq 0 || return 1
 		sleep 0.3
 	done
 }

@@ -17,7 +17,7 @@ echo max >"$CGROUP/off/memory.high"
 check "swapoff succeeds" swapoff "$SWAP_DISK"
 stats_show
 check "pages came from donors" grew load_remote
-check "no region is left" wait_for 30 lent_is -eq 0
+check "no region is left" wait_for 90 lent_is -eq 0
 swap_on
 echo 16M >"$CGROUP/off/memory.high"
 go_on off
