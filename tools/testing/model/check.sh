@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Searches two models exhaustively, that of a slab's life and that of replicas: several
+# Searches three models exhaustively, of a slab's life, of replicas and of staging: several
 # times with different bounds; then with one precaution taken away at a time, when the
 # assertion that is named must fail; then for what must happen in it. Prints KTAP.
 #
@@ -16,7 +16,8 @@ top=$(cd "$here/../../.." && pwd)
 out=$top/out/model
 
 # name|what must be found: nothing, or the comment of the assertion that fails|
-# bounds other than the model's, and what is broken. With replica_: replica.pml
+# bounds other than the model's, and what is broken. With replica_: replica.pml, with
+# staged_: staged.pml
 cases() {
 	cat <<-'CASES'
 	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
@@ -63,6 +64,7 @@ cases() {
 	replica_three_leave|nothing|MAPPINGS=3 MAPS=1 EVICTS=2 STORES=1
 	replica_moves|nothing|MAPS=2 EVICTS=2 CUTS=0 STORES=1
 	replica_rebuilt|nothing|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0
+	replica_rebuilt_cut|nothing|REBUILDS=1 NO_ROOM=1 CUTS=1 DEATHS=0 EVICTS=0
 	replica_rebuilt_moves|nothing|REBUILDS=1 STORES=1 CUTS=0 DEATHS=0 MAPS=1 NO_ROOM=1
 	replica_mark|never an old page|BREAK_MARK
 	replica_stale|never an old page|BREAK_STALE
@@ -91,6 +93,25 @@ cases() {
 	replica_reach_moved|it happens|MAPS=1 EVICTS=2 CUTS=0 DEATHS=0 REACH_MOVED
 	replica_reach_late|it happens|MAPS=1 CUTS=2 DEATHS=2 REACH_LATE
 	replica_reach_rebuilt|it happens|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 REACH_REBUILT
+	staged_freed|nothing|FREES=1 EVICTS=0
+	staged_replica|nothing|POLICY=1
+	staged_replica_drain|nothing|POLICY=1 FREES=1 EVICTS=0 UNMAPS=1
+	staged_solely|nothing|POLICY=2 START=1 CUTS=1 DEATHS=1
+	staged_solely_moves|nothing|POLICY=2 START=1 STORES=1 CUTS=1 DEATHS=1 MAPS=1
+	staged_promoted|nothing|START=1 PROMOTIONS=1 CUTS=1 EVICTS=0
+	staged_suspect|nothing|START=1 STORES=1 CUTS=1 DEATHS=1 EVICTS=0
+	staged_leaves|nothing|START=1 CUTS=1
+	staged_works|nothing is let go for the dead|START=1 STORES=1 CUTS=1 DEATHS=1 EVICTS=0 BREAK_WORKS
+	staged_stale|what is staged is what the slot holds|EVICTS=0 BREAK_STALE
+	staged_next|what is staged is written|EVICTS=0 BREAK_NEXT
+	staged_settle|the device has what it must|STORES=3 FREES=1 EVICTS=0 BREAK_SETTLE
+	staged_held|the device has what it must|STORES=3 EVICTS=0 BREAK_HELD
+	staged_sole|who leaves takes nothing along|START=1 STORES=1 BREAK_SOLE
+	staged_owed|never an old page|START=1 STORES=1 REBUILDS=1 CUTS=1 MAPS=1 EVICTS=0 FAILS=0 BREAK_OWED
+	staged_reach_let_go|it happens|REACH_LET_GO
+	staged_reach_fetch_held|it happens|REACH_FETCH_HELD
+	staged_reach_fetch_stale|it happens|POLICY=2 START=1 UNMAPS=1 REACH_FETCH_STALE
+	staged_reach_adopt_fails|it happens|START=1 CUTS=1 EVICTS=0 REACH_ADOPT_FAILS
 	CASES
 }
 
@@ -98,6 +119,7 @@ cases() {
 model() {
 	case $1 in
 	replica_*) echo replica.pml ;;
+	staged_*) echo staged.pml ;;
 	*) echo slab.pml ;;
 	esac
 }

@@ -325,6 +325,13 @@ inline load_locally()
 	busy = 0
 }
 
+/* Is the remote bit looked at before it is asked who has the slot, or after that? */
+#ifndef BREAK_ORDER
+#define TRUSTED	true
+#else
+#define TRUSTED	remote
+#endif
+
 /* Stores, promotions, loads and the freeing of the slot */
 proctype page()
 {
@@ -396,12 +403,13 @@ end:	do
 		load_locally()
 	      }
 	      break
-	   /* The bits are of the slab's next life. */
-	   :: d_step { reading != NONE && !remote && !fetching -> load_locally() }
+#ifdef BREAK_ORDER
+	   :: d_step { reading != NONE && !TRUSTED && !fetching -> load_locally() }
 	      break
+#endif
 	   /* load_done() */
 	   :: d_step {
-		reading != NONE && remote && link[reading] == UP ->
+		reading != NONE && TRUSTED && link[reading] == UP ->
 		assert(memory[reading] == data);	/* never an old page */
 		reading = NONE;
 		busy = 0
@@ -409,8 +417,9 @@ end:	do
 	      break
 	   /* load_again() */
 	   :: d_step {
-		reading != NONE && remote && (link[reading] == SUSPECT || link[reading] == GONE) ->
-		reading = NONE
+		reading != NONE && (link[reading] == SUSPECT || link[reading] == GONE) ->
+		reading = NONE;
+		trusts = trusts && remote
 	      }
 	   od
 	od
