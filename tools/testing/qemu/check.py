@@ -266,8 +266,8 @@ def check():
     beside = [
         Job("lint", [os.path.join(TOP, "tools/testing/lint/lint.sh")], IDLE_TIMEOUT, count_totals,
             env=dict(os.environ, KDIR=kdir)),
-        Job("models of slabs, replicas and staging", [os.path.join(TOP, "tools/testing/model/check.sh")],
-            IDLE_TIMEOUT, ktap.tally)]
+        Job("models of slabs, replicas and staging",
+            [os.path.join(TOP, "tools/testing/model/check.sh")], IDLE_TIMEOUT, ktap.tally)]
     if all(built):
         kernel = Job("a kernel with farswap in it", KERNEL, KERNEL_TIMEOUT)
         selftests_step(checks, beside)
