@@ -383,7 +383,7 @@ static void hook_find_devices(void)
 		while (!hook_find_device(type) && time_before(jiffies, until))
 			msleep(HOOK_SWAPON_PAUSE_MS);
 		if (time_after_eq(jiffies, until) && !hook_find_device(type))
-			pr_warn("swap type %u is being turned on or off: if it is on afterwards, it is without remote memory until it is turned on again\n",
+			pr_warn("swap type %u is being turned on or off: if it is on afterwards and its pages are never remote, turn it off and on again\n",
 				type);
 	}
 }
