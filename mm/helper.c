@@ -211,22 +211,25 @@ void farswap_hook_give_up(struct folio *folio)
  * @offset:	the slot, less than the device's size
  *
  * Context: any, until farswap_swapoff() has returned.
- * Return: flags of enum farswap_slot_flags.
+ * Return: flags of enum farswap_slot_flags; 0 while the device is neither on nor being
+ * emptied.
  */
-unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
+unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 {
-	/* Swapoff takes them away before it tells us. */
-	const unsigned char *counts = READ_ONCE(si->swap_map);
-	const unsigned long *zeromap = READ_ONCE(si->zeromap);
-	unsigned char count = counts ? READ_ONCE(counts[offset]) : 0;
 	unsigned int slot = 0;
+	unsigned char count;
 
+	/* A swapoff that the hook is not there to hear of waits for this, too. */
+	if (!percpu_ref_tryget_live(&si->users))
+		return 0;
+	count = READ_ONCE(si->swap_map[offset]);
 	if (count && count != SWAP_MAP_BAD)
 		slot |= FARSWAP_SLOT_USED;
 	if (count & SWAP_HAS_CACHE)
 		slot |= FARSWAP_SLOT_CACHED;
-	if (zeromap && test_bit(offset, zeromap))
+	if (test_bit(offset, si->zeromap))
 		slot |= FARSWAP_SLOT_ZERO;
+	percpu_ref_put(&si->users);
 	return slot;
 }
 

@@ -122,9 +122,10 @@ static_assert((unsigned int)FARSWAP_SLOT_ZERO == FRONTSWAP_SLOT_ZERO);
  * @offset:	the slot, less than the device's size
  *
  * Context: any, until farswap_swapoff() has returned.
- * Return: flags of enum farswap_slot_flags.
+ * Return: flags of enum farswap_slot_flags; 0 while the device is neither on nor being
+ * emptied.
  */
-unsigned int farswap_hook_slot(const struct swap_info_struct *si, pgoff_t offset)
+unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 {
 	return frontswap_slot(si, offset);
 }
