@@ -338,6 +338,7 @@ static void backup_test_orders(struct kunit *test)
 							   BITS_TO_LONGS(SLOTS)), GFP_KERNEL),
 	};
 	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
+	struct farswap_donor *donor = kunit_kzalloc(test, sizeof(*donor), GFP_KERNEL);
 	unsigned int used = farswap_staging_used();
 	struct farswap_backups *backups;
 
@@ -345,6 +346,7 @@ static void backup_test_orders(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, world.slab);
 	KUNIT_ASSERT_NOT_NULL(test, world.mapping);
 	KUNIT_ASSERT_NOT_NULL(test, si);
+	KUNIT_ASSERT_NOT_NULL(test, donor);
 	backups = &world.device->backups;
 	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
 	/* What it would be sent by, at once or after a while. */
@@ -354,7 +356,9 @@ static void backup_test_orders(struct kunit *test)
 	world.slab->device = world.device;
 	world.slab->nr_slots = SLOTS;
 	world.slab->state = FARSWAP_SLAB_MAPPED;
+	donor->io = FARSWAP_DONOR_IO_WORKS;
 	world.mapping->slab = world.slab;
+	world.mapping->donor = donor;
 	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	if (!world.folio || farswap_slotbits_alloc(&world.slab->bits, SLOTS))

@@ -28,9 +28,11 @@ farswap_up() {
 	stats_save
 }
 
-# is_direct: this kernel's swap code calls farswap itself, which hooks nothing
+# is_direct: this kernel's swap code calls farswap itself, which hooks nothing; not so of one
+# built out of the kernel's tree, where modules_install puts it apart
 is_direct() {
-	grep -qw frontswap_register /proc/kallsyms
+	grep -qw frontswap_register /proc/kallsyms &&
+		[ -z "$(find "/lib/modules/$(uname -r)/extra" -name 'farswap.ko*' 2>/dev/null)" ]
 }
 
 # unload_modules: when detached; farswap may only just be loading its transport
