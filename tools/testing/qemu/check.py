@@ -4,9 +4,10 @@
 Everything that decides whether this tree is good: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
 clusters of virtual machines. These wait a third of the time: so the selftests are run
-from both ends, after chaos and beside it, and lint and the models when the processors
-have nothing else to do; a kernel that looks for its own mistakes is built then too. What
-may have failed for that is run again at the end, alone, as is chaos on that kernel.
+from both ends, after chaos and beside it, and what needs none when the processors have
+nothing else to do: first a kernel that looks for its own mistakes is built, on which
+KUnit and chaos are run, then lint and the models. What may have failed for that is run again
+at the end, alone.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
 
@@ -36,10 +37,12 @@ AGAIN_TIMEOUT = 600
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT + 600
 # With this seed every kind of event is in them.
 CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=9", "--seconds=32"]
-# The kernel is built once for what it is made of.
-KERNEL = [os.path.join(TOP, "tools/testing/tree/kernel.sh"), "debug"]
+# The kernel is built once for what it is made of; the file says where, when it is there.
+KERNEL = ["sh", "-c", 'kernel=$("$0" debug) && echo "$kernel" | tee "$1.new" && mv "$1.new" "$1"',
+          os.path.join(TOP, "tools/testing/tree/kernel.sh")]
 KERNEL_TIMEOUT = 3600
-CHAOS_THERE_TIMEOUT = 900
+ON_KERNEL = ["sh", "-c", 'kernel=$(cat "$0") && exec "$@" --client-kernel="$kernel"']
+ON_KERNEL_TIMEOUT = 900
 
 # Below DESTDIR, with PREFIX=/usr.
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
@@ -102,11 +105,11 @@ def run(command, timeout, show=True, **kwargs):
 
 class Job(threading.Thread):
     """
-    A step in the background, perhaps after another one; what it prints is shown at its
+    A step in the background, perhaps after others; what it prints is shown at its
     end. The thread waits for it too, or it would die with the thread.
     """
 
-    def __init__(self, name, command, timeout, count=None, *, idle=True, after=None, env=None):
+    def __init__(self, name, command, timeout, count=None, *, idle=True, after=(), env=None):
         super().__init__(daemon=True)
         self.title = name
         self.count = count
@@ -120,8 +123,8 @@ class Job(threading.Thread):
         self.start()
 
     def run(self):
-        if self.after:
-            self.after.join()
+        for job in self.after:
+            job.join()
         started = time.monotonic()
         # pylint: disable=consider-using-with
         child = subprocess.Popen(self.command, cwd=TOP, env=self.env,
@@ -204,21 +207,37 @@ def unit_directories():
             yield name
 
 
-def selftests_step(checks, beside):
-    """The selftests from both ends, chaos, and to their end the jobs beside them."""
-    chaos = Job("chaos, for a short time", CHAOS, 600, idle=False)
+def clusters_step(checks, lint_and_models):
+    """
+    In one lane the selftests from the first; in the other chaos, the selftests from the
+    last, KUnit and chaos on the other kernel as soon as there is one, and the rest of the
+    selftests.
+    lint_and_models(): the jobs that are begun when that kernel has been built.
+    """
     runner = os.path.join(HERE, "run-selftests.py")
     with tempfile.TemporaryDirectory(prefix="farswap-check-") as directory:
         share = os.path.join(directory, "begun")
         os.mkdir(share)
         again = os.path.join(directory, "again")
+        built = os.path.join(directory, "kernel")
         command = [runner, f"--share={share}", f"--deadline={SELFTESTS_DEADLINE}",
                    f"--again={again}"]
-        others = Job("selftests in virtual machines, from the last", [*command, "--backwards"],
-                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=chaos)
+        kernel = Job("a kernel with farswap in it", [*KERNEL, built], KERNEL_TIMEOUT)
+        chaos = Job("chaos, for a short time", CHAOS, 600, idle=False)
+        some = Job("selftests in virtual machines, from the last",
+                   [*command, "--backwards", f"--until={built}"], SELFTESTS_TIMEOUT,
+                   count_totals, idle=False, after=[chaos])
+        kunit = Job("KUnit, on a kernel with KASAN, lockdep and others",
+                    [*ON_KERNEL, built, runner, "kunit.sh"], ON_KERNEL_TIMEOUT, count_totals,
+                    idle=False, after=[some, kernel])
+        there = Job("chaos, on the same kernel", [*ON_KERNEL, built, *CHAOS],
+                    ON_KERNEL_TIMEOUT, idle=False, after=[kunit])
+        others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
+                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=[there])
+        beside = lint_and_models([kernel])
         checks.step("selftests in virtual machines, from the first", command,
                     SELFTESTS_TIMEOUT, count_totals)
-        for job in [*beside, chaos, others]:
+        for job in [chaos, some, kernel, kunit, there, others, *beside]:
             checks.end(job)
         names = []
         if os.path.exists(again):
@@ -231,15 +250,6 @@ def selftests_step(checks, beside):
     elif names:
         checks.step("selftests that failed beside others, alone", [runner, *names],
                     AGAIN_TIMEOUT, count_totals)
-
-
-def kernel_step(checks, kernel):
-    """Chaos again, with farswap built into a kernel that looks for all mistakes there are."""
-    if checks.end(kernel).failed:
-        return
-    where = kernel.wait()[1].splitlines()[-1]
-    checks.step("chaos, on a kernel with KASAN, lockdep and others",
-                [*CHAOS, f"--client-kernel={where}"], CHAOS_THERE_TIMEOUT)
 
 
 def check():
@@ -263,20 +273,21 @@ def check():
     for name in unit_directories():
         checks.step(f"unit tests in {name}",
                     ["make", "--no-print-directory", "-C", name, "check"], 600, ktap.tally)
-    beside = [
-        Job("lint", [os.path.join(TOP, "tools/testing/lint/lint.sh")], IDLE_TIMEOUT, count_totals,
-            env=dict(os.environ, KDIR=kdir)),
-        Job("models of slabs, replicas and staging",
-            [os.path.join(TOP, "tools/testing/model/check.sh")], IDLE_TIMEOUT, ktap.tally)]
+
+    def lint_and_models(after):
+        return [Job("lint", [os.path.join(TOP, "tools/testing/lint/lint.sh")], IDLE_TIMEOUT,
+                    count_totals, after=after, env=dict(os.environ, KDIR=kdir)),
+                Job("models of slabs, replicas and staging",
+                    [os.path.join(TOP, "tools/testing/model/check.sh")], IDLE_TIMEOUT,
+                    ktap.tally, after=after)]
+
     if all(built):
-        kernel = Job("a kernel with farswap in it", KERNEL, KERNEL_TIMEOUT)
-        selftests_step(checks, beside)
-        kernel_step(checks, kernel)
+        clusters_step(checks, lint_and_models)
     else:
         print("== selftests and chaos in virtual machines: FAILED, nothing was built to run\n")
         checks.total.failed += 1
         checks.failures.append("selftests in virtual machines")
-        for job in beside:
+        for job in lint_and_models([]):
             checks.end(job)
     return checks
 

@@ -295,6 +295,9 @@ def arguments():
                              "the other leaves out")
     parser.add_argument("--backwards", action="store_true",
                         help="from the last test to the first: so the two meet")
+    parser.add_argument("--until", metavar="FILE",
+                        help="begin no more tests when there is this file; --share's other run, "
+                             "or a later one, has them")
     parser.add_argument("--again", metavar="FILE",
                         help="don't count a failure that may come of what runs beside this, but "
                              "note the test here, to be run again alone")
@@ -341,6 +344,8 @@ def main():
         names = [os.path.basename(name) for name in args.tests or tests
                  if args.tests or args.client_kernel or not needs_of(name)["tree"]]
         for name, needs in by_needs(names)[::-1 if args.backwards else 1]:
+            if args.until and os.path.exists(args.until):
+                break
             if not is_ours(name, args.share):
                 continue
             if args.deadline and time.monotonic() - started > args.deadline:
