@@ -43,7 +43,9 @@ QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux
 LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme"
 MODEL="spin"
 DEMO="libhiredis-dev"
-PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO"
+# The kernel's own kselftest installs with it.
+KSELFTEST="rsync"
+PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
