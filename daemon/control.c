@@ -26,6 +26,8 @@
 #define CONTROL_CONNS_MAX	16
 /* To send the request, and to take the reply. */
 #define CONTROL_IO_MS		5000
+/* When there are no more files to be had. */
+#define CONTROL_RETRY_MS	1000
 
 struct control_conn {
 	struct list link;
@@ -44,6 +46,7 @@ struct control_conn {
 static struct {
 	char path[CONTROL_PATH_MAX];
 	struct loop_fd fd;
+	struct loop_timer retry;
 	struct list conns;
 	unsigned int count;
 } control = { .fd = { .fd = -1 } };
@@ -150,7 +153,7 @@ static void control_evict(struct control_conn *conn)
 {
 	/* No deadline here: the job has one. */
 	loop_timer_stop(&conn->timer);
-	conn->job = evict_start(conn->request.arg, control_evicted, conn);
+	conn->job = evict_start(conn->request.arg, false, control_evicted, conn);
 	if (!conn->job)
 		control_print(conn, ENOMEM, "out of memory");
 }
@@ -276,6 +279,12 @@ static void control_timeout(void *arg)
 	control_close(arg);
 }
 
+static void control_retry(void *arg)
+{
+	(void)arg;
+	loop_fd_events(&control.fd, EPOLLIN);
+}
+
 static void control_accept(void *arg, uint32_t events)
 {
 	struct control_conn *conn;
@@ -284,8 +293,14 @@ static void control_accept(void *arg, uint32_t events)
 	(void)arg;
 	(void)events;
 	fd = accept4(control.fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		/* Who can't be accepted would be told of again at once. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			loop_fd_events(&control.fd, 0);
+			loop_timer_set(&control.retry, CONTROL_RETRY_MS);
+		}
 		return;
+	}
 	conn = control.count < CONTROL_CONNS_MAX ? calloc(1, sizeof(*conn)) : NULL;
 	if (!conn || loop_fd_add(&conn->fd, fd, EPOLLIN, control_event, conn)) {
 		free(conn);
@@ -298,12 +313,15 @@ static void control_accept(void *arg, uint32_t events)
 	control.count++;
 }
 
-/* A socket that a dead farswapd left goes; one where somebody answers stays. */
+/* A socket that a dead farswapd left goes; one where somebody answers stays, and all else. */
 static int control_bind(int fd, const struct sockaddr_un *addr)
 {
+	struct stat there;
 	mode_t mask;
 	int err = 0;
 
+	if (!lstat(addr->sun_path, &there) && !S_ISSOCK(there.st_mode))
+		return -EEXIST;
 	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
 		return -EADDRINUSE;
 	if (errno == ECONNREFUSED)
@@ -323,6 +341,7 @@ int control_init(const char *path)
 	int err, fd;
 
 	list_init(&control.conns);
+	loop_timer_init(&control.retry, control_retry, NULL);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -330,6 +349,9 @@ int control_init(const char *path)
 	err = control_bind(fd, &addr);
 	if (err == -EADDRINUSE)
 		log_err("%s: another farswapd answers there; stop it, or give this one its own with -o control=PATH",
+			path);
+	else if (err == -EEXIST)
+		log_err("%s: it exists, and is no socket; give another path with -o control=PATH",
 			path);
 	else if (err)
 		log_err("%s: cannot make the control socket: %s", path, strerror(-err));
@@ -357,6 +379,7 @@ void control_exit(void)
 		return;
 	list_for_each_safe(pos, next, &control.conns)
 		control_close(container_of(pos, struct control_conn, link));
+	loop_timer_stop(&control.retry);
 	loop_fd_del(&control.fd);
 	close(fd);
 	unlink(control.path);

@@ -72,7 +72,7 @@ int drain_begin(void)
 	drain.killed_before = stats[STAT_RETURN_KILLED];
 	drain.begun_ms = loop_now_ms();
 	reclaim_drain(true);
-	if (!evict_start(EVICT_ALL, NULL, NULL)) {
+	if (!evict_start(EVICT_ALL, false, NULL, NULL)) {
 		reclaim_drain(false);
 		return -ENOMEM;
 	}

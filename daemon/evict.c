@@ -193,7 +193,7 @@ static void evict_ask(struct evict_job *job)
 	loop_timer_set(&job->timer, job->asked ? EVICT_ASK_MS : 0);
 }
 
-static int evict_collect(struct evict_job *job)
+static int evict_collect(struct evict_job *job, bool ordinary)
 {
 	unsigned int i;
 
@@ -204,7 +204,7 @@ static int evict_collect(struct evict_job *job)
 		struct evict_candidate *candidate = &job->candidates[job->nr];
 		struct region *region = region_at(i);
 
-		if (region->state != REGION_MAPPED ||
+		if (region->state != REGION_MAPPED || (ordinary && region->huge) ||
 		    session_of(region->owner)->state == SESSION_DEAD)
 			continue;
 		candidate->region = region->id;
@@ -236,14 +236,15 @@ static void evict_pick(struct evict_job *job, unsigned int count)
 	job->nr = count;
 }
 
-struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const struct evict_result *result),
+struct evict_job *evict_start(uint64_t count, bool ordinary,
+			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg)
 {
 	struct evict_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
-	if (evict_collect(job)) {
+	if (evict_collect(job, ordinary)) {
 		free(job);
 		return NULL;
 	}
@@ -267,6 +268,11 @@ struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const stru
 		evict_pick(job, EVICT_SPARE(count) + count);
 	evict_ask(job);
 	return job;
+}
+
+uint64_t evict_number(const struct evict_job *job)
+{
+	return job->number;
 }
 
 void evict_forget(struct evict_job *job)

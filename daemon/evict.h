@@ -22,11 +22,15 @@ void evict_init(unsigned int evict_ms);
 /* What a client has to give a region back in. */
 unsigned int evict_deadline_ms(void);
 /*
- * Takes back @count regions, the least busy of some picked at random. @done is
- * called when it is over, from the loop and never from here. NULL: no memory.
+ * Takes back @count regions, the least busy of some picked at random; @ordinary: none on
+ * reserved huge pages. @done is called when it is over, from the loop and never from here.
+ * NULL: no memory.
  */
-struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const struct evict_result *result),
+struct evict_job *evict_start(uint64_t count, bool ordinary,
+			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg);
+/* Its name for evict_asks(), which it keeps after it is over. */
+uint64_t evict_number(const struct evict_job *job);
 /* @done won't be called; the job goes on. */
 void evict_forget(struct evict_job *job);
 

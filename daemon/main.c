@@ -45,6 +45,7 @@ static struct {
 
 /* As the user gave it; fixed once the daemon runs. */
 static struct config config;
+static bool at_terminal;
 
 static const char usage[] =
 "Usage: farswapd [-n] [-t] [-f FILE] [-o KEY=VALUE]...\n"
@@ -116,6 +117,12 @@ static void leave_look(void *arg)
 
 static void on_signal(int signo)
 {
+	/* Whose terminal has gone has nobody to serve; a service goes on. */
+	if (signo == SIGHUP && !at_terminal) {
+		log_info("%s: the configuration is only read at the start; restart farswapd for another one",
+			 strsignal(signo));
+		return;
+	}
 	if (leave.leaving) {
 		log_info("%s again: stopping at once", strsignal(signo));
 		loop_stop();
@@ -129,7 +136,7 @@ static void on_signal(int signo)
 	session_leave();
 	drain_stop(DRAIN_END_LEAVING);
 	/* Of what it does not reach the deadline takes care. */
-	evict_start(EVICT_ALL, NULL, NULL);
+	evict_start(EVICT_ALL, false, NULL, NULL);
 	leave_look(NULL);
 }
 
@@ -141,6 +148,7 @@ static int init_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	return loop_signals(&set, on_signal);
 }
 
@@ -151,6 +159,11 @@ static int init_pool(void)
 	uint64_t most = config.headroom ? now.total : now.available;
 	int err;
 
+	if (config.hugepages && now.huge_page && config.slab % now.huge_page) {
+		log_info("huge pages of %" PRIu64 "M are not used: %" PRIu64 "M, a slab, is no multiple of that",
+			 now.huge_page >> 20, config.slab >> 20);
+		config.hugepages = false;
+	}
 	if (most && config.hugepages)
 		most += now.huge_free;
 	err = sandbox_check_memory(config.memory, most);
@@ -190,6 +203,7 @@ static int run(void)
 	err = init_pool();
 	if (err)
 		goto out_exit_loop;
+	sandbox_raise_files(config.clients);
 	init_protocol();
 	err = control_init(config.control);
 	if (err)
@@ -252,7 +266,7 @@ static int configure(const char *file, char **options, int nr)
 
 int main(int argc, char **argv)
 {
-	bool check = false, plain = false;
+	bool check = false;
 	char *options[OPTIONS_MAX];
 	const char *file = NULL;
 	int opt, nr = 0;
@@ -266,7 +280,7 @@ int main(int argc, char **argv)
 			fputs(usage, stdout);
 			return EXIT_SUCCESS;
 		case 'n':
-			plain = true;
+			at_terminal = true;
 			break;
 		case 'o':
 			if (nr == OPTIONS_MAX) {
@@ -295,6 +309,6 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (check)
 		return EXIT_SUCCESS;
-	log_init(!plain);
+	log_init(!at_terminal);
 	return run() ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /*
  * Memory from the kernel: huge pages if there are any, else ordinary ones.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -57,11 +58,16 @@ void *mem_map(size_t bytes, bool *huge)
 	return addr;
 }
 
-void mem_populate(void *addr, size_t bytes)
+int mem_populate(void *addr, size_t bytes)
 {
-	/* Writing zeroes does the same on kernels before 5.14. */
-	if (madvise(addr, bytes, MADV_POPULATE_WRITE))
-		memset(addr, 0, bytes);
+	if (!madvise(addr, bytes, MADV_POPULATE_WRITE))
+		return 0;
+	/* To write where there is no memory might never end, at the limit of a cgroup. */
+	if (errno != EINVAL)
+		return -errno;
+	/* A kernel before 5.14, where this does the same. */
+	memset(addr, 0, bytes);
+	return 0;
 }
 
 void mem_unmap(void *addr, size_t bytes)

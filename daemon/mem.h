@@ -14,8 +14,8 @@
  * *@huge says, and is told, if on reserved huge pages.
  */
 void *mem_map(size_t bytes, bool *huge);
-/* Has the kernel give the memory now; never before touched. */
-void mem_populate(void *addr, size_t bytes);
+/* Has the kernel give the memory now, never before touched: 0, or why it doesn't. */
+int mem_populate(void *addr, size_t bytes);
 void mem_unmap(void *addr, size_t bytes);
 
 /* mr.c: makes the memory reachable by whoever is connected in @pd. */

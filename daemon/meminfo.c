@@ -69,6 +69,8 @@ struct meminfo meminfo_now(void)
 	now.total = (meminfo_value(text, "\nMemTotal:") << 10) -
 		    meminfo_value(text, "\nHugePages_Total:") * huge;
 	now.available = meminfo_value(text, "\nMemAvailable:") << 10;
-	now.huge_free = meminfo_value(text, "\nHugePages_Free:") * huge;
+	now.huge_page = huge;
+	now.huge_free = (meminfo_value(text, "\nHugePages_Free:") -
+			 meminfo_value(text, "\nHugePages_Rsvd:")) * huge;
 	return now;
 }

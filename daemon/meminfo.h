@@ -11,11 +11,13 @@
  * struct meminfo - what /proc/meminfo says
  * @total:	without what is reserved for huge pages
  * @available:	what new users can have of that
- * @huge_free:	in reserved huge pages that nobody has
+ * @huge_page:	the size of one such page
+ * @huge_free:	in those that nobody has, or has asked for
  */
 struct meminfo {
 	uint64_t total;
 	uint64_t available;
+	uint64_t huge_page;
 	uint64_t huge_free;
 };
 

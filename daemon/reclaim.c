@@ -27,6 +27,8 @@
 #define RECLAIM_PERIOD_MS	1000
 /* While less than twice the headroom is available. */
 #define RECLAIM_CLOSE_MS	100
+/* After the kernel refused memory that was to be lent. */
+#define RECLAIM_REFUSED_MS	30000
 #define RECLAIM_KNOB		"/sys/kernel/farswap/headroom_mb"
 /* A tenth of a second of waiting in two seconds, µs. */
 #define RECLAIM_TRIGGER		"some 100000 2000000"
@@ -35,7 +37,8 @@ static struct {
 	struct headroom headroom;
 	struct loop_timer timer;
 	struct loop_fd pressure;
-	struct evict_job *job;
+	uint64_t job;		/* the last batch's number */
+	uint64_t grow_ms;	/* not before, as the kernel gave no more */
 	uint64_t second_ms;	/* when the average was last moved */
 	uint64_t configured;	/* headroom, bytes */
 	uint64_t knob_mb;	/* as it was last read */
@@ -47,24 +50,30 @@ static struct {
 static void reclaim_evicted(void *arg, const struct evict_result *result)
 {
 	(void)arg;
-	reclaim.job = NULL;
 	log_info("memory is short: %u regions taken back, %u of them by killing their key",
 		 result->returned + result->killed, result->killed);
 }
 
-/* One batch at a time: the next look sees what it brought. */
+/*
+ * A batch at a time is asked about; what is on its way back counts as if it were there, so
+ * that nobody waits for a client that is slow.
+ */
 static void reclaim_evict(void)
 {
-	unsigned int excess = region_excess();
-	unsigned int leaving = region_count(REGION_EVICT_WAIT) + region_count(REGION_EVICTING);
+	unsigned int ordinary = region_excess_ordinary();
+	unsigned int excess = ordinary ? ordinary : region_excess();
+	unsigned int leaving = region_leaving(ordinary) + session_dying();
+	struct evict_job *job;
 
-	if (reclaim.job || reclaim.drained || session_leaving() || excess <= leaving ||
-	    !region_count(REGION_MAPPED))
+	if (evict_asks(reclaim.job) || reclaim.drained || session_leaving() ||
+	    excess <= leaving || region_count(REGION_MAPPED) <= session_dying())
 		return;
 	/* Without memory for the job: at the next look. */
-	reclaim.job = evict_start(excess - leaving, reclaim_evicted, NULL);
-	if (reclaim.job)
-		stats_inc(STAT_RECLAIMS);
+	job = evict_start(excess - leaving, ordinary, reclaim_evicted, NULL);
+	if (!job)
+		return;
+	reclaim.job = evict_number(job);
+	stats_inc(STAT_RECLAIMS);
 }
 
 static void reclaim_read_knob(void)
@@ -86,6 +95,16 @@ static void reclaim_read_knob(void)
 	log_info("%" PRIu64 "M are to stay available now", keep >> 20);
 }
 
+/* Not more than now for a while, where the kernel has just refused it. */
+static void reclaim_set_limit(uint64_t limit, uint64_t now)
+{
+	unsigned int filled = region_total() - region_count(REGION_EMPTY);
+
+	if (region_refused())
+		reclaim.grow_ms = now + RECLAIM_REFUSED_MS;
+	region_set_limit(limit > filled && now < reclaim.grow_ms ? filled : limit);
+}
+
 /* The time until the next look, ms. */
 static uint64_t reclaim_look(void)
 {
@@ -93,28 +112,31 @@ static uint64_t reclaim_look(void)
 	uint64_t now = loop_now_ms();
 	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
-	uint64_t slab = region_bytes(), huge = region_huge_bytes(), allowed;
+	uint64_t slab = region_bytes(), ordinary, allowed;
 
 	if (second) {
 		reclaim.second_ms = now;
 		reclaim_read_knob();
 	}
 	if (!headroom_keep(&reclaim.headroom)) {
-		region_set_limit(reclaim.drained ? 0 : region_total());
+		region_set_ordinary_limit(region_total());
+		reclaim_set_limit(reclaim.drained ? 0 : region_total(), now);
 		message_kick_pool();
 		return RECLAIM_PERIOD_MS;
 	}
-	allowed = headroom_sample(&reclaim.headroom, mem.available, region_present_bytes() - huge,
-				  second);
-	/* Of reserved huge pages no other program has any use. */
+	ordinary = headroom_sample(&reclaim.headroom, mem.available,
+				   region_present_bytes() - region_huge_bytes(), second);
+	allowed = ordinary;
+	/* What is on reserved huge pages takes nothing from who doesn't use these. */
 	if (reclaim.hugepages)
-		allowed += huge + mem.huge_free;
+		allowed += (region_huge() + mem.huge_free / slab) * slab;
 	if (reclaim.drained)
 		allowed = 0;
 	if (allowed < held || reclaim.at_once)
-		region_set_limit(allowed / slab);
+		reclaim_set_limit(allowed / slab, now);
 	else if (second && allowed - held >= 2 * slab)	/* so that it doesn't come and go */
-		region_set_limit((held + allowed) / 2 / slab);
+		reclaim_set_limit((held + allowed) / 2 / slab, now);
+	region_set_ordinary_limit(ordinary / slab);
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
@@ -140,7 +162,9 @@ static void reclaim_pressure(void *arg, uint32_t events)
 		return;
 	}
 	stats_inc(STAT_PRESSURE);
-	headroom_pressure(&reclaim.headroom);
+	/* Else it is of a cgroup that has come to its own limit, whom more would not help. */
+	if (meminfo_now().available < 2 * headroom_keep(&reclaim.headroom))
+		headroom_pressure(&reclaim.headroom);
 	reclaim_tick(NULL);
 }
 

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@ static struct {
 	struct region *regions;
 	unsigned int total;
 	unsigned int limit;
+	unsigned int ordinary_limit;
+	bool refused;
+	bool told_refused;
 	uint64_t present;
 	uint64_t present_huge;
 	bool hugepages;
@@ -38,6 +42,7 @@ static struct {
 	struct list free;
 	struct list broken;
 	unsigned int nr[REGION_STATES];
+	unsigned int nr_huge[REGION_STATES];
 } pool;
 
 #define BIT(n)	(1U << (n))
@@ -78,12 +83,14 @@ void region_set_state(struct region *region, enum region_state state)
 {
 	assert(region_moves[region->state] & BIT(state));
 	pool.nr[region->state]--;
+	pool.nr_huge[region->state] -= region->huge;
 	if (region_is_owned(region->state))
 		region->owner->nr[region->state]--;
 	list_del(&region->link);
 
 	region->state = state;
 	pool.nr[state]++;
+	pool.nr_huge[state] += region->huge;
 	if (region_is_owned(state))
 		region->owner->nr[state]++;
 	else
@@ -156,17 +163,33 @@ static unsigned int region_filled(void)
 	return pool.total - pool.nr[REGION_EMPTY];
 }
 
+/* Those of them that are on ordinary memory. */
+static unsigned int region_ordinary(void)
+{
+	return region_filled() - region_huge();
+}
+
+static bool region_is_over(void)
+{
+	return region_filled() > pool.limit || region_ordinary() > pool.ordinary_limit;
+}
+
+static unsigned int region_lent_of(const unsigned int nr[REGION_STATES])
+{
+	return nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING] +
+	       nr[REGION_BROKEN];
+}
+
 static unsigned int region_lent(void)
 {
-	return pool.nr[REGION_MAPPED] + pool.nr[REGION_EVICT_WAIT] + pool.nr[REGION_EVICTING] +
-	       pool.nr[REGION_BROKEN];
+	return region_lent_of(pool.nr);
 }
 
 int region_lend(struct region_owner *owner, struct region **out)
 {
 	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
 
-	if (region_filled() > pool.limit)
+	if (region_is_over())
 		return -ENOSPC;
 	if (!region) {
 		region = list_first(&pool.free, struct region, link);
@@ -219,10 +242,31 @@ static void region_set_present(struct region *region, size_t bytes)
 	region->present = bytes;
 }
 
+static void region_empty(struct region *region)
+{
+	mem_unmap(region->addr, pool.slab);
+	region->addr = NULL;
+	region_set_present(region, 0);
+	region_set_state(region, REGION_EMPTY);
+}
+
+/* The kernel has no more: for those that have memory that is no reason to end. */
+static void region_refuse(int err)
+{
+	pool.limit = region_filled();
+	pool.refused = true;
+	if (pool.told_refused)
+		return;
+	pool.told_refused = true;
+	log_warn("cannot get %" PRIu64 "M more of memory to lend, %" PRIu64 "M are held: %s; is there a limit for its cgroup?",
+		 pool.slab >> 20, pool.present >> 20, strerror(-err));
+}
+
 static bool region_zero_step(void)
 {
 	struct region *region = list_first(&pool.dirty, struct region, link);
 	size_t bytes;
+	int err = 0;
 
 	if (!region)
 		return false;
@@ -232,11 +276,17 @@ static bool region_zero_step(void)
 	if (region->zeroed < region->present)
 		memset(region->addr + region->zeroed, 0, bytes);
 	else
-		mem_populate(region->addr + region->zeroed, bytes);
+		err = mem_populate(region->addr + region->zeroed, bytes);
+	if (err) {
+		region_empty(region);
+		region_refuse(err);
+		return true;
+	}
 	region->zeroed += bytes;
 	if (region->zeroed > region->present)
 		region_set_present(region, region->zeroed);
 	if (region->zeroed == pool.slab) {
+		pool.told_refused = false;
 		stats_inc(STAT_ZEROED);
 		region_set_state(region, REGION_FREE);
 	}
@@ -266,7 +316,7 @@ static bool region_stage_step(void)
 }
 
 /* One that is better than @other to give back: its pages are of use to others. */
-static struct region *region_ordinary(struct list *list, struct region *other)
+static struct region *region_prefer(struct list *list, struct region *other)
 {
 	struct list *pos;
 
@@ -284,17 +334,14 @@ static bool region_shrink_step(void)
 {
 	struct region *region;
 
-	if (region_filled() <= pool.limit)
+	if (!region_is_over())
 		return false;
 	if (list_empty(&pool.dirty) && list_empty(&pool.free))
 		region_take_back();
-	region = region_ordinary(&pool.free, region_ordinary(&pool.dirty, NULL));
-	if (!region)
+	region = region_prefer(&pool.free, region_prefer(&pool.dirty, NULL));
+	if (!region || (region->huge && region_filled() <= pool.limit))
 		return false;
-	mem_unmap(region->addr, pool.slab);
-	region->addr = NULL;
-	region_set_present(region, 0);
-	region_set_state(region, REGION_EMPTY);
+	region_empty(region);
 	return true;
 }
 
@@ -308,8 +355,13 @@ static bool region_grow_step(void)
 		return false;
 	region->addr = mem_map(pool.slab, &huge);
 	if (!region->addr) {
-		log_warn("cannot get %" PRIu64 "M more of memory to lend: %s", pool.slab >> 20,
-			 strerror(errno));
+		region_refuse(-errno);
+		return false;
+	}
+	/* The huge pages that there seemed to be are others'. */
+	if (!huge && region_ordinary() >= pool.ordinary_limit) {
+		mem_unmap(region->addr, pool.slab);
+		region->addr = NULL;
 		pool.limit = region_filled();
 		return false;
 	}
@@ -318,6 +370,7 @@ static bool region_grow_step(void)
 		log_info("not all regions are on reserved huge pages: there are too few");
 	}
 	region->zeroed = 0;
+	pool.nr_huge[REGION_EMPTY] += huge - region->huge;
 	region->huge = huge;
 	region_set_state(region, REGION_DIRTY);
 	return true;
@@ -334,9 +387,38 @@ void region_set_limit(unsigned int limit)
 	pool.limit = limit < pool.total ? limit : pool.total;
 }
 
+void region_set_ordinary_limit(unsigned int limit)
+{
+	pool.ordinary_limit = limit;
+}
+
+bool region_refused(void)
+{
+	bool refused = pool.refused;
+
+	pool.refused = false;
+	return refused;
+}
+
 unsigned int region_excess(void)
 {
 	return region_lent() > pool.limit ? region_lent() - pool.limit : 0;
+}
+
+unsigned int region_excess_ordinary(void)
+{
+	unsigned int lent = region_lent() - region_lent_of(pool.nr_huge);
+
+	return lent > pool.ordinary_limit ? lent - pool.ordinary_limit : 0;
+}
+
+unsigned int region_leaving(bool ordinary)
+{
+	unsigned int leaving = pool.nr[REGION_EVICT_WAIT] + pool.nr[REGION_EVICTING];
+
+	if (ordinary)
+		leaving -= pool.nr_huge[REGION_EVICT_WAIT] + pool.nr_huge[REGION_EVICTING];
+	return leaving;
 }
 
 void region_retry(void)
@@ -406,6 +488,16 @@ uint64_t region_huge_bytes(void)
 	return pool.present_huge;
 }
 
+unsigned int region_huge(void)
+{
+	unsigned int huge = 0;
+	int i;
+
+	for (i = REGION_EMPTY + 1; i < REGION_STATES; i++)
+		huge += pool.nr_huge[i];
+	return huge;
+}
+
 uint64_t region_bytes(void)
 {
 	return pool.slab;
@@ -456,6 +548,7 @@ int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepag
 	pool.slab = slab;
 	pool.ahead = ahead;
 	pool.hugepages = hugepages;
+	pool.ordinary_limit = UINT_MAX;
 	if (total > 1U << REGION_INDEX_BITS)
 		return -E2BIG;
 	pool.regions = calloc(total, sizeof(*pool.regions));

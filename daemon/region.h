@@ -95,8 +95,16 @@ void region_retry(void);
  * can be without those that are lent.
  */
 void region_set_limit(unsigned int limit);
+/* How many of these may be on ordinary memory, not on reserved huge pages; any, if not set. */
+void region_set_ordinary_limit(unsigned int limit);
+/* Has the kernel refused memory since this was last asked? The limit was lowered then. */
+bool region_refused(void);
 /* Regions that must come back from clients before the limit is kept. */
 unsigned int region_excess(void);
+/* The same of those on ordinary memory. */
+unsigned int region_excess_ordinary(void);
+/* Those that clients were told to give back; @ordinary: on ordinary memory. */
+unsigned int region_leaving(bool ordinary);
 
 /* What can still be lent. */
 uint64_t region_free_bytes(void);
@@ -104,6 +112,8 @@ uint64_t region_free_bytes(void);
 uint64_t region_present_bytes(void);
 /* Reserved huge pages among that. */
 uint64_t region_huge_bytes(void);
+/* Regions on such pages, also where the kernel has not given them yet. */
+unsigned int region_huge(void);
 uint64_t region_bytes(void);
 unsigned int region_count(enum region_state state);
 unsigned int region_total(void);

@@ -21,6 +21,8 @@
 
 /* Message buffers, queues and the program itself. */
 #define SANDBOX_SLACK	((uint64_t)64 << 20)
+/* Those besides the one that each client takes. */
+#define SANDBOX_FILES	64
 
 static int sandbox_check_memlock(uint64_t bytes)
 {
@@ -51,6 +53,19 @@ int sandbox_check_memory(uint64_t bytes, uint64_t most)
 		return -ENOMEM;
 	}
 	return sandbox_check_memlock(bytes);
+}
+
+void sandbox_raise_files(unsigned int clients)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max < clients + SANDBOX_FILES)
+		log_warn("%" PRIu64 " files may be open (RLIMIT_NOFILE), too few for %u clients: give LimitNOFILE=%u or fewer clients",
+			 (uint64_t)limit.rlim_max, clients, clients + SANDBOX_FILES);
 }
 
 void sandbox_lock_memory(void)

@@ -200,6 +200,20 @@ unsigned int session_lent(const struct session *session)
 	return lent;
 }
 
+unsigned int session_dying(void)
+{
+	unsigned int dying = 0;
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->state == SESSION_DEAD && session->has_owner)
+			dying += session->owner.nr[REGION_MAPPED];
+	}
+	return dying;
+}
+
 void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
 {
 	char why[160];

@@ -153,6 +153,8 @@ void session_end_all(enum stats_counter reason, struct ibv_context *device, cons
 const char *session_state_name(enum session_state state);
 /* Regions that it has and knows of. */
 unsigned int session_lent(const struct session *session);
+/* Mapped regions of sessions that have ended, which come back without being asked for. */
+unsigned int session_dying(void);
 
 /* limbo.c: sessions without connections, and how they go on */
 void limbo_init(unsigned int grace_ms, unsigned int max);

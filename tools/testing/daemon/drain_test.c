@@ -32,9 +32,11 @@ void reclaim_drain(bool drained)
 	limited = drained;
 }
 
-struct evict_job *evict_start(uint64_t count, void (*done)(void *arg, const struct evict_result *result),
+struct evict_job *evict_start(uint64_t count, bool ordinary,
+			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg)
 {
+	(void)ordinary;
 	(void)done;
 	(void)arg;
 	evictions += count == EVICT_ALL;

@@ -19,8 +19,10 @@
 
 static struct session *sessions[SESSIONS];
 static struct region *region[TOTAL];
-static unsigned int asked, killed, done, taken[SESSIONS];
+static unsigned int asked, idle_asked, killed, done, taken[SESSIONS];
 static uint32_t busy[SESSIONS];
+static bool silent;	/* nobody answers */
+static bool slow;	/* nobody gives anything back */
 static struct evict_result result;
 
 static unsigned int index_of(const struct session *session)
@@ -40,6 +42,9 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 	if (session->state != SESSION_READY)
 		return false;
 	asked += count;
+	idle_asked += busy[index_of(session)] ? 0 : count;
+	if (silent)
+		return true;
 	for (i = 0; i < count; i++)
 		evict_busy(job, regions[i], busy[index_of(session)]);
 	evict_answered(job);
@@ -55,6 +60,8 @@ void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 	taken[index_of(session)]++;
 	killed += kill;
 	region_set_state(which, REGION_EVICT_WAIT);
+	if (slow)
+		return;
 	region_return(which);
 	evict_region_gone(job, kill);
 }
@@ -74,7 +81,7 @@ static void setup(unsigned int lost)
 
 	pool_init(TOTAL);
 	evict_init(1000);
-	asked = killed = done = 0;
+	asked = idle_asked = killed = done = 0;
 	for (i = 0; i < SESSIONS; i++) {
 		sessions[i] = calloc(1, sizeof(*sessions[i]));
 		sessions[i]->state = lost & 1U << i ? SESSION_LIMBO : SESSION_READY;
@@ -101,16 +108,24 @@ static void teardown(void)
 	region_exit();
 }
 
-static void run(uint64_t count)
+static void run_of(uint64_t count, bool ordinary)
 {
-	ok(evict_start(count, evicted, NULL), "an eviction of %llu", (unsigned long long)count);
+	ok(evict_start(count, ordinary, evicted, NULL), "an eviction of %llu", (unsigned long long)count);
 	loop.stop = false;
 	loop_run();
 	ok(done == 1 && result.returned + result.killed == result.wanted, "is over");
 }
 
+static void run(uint64_t count)
+{
+	run_of(count, false);
+}
+
 int main(void)
 {
+	struct evict_job *job;
+	unsigned int i;
+
 	if (loop_init())
 		return 1;
 
@@ -124,7 +139,8 @@ int main(void)
 	busy[0] = busy[1] = busy[2] = 50;
 	run(16);
 	ok(asked == EVICT_SPARE(16) + 16, "of some the clients are asked how busy they are");
-	ok(taken[3] >= 1 && result.returned == 16, "and the idle are taken");
+	ok(result.returned == 16 && taken[3] == 16 - taken[0] - taken[1] - taken[2] &&
+	   (taken[3] == 16 || taken[3] == idle_asked), "and of these the idle, all of them");
 	teardown();
 
 	setup(1U << 2);
@@ -142,6 +158,29 @@ int main(void)
 	run(20);
 	ok(asked == EVICT_SPARE(20) + 20 - 16 && taken[2] == 16 && result.killed == 16,
 	   "then those of others that are idle");
+	teardown();
+
+	setup(0);
+	for (i = 0; i < TOTAL; i++)
+		region[i]->huge = i % SESSIONS != 3;
+	run_of(TOTAL, true);
+	ok(taken[3] == TOTAL / SESSIONS && result.returned == TOTAL / SESSIONS,
+	   "of ordinary memory only");
+	for (i = 0; i < TOTAL; i++)
+		region[i]->huge = false;
+	teardown();
+
+	setup(0);
+	slow = true;
+	silent = true;
+	job = evict_start(4, false, evicted, NULL);
+	ok(job && evict_asks(evict_number(job)), "nobody answers: the answers are waited for");
+	evict_coldest(job);
+	ok(!evict_asks(evict_number(job)) && region_count(REGION_EVICT_WAIT) == 4,
+	   "but not what the answers are about, which may take long");
+	job = evict_start(3, false, NULL, NULL);
+	evict_coldest(job);
+	ok(region_count(REGION_EVICT_WAIT) == 7, "more is taken back meanwhile");
 	teardown();
 
 	loop_exit();

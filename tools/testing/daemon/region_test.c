@@ -6,7 +6,13 @@
  */
 #include "region.c"
 #include "stats.c"
+
+/* The kernel's memory: mem.c's, some of it as if on reserved huge pages. */
+#define mem_map		real_map
+#define mem_populate	real_populate
 #include "mem.c"
+#undef mem_map
+#undef mem_populate
 
 #include "quiet.h"
 #include "tap.h"
@@ -49,6 +55,26 @@ int mr_unregister(void *mr)
 	return 0;
 }
 
+static unsigned int huge_left;	/* regions' worth of reserved huge pages */
+static int refuse_after = -1;	/* so many more steps are given memory */
+
+void *mem_map(size_t bytes, bool *huge)
+{
+	bool ordinary = false;
+
+	*huge = *huge && huge_left;
+	huge_left -= *huge;
+	return real_map(bytes, &ordinary);
+}
+
+int mem_populate(void *addr, size_t bytes)
+{
+	if (!refuse_after)
+		return -ENOMEM;
+	refuse_after -= refuse_after > 0;
+	return real_populate(addr, bytes);
+}
+
 static struct region_owner a, b;
 static char pd_a, pd_b;
 
@@ -58,19 +84,26 @@ static void settle(void)
 		;
 }
 
-static void setup(unsigned int ahead)
+static void setup_huge(unsigned int ahead, unsigned int huge)
 {
 	memset(mrs, 0, sizeof(mrs));
 	fail_register = false;
 	fail_unregister = false;
 	registers = 0;
 	unregisters = 0;
-	if (region_init(TOTAL * SLAB, SLAB, ahead, false))
+	huge_left = huge;
+	refuse_after = -1;
+	if (region_init(TOTAL * SLAB, SLAB, ahead, huge))
 		ok(false, "pool");
 	region_set_limit(TOTAL);
 	settle();
 	region_owner_add(&a, &pd_a);
 	region_owner_add(&b, &pd_b);
+}
+
+static void setup(unsigned int ahead)
+{
+	setup_huge(ahead, 0);
 }
 
 static void return_all(struct region_owner *owner)
@@ -324,6 +357,79 @@ static void test_limit(void)
 	teardown();
 }
 
+/* What is short is ordinary memory: huge pages that are reserved don't make up for it. */
+static void test_huge(void)
+{
+	struct region *region[TOTAL], *none;
+	unsigned int i;
+
+	setup_huge(0, 2);
+	ok(region_huge() == 2 && region_huge_bytes() == 2 * SLAB, "two of 6 are on huge pages");
+	region_set_ordinary_limit(3);
+	settle();
+	ok(region_count(REGION_EMPTY) == 1 && region_huge() == 2 && consistent(),
+	   "with a limit of 3 on ordinary memory one of 4 goes");
+	region_set_limit(4);
+	settle();
+	ok(region_count(REGION_EMPTY) == 2 && region_huge() == 2 && consistent(),
+	   "with one of 4 on all, another one on ordinary memory");
+	region_set_limit(TOTAL);
+	settle();
+	ok(region_count(REGION_EMPTY) == 1 && consistent(),
+	   "it comes back up to the lower limit of the two");
+	huge_left = 1;
+	region_set_limit(TOTAL);
+	settle();
+	ok(!region_count(REGION_EMPTY) && region_huge() == 3 && consistent(),
+	   "more come when there are more huge pages");
+	for (i = 0; i < TOTAL; i++)
+		while (region_lend(&a, &region[i]) == -EAGAIN)
+			region_step();
+	region_set_ordinary_limit(1);
+	settle();
+	ok(!region_excess() && region_excess_ordinary() == 2 && !region_count(REGION_EMPTY),
+	   "of those that are lent it is known that two are too many");
+	for (i = 0; region[i]->huge; i++)
+		;
+	region_set_state(region[i], REGION_EVICT_WAIT);
+	ok(region_leaving(true) == 1 && region_leaving(false) == 1, "one is to come back");
+	region_return(region[i]);
+	settle();
+	ok(region_excess_ordinary() == 1 && region_count(REGION_EMPTY) == 1 && consistent(),
+	   "and is given back to the machine");
+	for (i = 0; !region[i]->huge; i++)
+		;
+	region_set_state(region[i], REGION_EVICT_WAIT);
+	ok(!region_leaving(true) && region_leaving(false) == 1, "one on huge pages is no help");
+	region_return(region[i]);
+	settle();
+	ok(region_count(REGION_EMPTY) == 1 && region_huge() == 3 && consistent(),
+	   "and stays");
+	ok(region_lend(&b, &none) == -ENOSPC, "nothing is lent while there is too much");
+	teardown();
+}
+
+/* At a cgroup's limit. */
+static void test_refused(void)
+{
+	setup(0);
+	region_set_limit(2);
+	settle();
+	ok(!region_refused(), "the kernel gives what it is asked for");
+	refuse_after = 1;
+	region_set_limit(TOTAL);
+	settle();
+	ok(region_refused() && !region_refused(), "until it doesn't, which is told once");
+	ok(region_count(REGION_EMPTY) == TOTAL - 2 && region_present_bytes() == 2 * SLAB &&
+	   region_free_bytes() == 2 * SLAB && consistent(), "what was begun goes back");
+	refuse_after = -1;
+	region_set_limit(TOTAL);
+	settle();
+	ok(!region_count(REGION_EMPTY) && region_present_bytes() == TOTAL * SLAB && consistent(),
+	   "and comes when there is some");
+	teardown();
+}
+
 /* A thousand random moves, checked after each. */
 static void test_random(void)
 {
@@ -373,6 +479,8 @@ int main(void)
 	test_register_fails();
 	test_unregister_fails();
 	test_limit();
+	test_huge();
+	test_refused();
 	test_random();
 	return tap_done();
 }

@@ -157,7 +157,7 @@ def main():
     failed = sum(not compare(test, without[test], with_farswap[test]) for test in tests)
     took = {name: stats.get(name, 0) for name in ("store_remote", "load_remote")}
     print(", ".join(f"{name} {value}" for name, value in took.items()))
-    if not all(took.values()):
+    if not all(took.values()) and not args.tests:
         print("FAIL farswap did not carry the swap")
         failed += 1
     for line in filter(lambda line: not MEANT.search(line), complaints):

@@ -22,6 +22,22 @@ version_refused() {
 	donor_is_not_live "$fake"
 }
 
+# A second one on that machine: a file in the way of its socket stays, a service heeds no
+# SIGHUP and a SIGTERM.
+second_daemon() {
+	on "$odd" 'echo keep >/tmp/kept
+		! farswapd -n -o control=/tmp/kept -o memory=64M 2>/tmp/second && cat /tmp/second &&
+			grep -q "is no socket" /tmp/second && [ "$(cat /tmp/kept)" = keep ] || exit 1
+		farswapd -o control=/run/second.sock -o listen=0.0.0.0:9555 -o memory=64M \
+			2>/tmp/second &
+		second=$!
+		sleep 2 && kill -HUP $second && sleep 1 &&
+			farswapctl -s /run/second.sock status >/dev/null &&
+			grep "only read at the start" /tmp/second
+		status=$?
+		kill $second && wait $second && exit $status'
+}
+
 other_address() {
 	on "$odd" "ip addr $1 10.0.0.102/24 dev eth0"
 }
@@ -37,7 +53,7 @@ twin_is_unused() {
 	return "$twin_status"
 }
 
-test_begin 10
+test_begin 11
 farswap_up 2
 slab_mb=$(cat "$FARSWAP/slab_mb" 2>/dev/null || echo 64)
 other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
@@ -59,6 +75,7 @@ else
 	skip_one "no fakedonor: it needs librdmacm to be built"
 fi
 check "a daemon by two addresses is used once" twin_is_unused
+check "a second daemon spares others' files, and goes on after SIGHUP" second_daemon
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_orphaned_pages
 test_end
