@@ -304,6 +304,26 @@ static bool backup_is_empty(struct farswap_backups *backups)
 }
 
 /**
+ * farswap_backup_drain() - wait until no write of ours is to reach the device any more
+ * @device:	the device, of which no slot is in use, or that is just being turned on
+ *
+ * What is still there is of slots that were freed, and ends with the write that is under
+ * way. Nothing is waited for, nor given up, if the device can be stored to after all.
+ *
+ * Context: may sleep, as long as the device takes for what is in flight.
+ */
+void farswap_backup_drain(struct farswap_device *device)
+{
+	struct farswap_backups *backups = &device->backups;
+
+	/* Nobody wakes us when it comes to be writable. */
+	while (!wait_event_timeout(backups->settled,
+				   backup_is_empty(backups) || farswap_device_writable(device),
+				   HZ / 10))
+		;
+}
+
+/**
  * farswap_backup_cancel() - have no write of ours reach the device any more
  * @device:	the device, of which no slot is in use
  *

@@ -144,6 +144,7 @@ void farswap_backups_exit(struct farswap_backups *backups);
 void farswap_backup_kick(struct farswap_device *device);
 unsigned int farswap_backup_failures(struct farswap_device *device);
 int farswap_backup_flush(struct farswap_device *device, unsigned int failed);
+void farswap_backup_drain(struct farswap_device *device);
 void farswap_backup_cancel(struct farswap_device *device);
 
 #endif /* _FARSWAP_BACKUP_H */

@@ -195,7 +195,8 @@ void farswap_swapoff(unsigned int type)
  * farswap_swapoff_drain() - have no I/O of ours reach a device that is going
  * @type:	its swap type
  *
- * Swapoff has emptied it, and no slot of it will be used again. The kernel takes down the
+ * Swapoff has emptied it, and no slot of it will be used again; or it is just being turned
+ * on, which can't always be told, and then loses nothing by this. The kernel takes down the
  * extents and lets a swap file's file system move its blocks before it calls
  * farswap_swapoff(), so the writes of slots that were freed meanwhile must have ended by
  * now, and so must the reading of lost slabs' pages.
@@ -210,7 +211,7 @@ void farswap_swapoff_drain(unsigned int type)
 	device = farswap_device_find(type);
 	if (device) {
 		farswap_rebuild_cancel(device);
-		farswap_backup_cancel(device);
+		farswap_backup_drain(device);
 	}
 	mutex_unlock(&farswap_devices_lock);
 }

@@ -104,16 +104,22 @@ static int hook_swapon(int type, unsigned long nr)
 /* The step of swapoff between the last slot and the device's teardown. */
 static void hook_reenable(void)
 {
-	const struct swap_info_struct *si;
+	struct swap_info_struct *si;
 	unsigned int type;
 
 	percpu_ref_get(&hook_ref);
 	for (type = 0; type < MAX_SWAPFILES; type++) {
 		si = farswap_helper_info(swp_entry(type, 0));
+		if (!si || !(data_race(si->flags) & SWP_USED))
+			continue;
+		/* None of one that is just being turned on, but for its last steps. */
+		si = farswap_helper_get_device(swp_entry(type, 0));
+		if (!si)
+			continue;
 		/* Who emptied it is our caller; no slot of it will be used again. */
-		if (si && !READ_ONCE(si->inuse_pages) &&
-		    !(READ_ONCE(si->flags) & SWP_WRITEOK))
+		if (!READ_ONCE(si->inuse_pages) && !(READ_ONCE(si->flags) & SWP_WRITEOK))
 			farswap_swapoff_drain(type);
+		put_swap_device(si);
 	}
 	static_call(original_reenable)();
 	percpu_ref_put(&hook_ref);
