@@ -91,9 +91,12 @@ static void cm_qp_event(struct ib_event *event, void *context)
 	struct farswap_rdma_chan *chan = context;
 
 	switch (event->event) {
-	case IB_EVENT_QP_FATAL:
+	/* The donor meant to reach memory of ours, none of which is for it to reach. */
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
+		farswap_rdma_conn_fail(chan->conn, -EPROTO, ib_event_msg(event->event));
+		break;
+	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_DEVICE_FATAL:
 		farswap_rdma_conn_fail(chan->conn, -EIO, ib_event_msg(event->event));
 		break;
@@ -166,7 +169,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
  * Return: 0 or -errno.
  */
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
-				u32 max_sges, u32 max_recvs, int vector,
+				u32 max_sges, u32 max_recvs, unsigned int vector,
 				enum ib_poll_context poll)
 {
 	struct ib_device *device = chan->conn->device;

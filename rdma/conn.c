@@ -157,12 +157,16 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 	return farswap_rdma_resume_claim(conn, ours.resume);
 }
 
+/* Sessions don't all have their completions on the same few interrupts. */
+static atomic_t conn_vectors;
+
 static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	struct farswap_rdma_queue *queue = &conn->queue[nr];
 	unsigned int total = conn->welcome.queues;
-	bool loads = nr < total - total / 2;
+	bool loads = nr < farswap_rdma_loads(total);
 	u32 depth = total == 1 ? CONN_DEPTH : loads ? CONN_READ_DEPTH : CONN_WRITE_DEPTH;
+	unsigned int vector = (u32)atomic_inc_return(&conn_vectors) - 1;
 	int err;
 
 	err = farswap_rdma_chan_resolve(&queue->chan);
@@ -180,12 +184,12 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	if (loads)
 		queue->max_sges = clamp_t(u32, conn->device->attrs.max_sge_rd, 1,
 					  queue->max_sges);
-	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, nr,
+	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {
 		/* Devices don't always have as many as they say. */
 		queue->max_sges = 1;
-		err = farswap_rdma_chan_create_qp(&queue->chan, depth, 1, 0, nr,
+		err = farswap_rdma_chan_create_qp(&queue->chan, depth, 1, 0, vector,
 						  IB_POLL_SOFTIRQ);
 	}
 	if (err)

@@ -218,7 +218,15 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	size_t offset = control_offset(&conn->recv, msg);
 	int err;
 
-	if (wc->status != IB_WC_SUCCESS) {
+	switch (wc->status) {
+	case IB_WC_SUCCESS:
+		break;
+	/* As adapters say it, and as soft RoCE does. */
+	case IB_WC_LOC_LEN_ERR:
+	case IB_WC_REM_INV_REQ_ERR:
+		farswap_rdma_conn_fail(conn, -EPROTO, "message longer than any");
+		return;
+	default:
 		farswap_rdma_conn_fail(conn, -EIO, ib_wc_status_msg(wc->status));
 		return;
 	}

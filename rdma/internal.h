@@ -197,6 +197,8 @@ struct farswap_rdma_chan {
  * @completed:	of those, how many have completed; each kind does so in order
  * @good:	one has completed well
  * @mark:	past values of @submitted, one a sample
+ * @sges:	of the work request that is just being posted; on a stack they would be
+ *		cleared each time
  */
 struct farswap_rdma_queue {
 	struct farswap_rdma_chan chan;
@@ -214,6 +216,7 @@ struct farswap_rdma_queue {
 	u32 completed[2];
 	bool good;
 	u32 mark[2][FARSWAP_RDMA_MARKS];
+	struct ib_sge sges[FARSWAP_RDMA_SGES];
 };
 
 /**
@@ -363,6 +366,12 @@ struct farswap_rdma_conn {
 	struct farswap_rdma_queue queue[];
 };
 
+/* Of so many data queues, those for READs: they are the first. A single one takes all. */
+static inline unsigned int farswap_rdma_loads(unsigned int nr_queues)
+{
+	return nr_queues - nr_queues / 2;
+}
+
 /* main.c */
 extern struct workqueue_struct *farswap_rdma_wq;
 extern struct workqueue_struct *farswap_rdma_connect_wq;
@@ -408,7 +417,7 @@ static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
 /* cm.c */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
-				u32 max_sges, u32 max_recvs, int vector,
+				u32 max_sges, u32 max_recvs, unsigned int vector,
 				enum ib_poll_context poll);
 int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
 			      u16 number);

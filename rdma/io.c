@@ -220,12 +220,12 @@ static void io_set_sge(const struct farswap_rdma_queue *queue, struct farswap_rd
 
 static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
 {
-	struct ib_sge sges[FARSWAP_RDMA_SGES], *sge = sges;
+	struct ib_sge *sge = queue->sges;
 	const struct farswap_io *io = to_io(rio);
 	struct farswap_rdma_io *other;
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe = &rio->cqe,
-		.wr.sg_list = sges,
+		.wr.sg_list = sge,
 		.wr.num_sge = rio->nr,
 		.wr.opcode = io->op == FARSWAP_IO_READ ? IB_WR_RDMA_READ :
 							 IB_WR_RDMA_WRITE,
@@ -337,7 +337,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 		queue->bulk_bytes -= rio->bytes;
 	}
 	queue->completed[io->urgent] += rio->nr;
-	if (likely(!error))
+	if (likely(!error) && unlikely(!queue->good))
 		queue->good = true;
 	err = io_post_backlog(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
@@ -353,8 +353,8 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
 						enum farswap_io_op op)
 {
-	unsigned int stores = conn->nr_queues / 2;
-	unsigned int loads = conn->nr_queues - stores;
+	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
+	unsigned int stores = conn->nr_queues - loads;
 	unsigned int cpu = raw_smp_processor_id();
 
 	if (op == FARSWAP_IO_READ || !stores)

@@ -41,8 +41,11 @@ static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 		region->evict_seq = farswap_wire_seq(buf);
 	}
 	spin_unlock(&conn->lock);
-	if (!first)
+	if (!first) {
+		/* There may be some, as these cross ours, but not without end. */
+		message_count_asks(conn, 1);
 		return;
+	}
 
 	mutex_lock(&session->ops_lock);
 	if (!farswap_rdma_conn_dead(conn))

@@ -56,22 +56,31 @@ static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
 	return conn->resumed;
 }
 
+/* Has any page been moved by these queues, if they were given one? */
+static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned int nr)
+{
+	bool used = false, good = false;
+
+	for (; nr--; queue++) {
+		used |= queue->submitted[0] || queue->submitted[1];
+		good |= queue->good;
+	}
+	return good || !used;
+}
+
 /*
- * Was the donor well before it failed? One that answers messages but moves no page is
- * resumed each time, and must be lost some time nevertheless.
+ * Was the donor well before it failed? One that answers messages but moves no page, or none
+ * in one direction, is resumed each time, and must be lost some time nevertheless.
  */
 static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int ms)
 {
-	const struct farswap_rdma_queue *queue = conn->queue;
-	unsigned int i;
+	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
 
 	if (!conn->resumed ||
 	    time_after(jiffies, conn->live_since + msecs_to_jiffies(ms)))
 		return true;
-	for (i = 0; i < conn->nr_queues; i++, queue++)
-		if ((queue->submitted[0] || queue->submitted[1]) && !queue->good)
-			return false;
-	return true;
+	return resume_queues_well(conn->queue, loads) &&
+	       resume_queues_well(conn->queue + loads, conn->nr_queues - loads);
 }
 
 /* The regions are dead for good. */

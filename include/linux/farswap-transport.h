@@ -91,10 +91,10 @@ struct farswap_peer {
  *		first error was reported through &struct farswap_io.done, and by
  *		now all I/O of the session has been completed. The core releases
  *		each region. Called once after each @up, with @suspended in between
- *		or not, unless ->close() comes
- *		first, and once after each failed attempt to connect (then without
- *		an @up before it); the transport goes on trying to connect by
- *		itself. Process context; may sleep.
+ *		or not, unless ->close() comes first, and once after each failed
+ *		attempt to connect (then without an @up before it), but not while
+ *		suspended; the transport goes on trying to connect by itself.
+ *		Process context; may sleep.
  * @suspended:	The session's connection failed with @error (-errno), but its
  *		regions may yet go on: ->submit() refuses them with -EHOSTDOWN since
  *		before the first error was reported through &struct farswap_io.done,

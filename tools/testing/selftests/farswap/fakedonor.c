@@ -26,6 +26,7 @@ enum mode {
 	BADVERSION,
 	WRONGSEQ,
 	LONGMSG,
+	LONGLATER,
 	SHORTMSG,
 	EVICTUNKNOWN,
 	BADRKEY,
@@ -45,6 +46,7 @@ static const struct {
 	[BADVERSION] = { "badversion", "rejects as another version, or WELCOME is of one" },
 	[WRONGSEQ] = { "wrongseq", "answers of a wrong number" },
 	[LONGMSG] = { "longmsg", "messages too long" },
+	[LONGLATER] = { "longlater", "messages too long, once a region is lent" },
 	[SHORTMSG] = { "shortmsg", "messages too short" },
 	[EVICTUNKNOWN] = { "evictunknown", "EVICT of a region the client hasn't" },
 	[BADRKEY] = { "badrkey", "a key that is none" },
@@ -117,6 +119,8 @@ static void send_msg(struct conn *conn, struct farswap_hdr *hdr)
 	memcpy(msg, hdr, len);
 	if (mode == LONGMSG)
 		len = nr_connects % 2 ? len + 8 : sizeof(msg);
+	if (mode == LONGLATER && le16toh(hdr->type) == FARSWAP_MSG_PONG)
+		len = sizeof(msg);
 	if (mode == SHORTMSG)
 		len = nr_connects % 2 ? len - 8 : 7;
 	send_bytes(conn, msg, len);

@@ -36,7 +36,7 @@ survive_one() {
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
-	garbage | wrongseq | longmsg | shortmsg | curious)
+	garbage | wrongseq | longmsg | longlater | shortmsg | curious)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
@@ -61,7 +61,7 @@ rolled_back() {
 }
 
 survive_status=0
-test_begin 12
+test_begin 14
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 # Its memory is the fake one's now.
@@ -74,6 +74,9 @@ check "random bytes; answers that nobody asked for" survives garbage wrongseq
 check "the reason is counted" grep "^[1-9][0-9]* answer to nothing we asked$" \
 	"$FARSWAP_DEBUG/session_ends"
 check "messages too long, too short" survives longmsg shortmsg
+check "the same later ends the session for good" survives longlater
+check "the reason of that is counted" grep "^[1-9][0-9]* message longer than any$" \
+	"$FARSWAP_DEBUG/session_ends"
 check "an EVICT of nothing; a region of the wrong size" survives evictunknown badregion
 check "a key that opens nothing" survives badrkey
 check "questions without end" survives curious
