@@ -110,6 +110,7 @@ static void hook_reenable(void)
 	percpu_ref_get(&hook_ref);
 	for (type = 0; type < MAX_SWAPFILES; type++) {
 		si = farswap_helper_info(swp_entry(type, 0));
+		/* Only a hint: the reference decides. */
 		if (!si || !(data_race(si->flags) & SWP_USED))
 			continue;
 		/* None of one that is just being turned on, but for its last steps. */

@@ -376,6 +376,11 @@ int farswap_settings_init(void)
 	if (farswap_settings.staging_mb == SETTINGS_STAGING_UNSET)
 		farswap_settings.staging_mb = clamp(totalram_pages() >> (26 - PAGE_SHIFT),
 						    1UL, 64UL);
+	if (IS_ENABLED(CONFIG_THP_SWAP) && farswap_settings.slab_mb < PMD_SIZE >> 20) {
+		pr_err("slab_mb is %u, but a page can be of %lu MiB here: give that much at least\n",
+		       farswap_settings.slab_mb, PMD_SIZE >> 20);
+		return -EINVAL;
+	}
 	if (!coldslab_fits(farswap_settings.coldslab) ||
 	    !staging_mb_fits(farswap_settings.staging_mb) ||
 	    !headroom_mb_fits(farswap_settings.headroom_mb))
