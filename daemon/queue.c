@@ -95,8 +95,10 @@ static void queue_failed(struct session *session, const struct ibv_wc *wc)
 {
 	const char *what = wc->wr_id & QUEUE_RECV ? "receive" : "send";
 
-	/* It did not fit into the buffer. */
-	if (wc->status == IBV_WC_LOC_LEN_ERR && wc->wr_id & QUEUE_RECV)
+	/* It did not fit into the buffer, as adapters say it, and as soft RoCE does. */
+	if (wc->wr_id & QUEUE_RECV &&
+	    (wc->status == IBV_WC_LOC_LEN_ERR || wc->status == IBV_WC_LOC_QP_OP_ERR ||
+	     wc->status == IBV_WC_REM_INV_REQ_ERR))
 		session_end(session, STAT_END_BAD_LONG, "message: %s", wire_error_name(WIRE_LONG));
 	else
 		session_lost(session, STAT_END_LINK, "%s failed: %s", what,

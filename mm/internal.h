@@ -85,7 +85,8 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_PREFETCH_UNUSED: those not accessed until then
  * @FARSWAP_STAT_WAIT_POLLED:	faults whose page came while they spun (events)
  * @FARSWAP_STAT_WAIT_SLEPT:		faults that slept for their page (events)
- * @FARSWAP_STAT_FREED:		remote copies dropped with their slot
+ * @FARSWAP_STAT_FREED:		remote copies dropped with their slot, or, where the kernel
+ *				calls farswap, as the slot became one of the zero map's
  * @FARSWAP_STAT_ZSWAP_ACCEPTED:	remote copies dropped as zswap took a newer one
  * @FARSWAP_STAT_SLAB_MAPPED:	slabs mapped (events, as all below)
  * @FARSWAP_STAT_SLAB_EVICTED:	slabs given back as their donor asked

@@ -221,8 +221,9 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	switch (wc->status) {
 	case IB_WC_SUCCESS:
 		break;
-	/* As adapters say it, and as soft RoCE does. */
+	/* As adapters say it, and as soft RoCE does: all buffers are alike, and good. */
 	case IB_WC_LOC_LEN_ERR:
+	case IB_WC_LOC_QP_OP_ERR:
 	case IB_WC_REM_INV_REQ_ERR:
 		farswap_rdma_conn_fail(conn, -EPROTO, "message longer than any");
 		return;

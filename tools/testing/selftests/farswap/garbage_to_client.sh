@@ -73,10 +73,10 @@ stats_save
 check "random bytes; answers that nobody asked for" survives garbage wrongseq
 check "the reason is counted" grep "^[1-9][0-9]* answer to nothing we asked$" \
 	"$FARSWAP_DEBUG/session_ends"
-check "messages too long, too short" survives longmsg shortmsg
-check "the same later ends the session for good" survives longlater
+check "a message too long once a region is lent" survives longlater
 check "the reason of that is counted" grep "^[1-9][0-9]* message longer than any$" \
 	"$FARSWAP_DEBUG/session_ends"
+check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of the wrong size" survives evictunknown badregion
 check "a key that opens nothing" survives badrkey
 check "questions without end" survives curious
