@@ -610,18 +610,18 @@ void farswap_sweep_stop(void);
 
 /**
  * struct farswap_window - what is being written to a donor
- * @pages:	how many pages
- * @limit:	how many there may be while pages are read, sixteenths
+ * @limit:	how many pages there may be while pages are read, sixteenths
  * @best_ns:	what reading one takes at best
  * @learnt_at:	when one was read last, jiffies
+ * @pages:	how many pages. Changes with each of them, the others mostly don't
  * @stalled:	somebody waited in vain since a write ended last
  * @room:	who waits until there are fewer
  */
 struct farswap_window {
-	atomic_t pages;
 	unsigned int limit;
 	u32 best_ns;
 	unsigned long learnt_at;
+	atomic_t pages ____cacheline_aligned_in_smp;
 	bool stalled;
 	wait_queue_head_t room;
 };

@@ -72,8 +72,9 @@ static int window_limit(const struct farswap_window *window)
  */
 void farswap_window_learn(struct farswap_window *window, u32 ns)
 {
-	u32 best = READ_ONCE(window->best_ns);
-	unsigned int limit = READ_ONCE(window->limit);
+	u32 old_best = READ_ONCE(window->best_ns), best = old_best;
+	unsigned int old_limit = READ_ONCE(window->limit), limit = old_limit;
+	unsigned long now = jiffies;
 
 	ns = min(ns, WINDOW_NS_MAX);
 	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
@@ -81,9 +82,13 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN * WINDOW_UNITS);
 	else if (limit < WINDOW_MAX * WINDOW_UNITS)
 		limit++;
-	WRITE_ONCE(window->best_ns, best);
-	WRITE_ONCE(window->limit, limit);
-	WRITE_ONCE(window->learnt_at, jiffies);
+	/* Stores look at them too, on other processors. */
+	if (best != old_best)
+		WRITE_ONCE(window->best_ns, best);
+	if (limit != old_limit)
+		WRITE_ONCE(window->limit, limit);
+	if (READ_ONCE(window->learnt_at) != now)
+		WRITE_ONCE(window->learnt_at, now);
 }
 
 static void window_give(struct farswap_window *window, unsigned int pages)
