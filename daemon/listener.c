@@ -44,7 +44,8 @@ static int listener_set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static void listener_reject(struct rdma_cm_id *id, unsigned int status)
+static void listener_reject(struct rdma_cm_id *id, unsigned int status,
+			    const struct farswap_connect *connect)
 {
 	static const enum stats_counter reasons[] = {
 		[FARSWAP_STATUS_NO_MEMORY] = STAT_REJECT_INTERNAL,
@@ -55,9 +56,15 @@ static void listener_reject(struct rdma_cm_id *id, unsigned int status)
 		[FARSWAP_STATUS_LEAVING] = STAT_REJECT_LEAVING,
 	};
 	struct farswap_accept accept;
+	char peer[SESSION_PEER_MAX];
 
 	stats_inc(reasons[status]);
-	log_peer("connect request rejected: %s", wire_status_name(status));
+	session_peer_name(id, peer);
+	if (status == FARSWAP_STATUS_BAD_VERSION)
+		log_peer("%s: connect request rejected: " WIRE_VERSIONS, peer,
+			 le16toh(connect->version), FARSWAP_VERSION);
+	else
+		log_peer("%s: connect request rejected: %s", peer, wire_status_name(status));
 	wire_init_accept(&accept, status);
 	rdma_reject(id, &accept, sizeof(accept));
 	rdma_destroy_id(id);
@@ -72,10 +79,10 @@ static void listener_request(struct rdma_cm_id *id, const struct rdma_conn_param
 	case WIRE_OK:
 		break;
 	case WIRE_VERSION:
-		listener_reject(id, FARSWAP_STATUS_BAD_VERSION);
+		listener_reject(id, FARSWAP_STATUS_BAD_VERSION, connect);
 		return;
 	default:
-		listener_reject(id, FARSWAP_STATUS_BAD_MESSAGE);
+		listener_reject(id, FARSWAP_STATUS_BAD_MESSAGE, connect);
 		return;
 	}
 	if (le16toh(connect->kind) == FARSWAP_CONNECT_CONTROL)
@@ -83,7 +90,7 @@ static void listener_request(struct rdma_cm_id *id, const struct rdma_conn_param
 	else
 		status = session_add_data(id, param, connect);
 	if (status != FARSWAP_STATUS_OK)
-		listener_reject(id, status);
+		listener_reject(id, status, connect);
 }
 
 static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type, int status)

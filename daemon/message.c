@@ -77,6 +77,8 @@ static void message_hello(struct session *session, const void *msg)
 	struct session *old;
 
 	if (le64toh(hello->slab_bytes) != region_bytes()) {
+		log_peer("%s: its slab_mb is %" PRIu64 ", but a slab is %" PRIu64 "M here: give both the same",
+			 session->peer, le64toh(hello->slab_bytes) >> 20, region_bytes() >> 20);
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
 		return;
 	}
@@ -323,6 +325,8 @@ void message_received(struct session *session, const void *msg, size_t len)
 		return;
 	/* Of another version only this much can be known: it wants an answer. */
 	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO) {
+		log_peer("%s: " WIRE_VERSIONS, session->peer, le16toh(hdr->version),
+			 FARSWAP_VERSION);
 		message_refuse(session, le32toh(hdr->seq), FARSWAP_STATUS_BAD_VERSION,
 			       STAT_END_BAD_VERSION);
 		return;

@@ -268,18 +268,18 @@ void session_end_all(enum stats_counter reason, struct ibv_context *device, cons
 	}
 }
 
-static void session_name_peer(struct session *session)
+void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX])
 {
-	struct sockaddr *addr = rdma_get_peer_addr(session->control.id);
+	struct sockaddr *addr = rdma_get_peer_addr(id);
 	socklen_t len = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 		sizeof(struct sockaddr_in);
 	char host[48], port[8];
 
 	if (getnameinfo(addr, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV))
-		strcpy(session->peer, "unknown address");
+		strcpy(name, "unknown address");
 	else
-		snprintf(session->peer, sizeof(session->peer),
+		snprintf(name, SESSION_PEER_MAX,
 			 addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
@@ -298,7 +298,7 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 	session->number = ++sessions.number;
 	session->control.id = id;
 	session->device = id->verbs;
-	session_name_peer(session);
+	session_peer_name(id, session->peer);
 	conn_init(&session->control, session);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
 		conn_init(&session->data[i], session);

@@ -70,12 +70,15 @@ struct session_map {
 	uint32_t seq;
 };
 
+/* "address:port" */
+#define SESSION_PEER_MAX	64
+
 struct session {
 	struct list link;
 	uint64_t number;		/* for people; counts from 1 */
 	uint64_t secret;		/* what data connections present, and who resumes */
 	enum session_state state;
-	char peer[64];
+	char peer[SESSION_PEER_MAX];
 	struct farswap_hello hello;
 	uint16_t queues;		/* granted */
 	uint32_t attempt;		/* to connect, the client's number */
@@ -140,6 +143,8 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 /* The same for a data connection of an existing session. */
 int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		     const struct farswap_connect *connect);
+/* Who asks for @id. */
+void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX]);
 void session_established(struct conn *conn);
 /* Logs why, kills the queue pairs, then all keys, from the event loop. Any state. */
 void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)

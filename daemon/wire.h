@@ -32,6 +32,10 @@ enum wire_error {
 	WIRE_ERRORS
 };
 
+/* What a log says of those that don't agree: the other's, FARSWAP_VERSION. */
+#define WIRE_VERSIONS \
+	"it speaks version %u of the protocol, this farswapd version %u: install the same release on both"
+
 /* Nothing else may look at a received message before this said WIRE_OK. */
 enum wire_error wire_check(const void *msg, size_t len, enum wire_direction direction);
 /* The same for private data of a connect request and of its answer. */

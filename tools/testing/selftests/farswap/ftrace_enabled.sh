@@ -14,6 +14,16 @@ refused() {
 	! echo 0 >"$KNOB" && [ "$(cat "$KNOB")" = 1 ]
 }
 
+# The first time slabs may only just be mapped.
+pages_go() {
+	for pages_round in 1 2 3 4 5; do
+		echo "round $pages_round"
+		in_cgroup ftrace "$LOAD" -m 28 -n 300 || return 1
+		! grew store_remote load_remote || return 0
+	done
+	return 1
+}
+
 # While it is off: the log says what to look at, and nothing is left behind.
 attach_refused() {
 	echo 0 >"$FARSWAP/attached" && set_value "$KNOB" 0 || return 1
@@ -36,14 +46,13 @@ attach_again() {
 		in_cgroup ftrace "$LOAD" -m 24 -n 100 && grew store_remote load_remote
 }
 
-test_begin 5
+test_begin 4
 [ -e "$KNOB" ] || skip_rest "no $KNOB"
 farswap_up 2
 swap_on
 make_cgroup ftrace 16M
 check "kernel.ftrace_enabled=0 takes no hook away" refused
-check "pages still go to donors and are right" in_cgroup ftrace "$LOAD" -m 28 -n 300
-check "there were such pages" grew store_remote load_remote
+check "pages still go to donors and are right" pages_go
 check "when detached it does not come back silently without" attach_refused
 check "after it is on again farswap attaches" attach_again
 test_end

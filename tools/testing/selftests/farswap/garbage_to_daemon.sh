@@ -118,7 +118,7 @@ silent_ones_are_dropped() {
 	wait_peer nopong && return "$silent_status"
 }
 
-test_begin 18
+test_begin 19
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 # Without what clients of other tests have left.
 donor_kill "$target"
@@ -137,6 +137,9 @@ make_cgroup rude 16M
 start_load rude rude -m 28 -p 2 -d 280 -w 30 -i 20
 check "pages go to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
+check "the donor's log names both" on "$target" '
+	grep "speaks version .* this farswapd version" /run/farswapd.log &&
+		grep "its slab_mb is .* give both the same" /run/farswapd.log'
 check "random bytes" rude "garbage 1" "garbage 2"
 check "messages too short, too long, out of order" rude short long outoforder
 check "another client's key, another client's session" rude stolenkey data-noauth
