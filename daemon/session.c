@@ -277,7 +277,7 @@ void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX])
 
 	if (getnameinfo(addr, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV))
-		strcpy(name, "unknown address");
+		snprintf(name, SESSION_PEER_MAX, "unknown address");
 	else
 		snprintf(name, SESSION_PEER_MAX,
 			 addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
