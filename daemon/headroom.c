@@ -10,12 +10,24 @@
  * - Each time somebody has to wait for memory, the headroom grows by a quarter, to
  *   twice what was asked for at most. A second later it shrinks again, by 1/32 of
  *   the extra.
+ *
+ * Where less than twice the headroom is available, a look that finds others to have grown by
+ * 1/64 of it is followed by one a tenth of a second later, any other by one after twice as
+ * long as the last, to a second: a machine that lends all it can is looked at for nothing
+ * as long as its own use stays as it is.
  */
 #include "headroom.h"
 
+#define LOOK_MS		1000
+#define LOOK_GROWING_MS	100
+
 void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep)
 {
-	*headroom = (struct headroom){ .total = total, .keep = keep };
+	*headroom = (struct headroom){
+		.total = total,
+		.keep = keep,
+		.look_ms = LOOK_GROWING_MS,
+	};
 }
 
 void headroom_set_keep(struct headroom *headroom, uint64_t keep)
@@ -43,7 +55,11 @@ uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t
 	uint64_t used, rise;
 
 	if (!headroom->begun)
-		headroom->used = headroom->last = measured;
+		headroom->used = headroom->last = headroom->seen = measured;
+	headroom->look_ms = headroom->look_ms * 2 < LOOK_MS ? headroom->look_ms * 2 : LOOK_MS;
+	if (growth(headroom->seen, measured) > keep / 64)
+		headroom->look_ms = LOOK_GROWING_MS;
+	headroom->seen = measured;
 	rise = growth(headroom->last, measured);
 	if (rise < headroom->rise)
 		rise = headroom->rise;
@@ -60,6 +76,11 @@ uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t
 	if (used < headroom->used)
 		used = headroom->used;
 	return headroom->total > used + keep ? headroom->total - used - keep : 0;
+}
+
+unsigned int headroom_look_ms(const struct headroom *headroom, uint64_t available)
+{
+	return available < 2 * headroom_keep(headroom) ? headroom->look_ms : LOOK_MS;
 }
 
 void headroom_pressure(struct headroom *headroom)

@@ -16,6 +16,8 @@ struct headroom {
 	uint64_t used;		/* by others: the moving average */
 	uint64_t last;		/* what was measured when that was last moved */
 	uint64_t rise;		/* by how much more than the time before */
+	uint64_t seen;		/* what was measured by the last look */
+	unsigned int look_ms;	/* until the next, where little is available */
 	bool begun;
 };
 
@@ -29,6 +31,8 @@ uint64_t headroom_keep(const struct headroom *headroom);
  */
 uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held,
 			 bool second);
+/* When to look again after that, ms. */
+unsigned int headroom_look_ms(const struct headroom *headroom, uint64_t available);
 /* Someone had to wait for memory. */
 void headroom_pressure(struct headroom *headroom);
 

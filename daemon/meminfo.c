@@ -53,7 +53,7 @@ static uint64_t meminfo_value(const char *text, const char *name)
 
 struct meminfo meminfo_now(void)
 {
-	static int fd = -1;	/* kept open, as this is read ten times a second */
+	static int fd = -1;	/* kept open, as this is read often */
 	struct meminfo now = { 0 };
 	char text[8192] = "\n";
 	uint64_t huge;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looks once a second at how much memory is available, ten times as often when that
- * is little, and when the kernel says that somebody waited for memory, and sets the
- * pool's limit. The headroom is farswapd.conf's, or what the module's headroom_mb says
+ * Looks once a second at how much memory is available, ten times as often while that
+ * is little and gets less, and when the kernel says that somebody waited for memory, and
+ * sets the pool's limit. The headroom is farswapd.conf's, or what the module's headroom_mb says
  * where that is loaded. What isn't lent is
  * given back first, then lent regions are evicted in a batch (Infiniswap, sections
  * 5.1 and 5.2).
@@ -24,19 +24,29 @@
 #include "session.h"
 #include "stats.h"
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
 #define RECLAIM_PERIOD_MS	1000
-/* While less than twice the headroom is available. */
-#define RECLAIM_CLOSE_MS	100
 /* After the kernel refused memory that was to be lent. */
 #define RECLAIM_REFUSED_MS	30000
 #define RECLAIM_KNOB		"/sys/kernel/farswap/headroom_mb"
-/* A tenth of a second of waiting in two seconds, µs. */
-#define RECLAIM_TRIGGER		"some 100000 2000000"
+
+/* What the kernel tells of: so much waiting for memory in such a time, µs. */
+struct reclaim_watch {
+	struct loop_fd fd;
+	const char *trigger;
+	bool asks;	/* for a larger headroom, not just for a look */
+};
+
+static struct reclaim_watch reclaim_watches[] = {
+	{ { .fd = -1 }, "some 100000 2000000", true },
+	/* The kernel has begun to reclaim. */
+	{ { .fd = -1 }, "some 10000 500000", false },
+};
 
 static struct {
 	struct headroom headroom;
 	struct loop_timer timer;
-	struct loop_fd pressure;
 	uint64_t job;		/* the last batch's number */
 	uint64_t grow_ms;	/* not before, as the kernel gave no more */
 	uint64_t second_ms;	/* when the average was last moved */
@@ -45,7 +55,7 @@ static struct {
 	bool drained;
 	bool at_once;		/* the limit may grow without waiting for a second look */
 	bool hugepages;
-} reclaim = { .pressure = { .fd = -1 }, .at_once = true };
+} reclaim = { .at_once = true };
 
 static void reclaim_evicted(void *arg, const struct evict_result *result)
 {
@@ -140,8 +150,7 @@ static uint64_t reclaim_look(void)
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
-	return mem.available < 2 * headroom_keep(&reclaim.headroom) ? RECLAIM_CLOSE_MS :
-								       RECLAIM_PERIOD_MS;
+	return headroom_look_ms(&reclaim.headroom, mem.available);
 }
 
 static void reclaim_tick(void *arg)
@@ -150,36 +159,64 @@ static void reclaim_tick(void *arg)
 	loop_timer_set(&reclaim.timer, reclaim_look());
 }
 
+static void reclaim_unwatch(struct reclaim_watch *watch)
+{
+	int fd = watch->fd.fd;
+
+	if (fd < 0)
+		return;
+	loop_fd_del(&watch->fd);
+	close(fd);
+}
+
 static void reclaim_pressure(void *arg, uint32_t events)
 {
-	int fd = reclaim.pressure.fd;
+	struct reclaim_watch *watch = arg;
 
-	(void)arg;
 	if (events & EPOLLERR) {
 		log_warn("the kernel tells of no memory pressure any more");
-		loop_fd_del(&reclaim.pressure);
-		close(fd);
+		reclaim_unwatch(watch);
 		return;
 	}
-	stats_inc(STAT_PRESSURE);
-	/* Else it is of a cgroup that has come to its own limit, whom more would not help. */
-	if (meminfo_now().available < 2 * headroom_keep(&reclaim.headroom))
-		headroom_pressure(&reclaim.headroom);
+	if (watch->asks) {
+		stats_inc(STAT_PRESSURE);
+		/* Else it is of a cgroup that has come to its own limit, whom more would not help. */
+		if (meminfo_now().available < 2 * headroom_keep(&reclaim.headroom))
+			headroom_pressure(&reclaim.headroom);
+	}
 	reclaim_tick(NULL);
 }
 
 /* Kernels without it are watched by the second alone. */
-static void reclaim_watch_pressure(void)
+static int reclaim_watch(struct reclaim_watch *watch)
 {
 	int fd = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	int err;
 
-	if (fd >= 0 && write(fd, RECLAIM_TRIGGER, sizeof(RECLAIM_TRIGGER)) > 0 &&
-	    !loop_fd_add(&reclaim.pressure, fd, EPOLLPRI, reclaim_pressure, NULL))
-		return;
-	log_info("no memory pressure events (%s): memory is looked at once a second",
-		 strerror(errno));
-	if (fd >= 0)
+	if (fd < 0)
+		return -errno;
+	if (write(fd, watch->trigger, strlen(watch->trigger) + 1) < 0)
+		err = -errno;
+	else
+		err = loop_fd_add(&watch->fd, fd, EPOLLPRI, reclaim_pressure, watch);
+	if (err)
 		close(fd);
+	return err;
+}
+
+static void reclaim_watch_pressure(void)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(reclaim_watches); i++) {
+		err = reclaim_watch(&reclaim_watches[i]);
+		if (!err)
+			continue;
+		log_info("no memory pressure events (%s): memory is looked at once a second",
+			 strerror(-err));
+		return;
+	}
 }
 
 int reclaim_init(uint64_t headroom, bool hugepages)
@@ -218,11 +255,9 @@ uint64_t reclaim_headroom(void)
 
 void reclaim_exit(void)
 {
-	int fd = reclaim.pressure.fd;
+	size_t i;
 
 	loop_timer_stop(&reclaim.timer);
-	if (fd < 0)
-		return;
-	loop_fd_del(&reclaim.pressure);
-	close(fd);
+	for (i = 0; i < ARRAY_SIZE(reclaim_watches); i++)
+		reclaim_unwatch(&reclaim_watches[i]);
 }

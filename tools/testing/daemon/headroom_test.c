@@ -82,6 +82,25 @@ static void test_pressure(void)
 	ok(held == calm, "and forgotten in the end");
 }
 
+static void test_looks(void)
+{
+	int i;
+
+	headroom_init(&h, TOTAL, KEEP);
+	second(300 * MB, 500 * MB);
+	ok(headroom_look_ms(&h, 200 * MB) == 1000, "a look a second where there is plenty");
+	ok(headroom_look_ms(&h, 199 * MB) == 200, "twice as long as before where there isn't");
+	second(301 * MB, 500 * MB);
+	ok(headroom_look_ms(&h, 199 * MB) == 400, "and again, as nobody grows much");
+	for (i = 0; i < 3; i++)
+		second(300 * MB, 500 * MB);
+	ok(headroom_look_ms(&h, 199 * MB) == 1000, "to a second");
+	headroom_sample(&h, 198 * MB, 500 * MB, false);
+	ok(headroom_look_ms(&h, 198 * MB) == 100, "a tenth of one when somebody does");
+	headroom_sample(&h, 199 * MB, 500 * MB, false);
+	ok(headroom_look_ms(&h, 199 * MB) == 200, "not when it gets less");
+}
+
 /* Never more than the machine has, whatever is said. */
 static void test_random(void)
 {
@@ -108,6 +127,7 @@ int main(void)
 	test_average();
 	test_short();
 	test_pressure();
+	test_looks();
 	test_random();
 	return tap_done();
 }
