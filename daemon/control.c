@@ -23,7 +23,8 @@
 #include "session.h"
 #include "status.h"
 
-#define CONTROL_CONNS_MAX	16
+/* More wait to be accepted. */
+#define CONTROL_CONNS_MAX	64
 /* To send the request, and to take the reply. */
 #define CONTROL_IO_MS		5000
 /* When there are no more files to be had. */
@@ -65,7 +66,8 @@ static void control_close(struct control_conn *conn)
 	free(conn->reply);
 	list_del(&conn->link);
 	free(conn);
-	control.count--;
+	if (control.count-- == CONTROL_CONNS_MAX)
+		loop_fd_events(&control.fd, EPOLLIN);
 }
 
 static void control_write(struct control_conn *conn)
@@ -292,6 +294,10 @@ static void control_accept(void *arg, uint32_t events)
 
 	(void)arg;
 	(void)events;
+	if (control.count == CONTROL_CONNS_MAX) {
+		loop_fd_events(&control.fd, 0);
+		return;
+	}
 	fd = accept4(control.fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		/* Who can't be accepted would be told of again at once. */
@@ -301,7 +307,7 @@ static void control_accept(void *arg, uint32_t events)
 		}
 		return;
 	}
-	conn = control.count < CONTROL_CONNS_MAX ? calloc(1, sizeof(*conn)) : NULL;
+	conn = calloc(1, sizeof(*conn));
 	if (!conn || loop_fd_add(&conn->fd, fd, EPOLLIN, control_event, conn)) {
 		free(conn);
 		close(fd);

@@ -84,6 +84,8 @@ static void ctl_read(int fd, void *buf, size_t len)
 {
 	ssize_t n = recv(fd, buf, len, MSG_WAITALL);
 
+	if (n < 0 && errno == EAGAIN)
+		ctl_fail("no answer within %d seconds; try again", CTL_TIMEOUT_S);
 	if (n < 0)
 		ctl_fail("no answer: %s", strerror(errno));
 	if ((size_t)n < len)

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "evict.h"
 #include "headroom.h"
 #include "log.h"
@@ -29,6 +30,8 @@
 #define RECLAIM_PERIOD_MS	1000
 /* After the kernel refused memory that was to be lent. */
 #define RECLAIM_REFUSED_MS	30000
+/* For the daemon itself and what the kernel keeps for its regions, of a cgroup's limit. */
+#define RECLAIM_CGROUP_SLACK	(32ULL << 20)
 #define RECLAIM_KNOB		"/sys/kernel/farswap/headroom_mb"
 
 /* What the kernel tells of: so much waiting for memory in such a time, µs. */
@@ -115,38 +118,48 @@ static void reclaim_set_limit(uint64_t limit, uint64_t now)
 	region_set_limit(limit > filled && now < reclaim.grow_ms ? filled : limit);
 }
 
+/* What may be held of ordinary memory. */
+static uint64_t reclaim_ordinary(uint64_t available, bool second)
+{
+	uint64_t held = region_present_bytes() - region_huge_bytes(), most = UINT64_MAX;
+	uint64_t room = cgroup_room();
+
+	if (headroom_keep(&reclaim.headroom))
+		most = headroom_sample(&reclaim.headroom, available, held, second);
+	if (room > UINT64_MAX - held)
+		return most;
+	room += held;
+	room = room > RECLAIM_CGROUP_SLACK ? room - RECLAIM_CGROUP_SLACK : 0;
+	return room < most ? room : most;
+}
+
 /* The time until the next look, ms. */
 static uint64_t reclaim_look(void)
 {
-	struct meminfo mem = meminfo_now();
-	uint64_t now = loop_now_ms();
-	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
-	uint64_t slab = region_bytes(), ordinary, allowed;
+	uint64_t slab = region_bytes(), now = loop_now_ms(), ordinary, allowed;
+	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
+	bool at_once = reclaim.at_once || !headroom_keep(&reclaim.headroom);
+	struct meminfo mem = meminfo_now();
 
 	if (second) {
 		reclaim.second_ms = now;
 		reclaim_read_knob();
 	}
-	if (!headroom_keep(&reclaim.headroom)) {
-		region_set_ordinary_limit(region_total());
-		reclaim_set_limit(reclaim.drained ? 0 : region_total(), now);
-		message_kick_pool();
-		return RECLAIM_PERIOD_MS;
-	}
-	ordinary = headroom_sample(&reclaim.headroom, mem.available,
-				   region_present_bytes() - region_huge_bytes(), second);
-	allowed = ordinary;
+	ordinary = reclaim_ordinary(mem.available, second) / slab;
+	if (ordinary > region_total())
+		ordinary = region_total();
+	allowed = ordinary * slab;
 	/* What is on reserved huge pages takes nothing from who doesn't use these. */
 	if (reclaim.hugepages)
 		allowed += (region_huge() + mem.huge_free / slab) * slab;
 	if (reclaim.drained)
 		allowed = 0;
-	if (allowed < held || reclaim.at_once)
+	if (allowed < held || at_once)
 		reclaim_set_limit(allowed / slab, now);
 	else if (second && allowed - held >= 2 * slab)	/* so that it doesn't come and go */
 		reclaim_set_limit((held + allowed) / 2 / slab, now);
-	region_set_ordinary_limit(ordinary / slab);
+	region_set_ordinary_limit(ordinary);
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
@@ -233,6 +246,10 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 	reclaim.hugepages = hugepages;
 	headroom_init(&reclaim.headroom, total, headroom);
 	reclaim_watch_pressure();
+	cgroup_init();
+	if (cgroup_room() != UINT64_MAX)
+		log_info("this cgroup may have %" PRIu64 "M more: no more than that less %lluM is lent",
+			 cgroup_room() >> 20, RECLAIM_CGROUP_SLACK >> 20);
 	region_set_limit(0);
 	reclaim_tick(NULL);
 	if (headroom && !region_free_bytes())

@@ -54,14 +54,14 @@ void status_show(FILE *out)
 		[DRAIN_RUNS] = "; draining",
 		[DRAIN_DONE] = "; drained",
 	};
-	char memory[32], slab[32], left[32], held[32];
+	char memory[32], slab[32], left[32], held[32], headroom[32];
 	struct list *pos;
 	int i;
 
-	fprintf(out, "memory   %s in %u regions of %s, %s held, %s can be lent%s\n",
+	fprintf(out, "memory   %s in %u regions of %s, %s held, %s can be lent, %s stay available%s\n",
 		status_bytes(region_bytes() * region_total(), memory), region_total(),
 		status_bytes(region_bytes(), slab), status_bytes(region_present_bytes(), held),
-		status_bytes(region_free_bytes(), left),
+		status_bytes(region_free_bytes(), left), status_bytes(reclaim_headroom(), headroom),
 		session_leaving() ? "; shutting down" : drained[drain_state()]);
 	fprintf(out, "regions ");
 	for (i = 0; i < REGION_STATES; i++)

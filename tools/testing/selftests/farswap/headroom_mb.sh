@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A donor's headroom can be set by sysfs where the module is loaded, and is what
-# the daemon's configuration says again without it.
+# the daemon's configuration says again without it. Nor does a daemon hold more than
+# its cgroup may have.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -35,7 +36,30 @@ knob() {
 	on "$donor" "echo $1 >$KNOB"
 }
 
-test_begin 7
+# limited_to max|high MB: the cgroup above its own
+limited_to() {
+	on "$donor" "echo $2M >/sys/fs/cgroup/farswap/memory.$1"
+}
+
+starts_in_cgroup() {
+	donor_kill "$donor"
+	on "$donor" 'mkdir -p /sys/fs/cgroup && { [ -e /sys/fs/cgroup/cgroup.procs ] ||
+		mount -t cgroup2 none /sys/fs/cgroup; } &&
+		echo +memory >/sys/fs/cgroup/cgroup.subtree_control &&
+		mkdir -p /sys/fs/cgroup/farswap/daemon' &&
+		limited_to max 200 &&
+		on "$donor" "echo \$\$ >/sys/fs/cgroup/farswap/daemon/cgroup.procs &&
+			$START_FARSWAPD" >/dev/null &&
+		wait_for 20 donor_has_daemon "$donor"
+}
+
+# Refused memory that it asked for, or worse.
+was_refused() {
+	on "$donor" 'grep -E "^(max|oom|oom_kill) [1-9]" /sys/fs/cgroup/farswap/memory.events ||
+		grep "cannot get .* more of memory" /run/farswapd.log'
+}
+
+test_begin 11
 farswap_up 2
 configured=$(metric headroom_bytes)
 held=$(metric held_bytes)
@@ -51,4 +75,11 @@ check "0 is the configuration's" eval 'knob 0 && wait_for 20 metric_is headroom_
 	-eq "$configured" && wait_for 60 metric_is held_bytes -gt $((held * 3 / 4))'
 check "so is no module" eval 'knob 300 && wait_for 20 metric_is headroom_bytes -eq 300 &&
 	on "$donor" "rmmod farswap" && wait_for 20 metric_is headroom_bytes -eq "$configured"'
+check "a daemon is started in a cgroup with a limit" starts_in_cgroup
+check "it holds what that leaves" wait_for 30 eval \
+	'metric_is held_bytes -gt 100 && metric_is held_bytes -le 168'
+check "a lower limit is heeded, without a refusal" eval '! was_refused && limited_to high 150 &&
+	wait_for 20 metric_is held_bytes -le 118 && donor_has_daemon "$donor"'
+check "and a higher one" eval 'limited_to max 250 && limited_to high 250 &&
+	wait_for 30 metric_is held_bytes -gt 120'
 test_end

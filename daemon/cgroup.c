@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which cgroup the daemon is in, and what memory.high and memory.max leave. A process that may
+ * not be killed gets no memory beyond the one, and is made to sleep beyond the other.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgroup.h"
+#include "meminfo.h"
+
+#define CGROUP_ROOT	"/sys/fs/cgroup"
+
+static char cgroup_own[PATH_MAX];
+
+void cgroup_init(void)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX];
+
+	cgroup_own[0] = '\0';
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		/* Those of version 1 have names. Above a namespace's root nothing is seen. */
+		if (!strncmp(line, "0::/", 4) && strncmp(line, "0::/..", 6))
+			snprintf(cgroup_own, sizeof(cgroup_own), "%s", line + strlen("0::"));
+	}
+	if (file)
+		(void)fclose(file);
+}
+
+/* What a limit leaves. The files say "max" where there is none. */
+static uint64_t cgroup_left(const char *dir, const char *name)
+{
+	char path[sizeof(CGROUP_ROOT) + PATH_MAX + 32];
+	uint64_t limit, current;
+
+	snprintf(path, sizeof(path), "%s%s/%s", CGROUP_ROOT, dir, name);
+	limit = meminfo_number(path);
+	if (!limit)
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "%s%s/memory.current", CGROUP_ROOT, dir);
+	current = meminfo_number(path);
+	return limit > current ? limit - current : 0;
+}
+
+uint64_t cgroup_room(void)
+{
+	static const char *const limits[] = { "memory.high", "memory.max" };
+	uint64_t room = UINT64_MAX, left;
+	char dir[PATH_MAX];
+	size_t i;
+
+	snprintf(dir, sizeof(dir), "%s", cgroup_own);
+	while (strlen(dir) > 1) {
+		for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+			left = cgroup_left(dir, limits[i]);
+			if (left < room)
+				room = left;
+		}
+		*strrchr(dir, '/') = '\0';
+	}
+	return room;
+}
