@@ -8,12 +8,14 @@
 # usage: check.sh [-k] [NAME ...]
 #
 # NAME is one of those below; all without. With -k, or after a failure, flags,
-# logs and trails stay in out/model/NAME.
+# logs and trails stay in out/model/NAME. What a search found that was as expected is
+# remembered in the cache until a model, the search or a tool changes; -k looks anew.
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 out=$top/out/model
+cache=$("$top/tools/testing/qemu/fetch.sh" --cache)/model
 
 # name|what must be found: nothing, or the comment of the assertion that fails|
 # bounds other than the model's, and what is broken. With replica_: replica.pml, with
@@ -139,10 +141,21 @@ assertion() {
 search() {
 	line=$(cases | grep "^$1|") || exit 1
 	expected=$(echo "$line" | cut -d '|' -f 2)
+	model=$(model "$1")
+	known=$cache/$({
+		echo "$line"
+		sed '/^cases()/,/^}/d' "$0"
+		cat "$here"/*.pml
+		spin -V
+		gcc --version
+	} | sha256sum | cut -c 1-24)
 	rm -rf "${out:?}/$1"
+	if [ ! "${KEEP:-}" ] && cp -r "$known" "$out/$1" 2>/dev/null; then
+		touch "$out/$1/remembered"
+		return
+	fi
 	mkdir -p "$out/$1" && cd "$out/$1" || exit 1
 	cp "$here"/*.pml .
-	model=$(model "$1")
 	echo "$line" | cut -d '|' -f 3 | sed 's/[^ ]*/-D&/g' >flags
 	case $expected in
 	nothing) how='-O1 -DSAFETY' option= ;;
@@ -167,6 +180,11 @@ search() {
 	else
 		echo nothing >found
 	fi
+	[ "$(cat found)" = "$expected" ] || return
+	mkdir -p "$cache/$1.$$"
+	if ! cp found log flags "$cache/$1.$$" || ! mv -T "$cache/$1.$$" "$known"; then
+		rm -rf "$cache/$1.$$"
+	fi
 }
 
 number=0
@@ -188,6 +206,7 @@ report() {
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$out/$1/log")
 	seconds=$(sed -n 's/^pan: elapsed time \([0-9.e-]*\) seconds/\1/p' "$out/$1/log")
 	bounds=$(sed 's/-D//g' "$out/$1/flags")
+	[ ! -e "$out/$1/remembered" ] || seconds="remembered, $seconds"
 	[ "$found" = "$expected" ]
 	result $? "$1: $found (${states:-no} states, ${seconds:-no} s; $bounds)"
 	[ "$found" = "$expected" ] || echo "# must be: $expected"
@@ -231,7 +250,7 @@ mkdir -p "$out"
 all=${*:-$known}
 echo "TAP version 13"
 echo "1..$(($(echo "$all" | wc -w) + ($# == 0)))"
-echo "$all" | tr ' ' '\n' | xargs -n 1 -P "$(nproc)" "$0" --search
+echo "$all" | tr ' ' '\n' | KEEP=$keep xargs -n 1 -P "$(nproc)" "$0" --search
 for name in $all; do
 	report "$name"
 done
