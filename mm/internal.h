@@ -419,7 +419,7 @@ int farswap_slab_init(void);
 void farswap_slab_exit(void);
 struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
-void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot);
+void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned int nr);
 void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
 bool farswap_slab_set_state(struct farswap_slab *slab,

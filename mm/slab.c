@@ -280,8 +280,9 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 
 /**
  * farswap_slab_ahead() - a store has come this far: see to the next slab
- * @slab:	a mapped slab
- * @slot:	the slot stored
+ * @slab:	a slab that is mapped, or about to be
+ * @slot:	the first slot stored
+ * @nr:		how many
  *
  * Swap slots are handed out in order, so the next slab will be wanted, and
  * until it is mapped its pages would go to the device alone. Looked at once
@@ -289,11 +290,12 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
  *
  * Context: process context; does not sleep.
  */
-void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot)
+void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
 {
+	unsigned int step = slab->nr_slots / SLAB_AHEAD_STEPS;
 	struct farswap_slab *next;
 
-	if (!slot || slot & (slab->nr_slots / SLAB_AHEAD_STEPS - 1))
+	if (round_up(max(slot, 1U), step) >= slot + nr)
 		return;
 	next = farswap_slab_lookup(slab->device,
 				   (pgoff_t)(slab->index + 1) * slab->nr_slots);

@@ -335,7 +335,7 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	} else if (store->mode == STORE_SOLE) {
 		farswap_backup_forget(slab, store->slot, nr);
 	}
-	farswap_slab_ahead(slab, store->slot);
+	farswap_slab_ahead(slab, store->slot, nr);
 	store_submit(store, &staged);
 	return FARSWAP_STAT_STORE_REMOTE;
 }
@@ -381,6 +381,9 @@ bool farswap_store(struct folio *folio)
 		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
 						FARSWAP_STAT_STORE_DISABLED;
 	}
+	/* Or else stores that fill a slab at once would be too early for each one. */
+	if (slab && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPING)
+		farswap_slab_ahead(slab, farswap_slabmap_slot(device->map, offset), nr);
 	farswap_stat_add(outcome, nr);
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);
 	return false;
