@@ -163,12 +163,16 @@ static void control_evict(struct control_conn *conn)
 static void control_drained(void *arg, const struct drain_result *result)
 {
 	struct control_conn *conn = arg;
+	char gone[64] = "";
 
 	conn->waits_drain = false;
 	switch (result->end) {
 	case DRAIN_END_DONE:
-		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed%s\n",
-			      result->lent, result->lent - result->killed, result->killed,
+		if (result->gone)
+			snprintf(gone, sizeof(gone), ", %u of clients that had gone", result->gone);
+		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed%s%s\n",
+			      result->lent, result->lent - result->killed - result->gone,
+			      result->killed, gone,
 			      result->broken ? "; memory whose key can't be killed stays until farswapd ends" : "");
 		break;
 	case DRAIN_END_TIMEOUT:

@@ -22,6 +22,7 @@ static struct {
 	struct list waits;
 	unsigned int lent;
 	uint64_t killed_before;
+	uint64_t gone_before;
 	uint64_t begun_ms;
 } drain = { .waits = { &drain.waits, &drain.waits } };
 
@@ -38,6 +39,7 @@ static struct drain_result drain_result(enum drain_end end)
 		.lent = drain.lent,
 		.left = drain_lent(),
 		.killed = stats[STAT_RETURN_KILLED] - drain.killed_before,
+		.gone = stats[STAT_RETURN_SESSION] - drain.gone_before,
 		.broken = region_count(REGION_BROKEN),
 		.ms = loop_now_ms() - drain.begun_ms,
 	};
@@ -70,6 +72,7 @@ int drain_begin(void)
 		return 0;
 	drain.lent = drain_lent();
 	drain.killed_before = stats[STAT_RETURN_KILLED];
+	drain.gone_before = stats[STAT_RETURN_SESSION];
 	drain.begun_ms = loop_now_ms();
 	reclaim_drain(true);
 	if (!evict_start(EVICT_ALL, false, NULL, NULL)) {

@@ -30,6 +30,7 @@ struct drain_result {
 	unsigned int lent;		/* regions, when it began */
 	unsigned int left;		/* still lent */
 	unsigned int killed;		/* keys of clients that were too late */
+	unsigned int gone;		/* of clients that had gone */
 	unsigned int broken;		/* not to be had back */
 	uint64_t ms;			/* since it began */
 };
