@@ -26,13 +26,16 @@ def make_cgroup(client, mem):
                  f"echo {mem // 4}M >{CGROUP}/memory.high")
 
 
-def use_farswap(client, mem, donors=1, slab_mb=2):
-    """All pages of a load go to this machine's own memory, which any number of donors lend."""
+def use_farswap(client, mem, donors=1, regions=0):
+    """
+    All pages of a load go to this machine's own memory, which any number of donors lend; or so
+    many regions of each, of which only what is written takes memory.
+    """
     make_cgroup(client, mem)
-    regions = -(-mem * 4 // 3 // slab_mb) + 2
+    options = f"sparse=1 regions={regions}" if regions else f"regions={mem * 2 // 3 + 2}"
     addresses = ",".join(f"10.9.9.{number}" for number in range(1, donors + 1))
     client.check("modprobe farswap && "
-                 f"modprobe farswap-ram regions={regions} && "
+                 f"modprobe farswap-ram {options} && "
                  f"echo {addresses} >{farswap.SYSFS}/donors")
     client.wait_for(f"[ \"$(grep -c live {farswap.DEBUG}/donors)\" = {donors} ]", 60,
                     f"cat {farswap.DEBUG}/donors")

@@ -12,6 +12,8 @@
  * late_us	reads that no fault waits for end so much after they have read, unless
  *		delay_us is 0: what they bring may be old by then
  * regions	how many regions a donor lends; taken when it is opened
+ * sparse	of regions of sessions that are opened from now on only pages that are written
+ *		take memory, and of these none that hold one word over and over
  * evict	write a number: every donor asks for so many regions back
  */
 #define pr_fmt(fmt) "farswap-ram: " fmt
@@ -39,6 +41,14 @@ static unsigned int late_us;
 module_param(late_us, uint, 0644);
 static unsigned int regions = 64;
 module_param(regions, uint, 0644);
+static bool sparse;
+module_param(sparse, bool, 0644);
+
+/* What a page of a sparse region is: memory's address, or a word of less than 64 bits. */
+#define RAM_WORD(word)	((word) << 1 | 1)
+#define RAM_IS_WORD(at)	((at) & 1)
+/* What was there is not to be read again. */
+#define RAM_STALE	0x5a
 
 struct farswap_session {
 	struct list_head entry;		/* in ram_sessions; ram_lock */
@@ -52,6 +62,7 @@ struct farswap_session {
 	bool dead;
 	bool suspended;
 	bool closing;
+	bool sparse;
 	int number;
 	struct delayed_work work;	/* brings the session up, or down and up */
 };
@@ -62,6 +73,7 @@ struct farswap_region {
 	u64 id;
 	bool dead;
 	void *memory;
+	unsigned long *pages;	/* instead, where it is sparse */
 };
 
 /* What struct farswap_io holds for us. */
@@ -123,11 +135,30 @@ static void ram_session_work(struct work_struct *work)
 	session->ops->up(session->ctx, &peer);
 }
 
+static void ram_free_page(unsigned long *at)
+{
+	if (!RAM_IS_WORD(*at))
+		free_page(*at);
+}
+
+static void ram_free_pages(struct farswap_region *region)
+{
+	u64 page;
+
+	for (page = 0; page < region->session->slab_bytes >> PAGE_SHIFT; page++) {
+		ram_free_page(&region->pages[page]);
+		region->pages[page] = RAM_WORD(~0UL / 0xff * RAM_STALE & LONG_MAX);
+	}
+}
+
 static void ram_free_spare(struct farswap_session *session)
 {
 	struct farswap_region *region, *next;
 
 	list_for_each_entry_safe(region, next, &session->spare, entry) {
+		if (region->pages)
+			ram_free_pages(region);
+		kvfree(region->pages);
 		vfree(region->memory);
 		kfree(region);
 	}
@@ -142,8 +173,12 @@ static int ram_alloc_spare(struct farswap_session *session)
 		if (!region)
 			return -ENOMEM;
 		region->session = session;
-		region->memory = vzalloc(session->slab_bytes);
-		if (!region->memory) {
+		if (session->sparse)
+			region->pages = kvcalloc(session->slab_bytes >> PAGE_SHIFT,
+						 sizeof(*region->pages), GFP_KERNEL);
+		else
+			region->memory = vzalloc(session->slab_bytes);
+		if (!region->memory && !region->pages) {
 			kfree(region);
 			return -ENOMEM;
 		}
@@ -165,6 +200,7 @@ static struct farswap_session *ram_open(const char *address,
 	session->ops = ops;
 	session->ctx = ctx;
 	session->slab_bytes = params->slab_bytes;
+	session->sparse = sparse;
 	INIT_LIST_HEAD(&session->regions);
 	INIT_LIST_HEAD(&session->spare);
 	if (ram_alloc_spare(session)) {
@@ -231,28 +267,72 @@ static void ram_release(struct farswap_region *region)
 {
 	struct farswap_session *session = region->session;
 
-	/* A stale reader would see this. */
-	memset(region->memory, 0x5a, session->slab_bytes);
+	if (region->pages)
+		ram_free_pages(region);
+	else
+		memset(region->memory, RAM_STALE, session->slab_bytes);
 	mutex_lock(&ram_lock);
 	list_move_tail(&region->entry, &session->spare);
 	session->nr_spare++;
 	mutex_unlock(&ram_lock);
 }
 
-static void ram_copy(struct farswap_io *io)
+static int ram_write_sparse(unsigned long *at, const unsigned long *words)
 {
-	void *remote = io->region->memory + io->offset;
-	unsigned int done;
+	unsigned int i;
 
-	for (done = 0; done < io->length; done += PAGE_SIZE) {
+	for (i = 1; i < PAGE_SIZE / sizeof(*words) && words[i] == words[0]; i++)
+		;
+	if (i == PAGE_SIZE / sizeof(*words) && words[0] <= LONG_MAX) {
+		ram_free_page(at);
+		*at = RAM_WORD(words[0]);
+		return 0;
+	}
+	if (!*at || RAM_IS_WORD(*at)) {
+		unsigned long page = __get_free_page(GFP_ATOMIC | __GFP_NOWARN);
+
+		if (!page)
+			return -ENOMEM;
+		*at = page;
+	}
+	memcpy((void *)*at, words, PAGE_SIZE);
+	return 0;
+}
+
+static void ram_read_sparse(unsigned long at, unsigned long *words)
+{
+	if (at && !RAM_IS_WORD(at))
+		memcpy(words, (void *)at, PAGE_SIZE);
+	else
+		memset_l(words, at >> 1, PAGE_SIZE / sizeof(*words));
+}
+
+static int ram_copy_page(struct farswap_region *region, u64 offset, enum farswap_io_op op,
+			 void *local)
+{
+	if (region->pages && op == FARSWAP_IO_WRITE)
+		return ram_write_sparse(&region->pages[offset >> PAGE_SHIFT], local);
+	if (region->pages)
+		ram_read_sparse(region->pages[offset >> PAGE_SHIFT], local);
+	else if (op == FARSWAP_IO_WRITE)
+		memcpy(region->memory + offset, local, PAGE_SIZE);
+	else
+		memcpy(local, region->memory + offset, PAGE_SIZE);
+	return 0;
+}
+
+static int ram_copy(struct farswap_io *io)
+{
+	unsigned int done;
+	int err = 0;
+
+	for (done = 0; done < io->length && !err; done += PAGE_SIZE) {
 		void *local = kmap_local_page(io->page + (done >> PAGE_SHIFT));
 
-		if (io->op == FARSWAP_IO_WRITE)
-			memcpy(remote + done, local, PAGE_SIZE);
-		else
-			memcpy(local, remote + done, PAGE_SIZE);
+		err = ram_copy_page(io->region, io->offset + done, io->op, local);
 		kunmap_local(local);
 	}
+	return err;
 }
 
 static void ram_fail_session(struct farswap_session *session)
@@ -262,12 +342,13 @@ static void ram_fail_session(struct farswap_session *session)
 	queue_delayed_work(ram_wq, &session->work, HZ / 10);
 }
 
-static void ram_do(struct farswap_io *io, int error)
+static int ram_do(struct farswap_io *io, int error)
 {
+	if (!error)
+		error = ram_copy(io);
 	if (error)
 		ram_fail_session(io->region->session);
-	else
-		ram_copy(io);
+	return error;
 }
 
 static void ram_end(struct farswap_io *io, int error)
@@ -283,7 +364,7 @@ static void ram_io_work(struct work_struct *work)
 	struct ram_io *ram = container_of(work, struct ram_io, work);
 
 	fsleep(delay_us);
-	ram_do(ram->io, ram->error);
+	ram->error = ram_do(ram->io, ram->error);
 	if (ram->io->op == FARSWAP_IO_READ && !ram->io->urgent)
 		fsleep(late_us);
 	ram_end(ram->io, ram->error);
@@ -307,8 +388,7 @@ static int ram_submit(struct farswap_io *io)
 		error = -EIO;
 	atomic_inc(&session->inflight);
 	if (!READ_ONCE(delay_us)) {
-		ram_do(io, error);
-		ram_end(io, error);
+		ram_end(io, ram_do(io, error));
 		return 0;
 	}
 	INIT_WORK(&ram->work, ram_io_work);
