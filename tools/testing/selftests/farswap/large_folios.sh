@@ -5,7 +5,7 @@
 # 64 KiB whole in a kernel that does so, and may lose a part while they are remote. None of
 # their slots keeps its remote bit when it is freed: the kernel frees those without telling
 # zswap.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -44,13 +44,14 @@ come_back() {
 	trace_io farswap_load_end "$come_pages" && "$@" && traced farswap_load_end "$come_pages"
 }
 
-thp_swpout() {
-	awk '$1 == "thp_swpout" { print $2 }' /proc/vmstat
+# thp COUNTER
+thp() {
+	awk -v name="thp_$1" '$1 == name { print $2 }' /proc/vmstat
 }
 
 counted_huge() {
-	echo "thp_swpout was $huge_before, is $(thp_swpout)"
-	[ "$(thp_swpout)" -gt "$huge_before" ]
+	echo "thp_swpout was $huge_before, is $(thp swpout); $(thp fault_alloc) were got, $(thp fault_fallback) not"
+	[ "$(thp swpout)" -gt "$huge_before" ]
 }
 
 test_begin 8
@@ -70,7 +71,7 @@ check "pages went to donors and came back" grew store_remote load_remote
 check "no remote bit outlives its slot" no_orphaned_pages
 set_value "$THP/hugepages-64kB/enabled" never
 set_value "$THP/hugepages-2048kB/enabled" always
-huge_before=$(thp_swpout)
+huge_before=$(thp swpout)
 check "2 MiB folios, partly unmapped, are right, and were stored whole" stored_whole 512 \
 	in_cgroup large "$LOAD" -m 64 -t huge -n 700 -u 25 -o 25 -s 5
 check "the kernel counts those" counted_huge
