@@ -31,11 +31,6 @@ static struct hlist_head *backup_bucket(struct farswap_backups *backups,
 	return &backups->table[hash_long(offset, FARSWAP_BACKUP_BUCKETS_SHIFT)];
 }
 
-static pgoff_t backup_offset(const struct farswap_slab *slab, unsigned int slot)
-{
-	return (pgoff_t)slab->index * slab->nr_slots + slot;
-}
-
 /**
  * farswap_backup_find() - look for a slot's copy
  * @backups:	its device's
@@ -211,6 +206,7 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 {
 	struct farswap_backups *backups = &slab->device->backups;
 	struct cgroup_subsys_state *css = farswap_backup_css(folio);
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	unsigned int nr = folio_nr_pages(folio), i = 0;
 	struct farswap_backup *backup, *next, *old;
 	LIST_HEAD(drop);
@@ -222,7 +218,7 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 		backup->css = css;
 		backup->slab = slab;
 		backup->slot = slot + i;
-		backup->offset = backup_offset(slab, slot + i);
+		backup->offset = offset + i;
 		backup->sector = sector + ((sector_t)i << PAGE_SECTORS_SHIFT);
 		i++;
 	}
@@ -245,15 +241,16 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
 				   unsigned int nr)
 {
 	struct farswap_backups *backups = &slab->device->backups;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	struct farswap_backup *backup;
 	unsigned long flags;
 	LIST_HEAD(drop);
 
 	spin_lock_irqsave(&backups->lock, flags);
-	for (; nr--; slot++) {
+	for (; nr--; slot++, offset++) {
 		if (!test_bit(slot, slab->bits.unbacked))
 			continue;
-		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+		backup = farswap_backup_find(backups, offset);
 		if (backup)
 			farswap_backup_retire(backups, backup, &drop);
 		clear_bit(slot, slab->bits.unbacked);
@@ -266,7 +263,7 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
  * farswap_backup_forget() - slots have been freed, or will hold something else
  * @slab:	their slab, which has bits
  * @slot:	the first
- * @nr:		how many
+ * @nr:		how many, of one cluster
  *
  * Clears the unbacked bits. A write in flight goes on: see farswap_backup_settle().
  *
@@ -283,11 +280,12 @@ static bool backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 			      unsigned int nr)
 {
 	struct farswap_backups *backups = &slab->device->backups;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	bool settled = true;
 
 	spin_lock_irq(&backups->lock);
-	for (; nr-- && settled; slot++)
-		settled = !backup_inflight(backups, backup_offset(slab, slot));
+	for (; nr-- && settled; offset++)
+		settled = !backup_inflight(backups, offset);
 	spin_unlock_irq(&backups->lock);
 	return settled;
 }
@@ -296,7 +294,7 @@ static bool backup_is_settled(struct farswap_slab *slab, unsigned int slot,
  * farswap_backup_settle() - somebody else is about to write slots to the device
  * @slab:	their slab, which has bits
  * @slot:	the first
- * @nr:		how many
+ * @nr:		how many, of one cluster
  *
  * Forgets what is staged, and waits until no write of ours is in flight, which
  * might otherwise come last.
@@ -330,11 +328,12 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 {
 	struct farswap_backups *backups = &slab->device->backups;
 	unsigned int nr = folio_nr_pages(folio), i;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	struct farswap_backup *backup;
 
 	spin_lock_irq(&backups->lock);
 	for (i = 0; i < nr; i++) {
-		backup = farswap_backup_find(backups, backup_offset(slab, slot + i));
+		backup = farswap_backup_find(backups, offset + i);
 		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING)
 			break;
 		copy_highpage(folio_page(folio, i), backup->page);
@@ -347,12 +346,13 @@ static bool backup_is_fetched(struct farswap_slab *slab, unsigned int slot,
 			      unsigned int nr)
 {
 	struct farswap_backups *backups = &slab->device->backups;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	struct farswap_backup *backup;
 	bool fetched = true;
 
 	spin_lock_irq(&backups->lock);
-	for (; nr-- && fetched; slot++) {
-		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+	for (; nr-- && fetched; offset++) {
+		backup = farswap_backup_find(backups, offset);
 		fetched = !backup || backup->state != FARSWAP_BACKUP_FETCHING;
 	}
 	spin_unlock_irq(&backups->lock);
@@ -388,7 +388,7 @@ bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
 	bool holds;
 
 	spin_lock_irq(&backups->lock);
-	backup = farswap_backup_find(backups, backup_offset(slab, slot));
+	backup = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
 	holds = backup && backup->state != FARSWAP_BACKUP_FETCHING;
 	spin_unlock_irq(&backups->lock);
 	return holds;
@@ -411,13 +411,14 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  int *error)
 {
 	struct farswap_backups *backups = &slab->device->backups;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	struct farswap_backup *backup;
 	unsigned int adopted = 0;
 	unsigned long flags;
 
 	spin_lock_irqsave(&backups->lock, flags);
-	for (; nr--; slot++) {
-		backup = farswap_backup_find(backups, backup_offset(slab, slot));
+	for (; nr--; offset++) {
+		backup = farswap_backup_find(backups, offset);
 		if (!backup)
 			continue;
 		if (backup->state == FARSWAP_BACKUP_KEPT) {
@@ -451,7 +452,7 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 	 */
 	smp_rmb();
 	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1) &&
-	       !farswap_backup_find(&slab->device->backups, backup_offset(slab, slot));
+	       !farswap_backup_find(&slab->device->backups, farswap_slab_offset(slab, slot));
 }
 
 /**
@@ -477,7 +478,7 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 	if (sole) {
 		backup->slab = slab;
 		backup->slot = slot;
-		backup->offset = backup_offset(slab, slot);
+		backup->offset = farswap_slab_offset(slab, slot);
 		backup->sector = farswap_device_sector(slab->device, backup->offset);
 		backup->state = FARSWAP_BACKUP_FETCHING;
 		farswap_backup_insert(backups, backup);

@@ -57,11 +57,10 @@ static unsigned long debugfs_backed(const struct farswap_slab *slab)
 
 static unsigned int debugfs_orphaned(const struct farswap_slab *slab)
 {
-	pgoff_t first = (pgoff_t)slab->index * slab->nr_slots;
 	unsigned int slot, orphaned = 0;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
-		orphaned += !farswap_device_slot(slab->device, first + slot);
+		orphaned += !farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
 	return orphaned;
 }
 

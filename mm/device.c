@@ -16,6 +16,13 @@
 
 #include "internal.h"
 
+/* Of the slots in a cluster of the kernel's; log2. */
+#ifdef CONFIG_THP_SWAP
+#define DEVICE_CLUSTER_SHIFT	HPAGE_PMD_ORDER
+#else
+#define DEVICE_CLUSTER_SHIFT	8
+#endif
+
 /* Changes of the table below, and of which slabs a device has. */
 DEFINE_MUTEX(farswap_devices_lock);
 
@@ -117,7 +124,7 @@ static bool device_usable(const struct swap_info_struct *si, unsigned int type)
 void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		    unsigned long nr_slots)
 {
-	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT;
+	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT, stride;
 	struct farswap_device *device;
 
 	if (type >= MAX_SWAPFILES || !device_usable(si, type))
@@ -133,7 +140,9 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		goto out_free;
 	device->si = si;
 	device->type = type;
-	device->map = farswap_slabmap_alloc(nr_slots, shift);
+	stride = max(farswap_hook_stride(si), DEVICE_CLUSTER_SHIFT);
+	device->map = farswap_slabmap_alloc(nr_slots, shift, DEVICE_CLUSTER_SHIFT,
+					    stride - DEVICE_CLUSTER_SHIFT);
 	if (!device->map)
 		goto out_exit_backups;
 	rcu_assign_pointer(farswap_devices[type], device);

@@ -107,6 +107,7 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 {
 	struct farswap_donor *donor = ctx;
 	const struct farswap_donor *twin;
+	bool is_up;
 
 	spin_lock(&farswap_state_lock);
 	donor->peer = *peer;
@@ -115,13 +116,15 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	donor->nr_early = 0;
 	donor->last_error = 0;
 	twin = farswap_donors_find_live(peer);
-	if (donor->state == FARSWAP_DONOR_CONNECTING && !twin)
+	/* It may have been asked to leave by now. */
+	is_up = donor->state == FARSWAP_DONOR_CONNECTING && !twin;
+	if (is_up)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
 	if (twin)
 		pr_err("donor %s: is the same farswapd as %s, and is used only when that fails; name each donor once\n",
 		       donor->address, twin->address);
 	spin_unlock(&farswap_state_lock);
-	if (twin)
+	if (!is_up)
 		return;
 	farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
 	pr_info("donor %s: up\n", donor->address);

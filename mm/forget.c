@@ -21,11 +21,10 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 	rcu_read_lock();
 	device = farswap_device_find(type);
 	while (device && nr) {
-		unsigned int slot = farswap_slabmap_slot(device->map, offset);
-		unsigned int part = min_t(unsigned long, nr,
-					  (1UL << device->map->shift) - slot);
+		unsigned int mask = device->map->cluster_mask, slot;
+		unsigned int part = min(nr, mask + 1UL - (offset & mask));
 
-		slab = farswap_slabmap_find(device->map, offset);
+		slab = farswap_slabmap_find(device->map, offset, &slot);
 		if (slab && farswap_slab_has_bits(slab)) {
 			farswap_rebuild_excludes(slab, slot, part);
 			cleared += farswap_slotbits_clear(slab->bits.remote, slot,

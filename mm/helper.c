@@ -16,6 +16,9 @@
 /* The kernel's own, where it can't be found. */
 #define HELPER_PAGE_CLUSTER	3
 
+/* setup_clusters() begins in each of them before it goes on in the first. */
+#define HELPER_STRIDE_SHIFT	14
+
 struct swap_iocb;
 
 static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
@@ -231,6 +234,32 @@ unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 		slot |= FARSWAP_SLOT_ZERO;
 	percpu_ref_put(&si->users);
 	return slot;
+}
+
+/**
+ * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
+ * @si:		the device
+ * @offset:	the slot, in use
+ *
+ * Context: any.
+ * Return: whether it does.
+ */
+bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
+{
+	return test_bit(offset, si->zeromap);
+}
+
+/**
+ * farswap_hook_stride() - in which order the kernel hands out a new device's clusters
+ * @si:		the device
+ *
+ * Context: any.
+ * Return: log2 of the slots between two of them; 0: as they are.
+ */
+unsigned int farswap_hook_stride(const struct swap_info_struct *si)
+{
+	/* What else is in the flags changes. */
+	return data_race(si->flags) & SWP_SOLIDSTATE ? HELPER_STRIDE_SHIFT : 0;
 }
 
 /**

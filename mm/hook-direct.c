@@ -9,6 +9,7 @@
 
 #include <linux/farswap.h>
 #include <linux/frontswap.h>
+#include <linux/swap.h>
 
 #include "hook.h"
 
@@ -128,6 +129,32 @@ static_assert((unsigned int)FARSWAP_SLOT_ZERO == FRONTSWAP_SLOT_ZERO);
 unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 {
 	return frontswap_slot(si, offset);
+}
+
+/**
+ * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
+ * @si:		the device
+ * @offset:	the slot, in use
+ *
+ * Context: any.
+ * Return: whether it does.
+ */
+bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
+{
+	return frontswap_slot(si, offset) & FRONTSWAP_SLOT_ZERO;
+}
+
+/**
+ * farswap_hook_stride() - in which order the kernel hands out a new device's clusters
+ * @si:		the device
+ *
+ * Context: any.
+ * Return: log2 of the slots between two of them; 0: as they are.
+ */
+unsigned int farswap_hook_stride(const struct swap_info_struct *si)
+{
+	/* What else is in the flags changes. */
+	return data_race(si->flags) & SWP_SOLIDSTATE ? FRONTSWAP_STRIDE_SHIFT : 0;
 }
 
 /**

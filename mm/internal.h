@@ -359,7 +359,7 @@ struct farswap_mapping {
 };
 
 /**
- * struct farswap_slab - consecutive slots of a swap device
+ * struct farswap_slab - slots of a swap device, in clusters
  * @bits:	where each slot's copies are; none until the slab is first mapped
  * @mapping:	its regions, in any of the places; a slot with the remote bit is in
  *		each of them that does not miss it. Written under farswap_state_lock,
@@ -431,16 +431,23 @@ bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
  * farswap_slab_lookup() - the slab of a slot, made if there is none yet
  * @device:	the slot's
  * @offset:	the slot's, in use
+ * @slot:	is set to its place in the slab
  *
  * Context: any; does not wait for memory.
  * Return: the slab, or NULL: past the device's end, or no memory just now.
  */
 static inline struct farswap_slab *
-farswap_slab_lookup(struct farswap_device *device, pgoff_t offset)
+farswap_slab_lookup(struct farswap_device *device, pgoff_t offset, unsigned int *slot)
 {
-	struct farswap_slab *slab = farswap_slabmap_find(device->map, offset);
+	struct farswap_slab *slab = farswap_slabmap_find(device->map, offset, slot);
 
 	return likely(slab) ? slab : farswap_slab_make(device, offset);
+}
+
+/* The swap offset of a slab's slot; past the device's end where there is none. */
+static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_slabmap_offset(slab->device->map, slab->index, slot);
 }
 
 /**

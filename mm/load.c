@@ -287,11 +287,11 @@ static void load_submit(struct load_request *request,
 
 /* The slab of a swap entry, if it may have remote contents. */
 static struct farswap_slab *load_slab(struct farswap_device *device,
-				      swp_entry_t entry)
+				      swp_entry_t entry, unsigned int *slot)
 {
 	struct farswap_slab *slab;
 
-	slab = farswap_slabmap_find(device->map, swp_offset(entry));
+	slab = farswap_slabmap_find(device->map, swp_offset(entry), slot);
 	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
 }
 
@@ -302,7 +302,7 @@ static bool load_zero(const struct farswap_device *device, pgoff_t offset,
 	bool zero = false;
 
 	while (nr-- && !zero)
-		zero = farswap_device_slot(device, offset + nr) & FARSWAP_SLOT_ZERO;
+		zero = farswap_hook_zero(device->si, offset + nr);
 	return zero;
 }
 
@@ -362,13 +362,12 @@ bool farswap_load(struct folio *folio, bool urgent)
 
 	if (!device)
 		return false;
-	slab = farswap_slab_lookup(device, offset);
+	slab = farswap_slab_lookup(device, offset, &slot);
 	if (slab)
 		farswap_slab_account(slab, nr);
 	/* Stale bits may stand below a zero page, of which the kernel tells nobody. */
 	if (!slab || !farswap_slab_has_bits(slab) || load_zero(device, offset, nr))
 		goto out_device;
-	slot = farswap_slabmap_slot(device->map, offset);
 	/* Without the lock it is a hint: what it misses load_locally() finds. */
 	if (READ_ONCE(device->backups.nr) && load_staged(folio, slab, slot))
 		return true;
@@ -402,16 +401,16 @@ bool farswap_load_large(struct folio *folio)
 	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
 	pgoff_t offset = swp_offset(folio->swap);
 	bool cached = folio_test_swapcache(folio);
-	unsigned int nr = folio_nr_pages(folio);
+	unsigned int nr = folio_nr_pages(folio), slot;
 	struct farswap_slab *slab = NULL;
 
 	if (device)
-		slab = farswap_slab_lookup(device, offset);
+		slab = farswap_slab_lookup(device, offset, &slot);
 	if (!slab)
 		return false;
 	farswap_slab_account(slab, nr);
 	if (!farswap_slab_has_bits(slab) || load_zero(device, offset, nr) ||
-	    !load_remotely(folio, slab, farswap_slabmap_slot(device->map, offset), true))
+	    !load_remotely(folio, slab, slot, true))
 		load_large_fail(folio, slab);
 	/* Whoever needs it has a reference. */
 	if (!cached)
@@ -454,12 +453,10 @@ bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
 
 	rcu_read_lock();
 	device = farswap_device_find(swp_type(entry));
-	slab = device ? load_slab(device, entry) : NULL;
-	if (slab) {
-		slot = farswap_slabmap_slot(device->map, swp_offset(entry));
+	slab = device ? load_slab(device, entry, &slot) : NULL;
+	if (slab)
 		remote = nr > 1 ? load_is_whole(slab, slot, nr) :
 				  test_bit(slot, slab->bits.remote);
-	}
 	rcu_read_unlock();
 	return remote;
 }

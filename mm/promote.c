@@ -88,7 +88,7 @@ static bool promote_is_clean(const struct promotion *promotion,
 
 	return folio_test_uptodate(folio) && !folio_test_dirty(folio) &&
 	       !folio_test_writeback(folio) &&
-	       !(farswap_device_slot(device, swp_offset(folio->swap)) & FARSWAP_SLOT_ZERO) &&
+	       !farswap_hook_zero(device->si, swp_offset(folio->swap)) &&
 	       !READ_ONCE(promote_zswap_seen);
 }
 
@@ -141,10 +141,9 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 	device = farswap_device_find(swp_type(folio->swap));
 	if (!device || !promote_is_clean(promotion, device))
 		return NULL;
-	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap));
+	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap), &promotion->slot);
 	if (!slab || !farswap_slab_has_bits(slab))
 		return NULL;
-	promotion->slot = farswap_slabmap_slot(device->map, swp_offset(folio->swap));
 	if (promote_is_there(slab, promotion->slot))
 		return NULL;
 	/* This is a newer page, perhaps, than that which may be on its way there. */

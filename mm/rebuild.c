@@ -161,8 +161,7 @@ static bool rebuild_slot_is_remote(const struct farswap_slab *slab, unsigned int
 
 static unsigned int rebuild_slot(const struct farswap_slab *slab, unsigned int slot)
 {
-	return farswap_device_slot(slab->device,
-				   (pgoff_t)slab->index * slab->nr_slots + slot);
+	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
 }
 
 /*
@@ -193,12 +192,11 @@ static bool rebuild_slot_is_cached(const struct farswap_slab *slab, unsigned int
 static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slot)
 {
 	const struct farswap_slab *slab = rebuild->slab;
-	pgoff_t offset = (pgoff_t)slab->index * slab->nr_slots + slot;
-	sector_t sector = farswap_device_sector(slab->device, offset);
+	sector_t sector = farswap_device_sector(slab->device, farswap_slab_offset(slab, slot));
 	unsigned int most = min(1U << rebuild->order, slab->nr_slots - slot), nr, span = 1;
 
 	for (nr = 1; nr < most; nr++) {
-		if (farswap_device_sector(slab->device, offset + nr) !=
+		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
 		    sector + ((sector_t)nr << PAGE_SECTORS_SHIFT))
 			break;
 		if (rebuild_slot_is_wanted(slab, slot + nr))
@@ -283,8 +281,7 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 
 	bio_init(bio, slab->device->si->bdev, &rebuild->bvec, 1, REQ_OP_READ);
 	bio->bi_iter.bi_sector =
-		farswap_device_sector(slab->device,
-				      (pgoff_t)slab->index * slab->nr_slots + first);
+		farswap_device_sector(slab->device, farswap_slab_offset(slab, first));
 	/* What somebody waits for comes first; but not for ever. */
 	bio->bi_ioprio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
 	__bio_add_page(bio, rebuild->pages, nr << PAGE_SHIFT, 0);

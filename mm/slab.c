@@ -242,7 +242,7 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	if (!slab)
 		return NULL;
 	slab->device = device;
-	slab->index = offset >> map->shift;
+	slab->index = farswap_slabmap_place(map, offset) >> map->shift;
 	slab->nr_slots = 1U << map->shift;
 	slab->retry_at = jiffies;
 	slab->large_at = jiffies;
@@ -251,7 +251,7 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	INIT_WORK(&slab->leave_work, farswap_leave_work);
 	INIT_WORK(&slab->repair_work, farswap_replica_work);
 	INIT_WORK(&slab->rebuild_work, farswap_rebuild_work);
-	first = farswap_slabmap_insert(map, offset, slab);
+	first = farswap_slabmap_insert(map, slab->index, slab);
 	if (first != slab)
 		kfree(slab);
 	return first;
@@ -284,9 +284,9 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
  * @slot:	the first slot stored
  * @nr:		how many
  *
- * Swap slots are handed out in order, so the next slab will be wanted, and
- * until it is mapped its pages would go to the device alone. Looked at once
- * for each eighth of a slab.
+ * Slabs follow each other in the order in which slots are handed out, so the next one
+ * will be wanted, and until it is mapped its pages would go to the device alone. Looked
+ * at once for each eighth of a slab.
  *
  * Context: process context; does not sleep.
  */
@@ -298,7 +298,7 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned i
 	if (round_up(max(slot, 1U), step) >= slot + nr)
 		return;
 	next = farswap_slab_lookup(slab->device,
-				   (pgoff_t)(slab->index + 1) * slab->nr_slots);
+				   farswap_slabmap_next(slab->device->map, slab->index), &slot);
 	if (next)
 		slab_want(next);
 }
@@ -316,8 +316,8 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned i
  */
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot)
 {
-	return farswap_device_slot(slab->device, (pgoff_t)slab->index * slab->nr_slots +
-				   slot) & FARSWAP_SLOT_ZERO;
+	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot)) &
+	       FARSWAP_SLOT_ZERO;
 }
 
 /**

@@ -108,6 +108,12 @@ static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int s
 /**
  * struct farswap_slabmap - the slabs of one swap type
  * @shift:	log2 of the slots in a slab
+ * @cluster_shift: log2 of the slots in a cluster, of which all are in one slab
+ * @columns_shift: log2 of the columns in which clusters are handed out
+ * @rows:	clusters in a column
+ * @slot_mask:	that of a slot's place in its slab
+ * @cluster_mask: that of its place in its cluster
+ * @column_mask: that of a cluster's column
  * @nr_slots:	slots of the swap type
  * @nr_slabs:	entries of @slab
  * @slab:	the slabs; NULL until a slot of theirs is first used. An entry is
@@ -115,39 +121,64 @@ static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int s
  */
 struct farswap_slabmap {
 	unsigned int shift;
+	unsigned int cluster_shift;
+	unsigned int columns_shift;
+	unsigned int rows;
+	unsigned int slot_mask;
+	unsigned int cluster_mask;
+	unsigned int column_mask;
 	unsigned long nr_slots;
 	unsigned long nr_slabs;
 	struct farswap_slab *slab[];
 };
 
-struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots,
-					      unsigned int shift);
+struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned int shift,
+					      unsigned int cluster_shift,
+					      unsigned int columns_shift);
 void farswap_slabmap_free(struct farswap_slabmap *map);
-struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map,
-					    unsigned long offset,
+struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map, unsigned long index,
 					    struct farswap_slab *slab);
+unsigned long farswap_slabmap_offset(const struct farswap_slabmap *map, unsigned long index,
+				     unsigned int slot);
+unsigned long farswap_slabmap_next(const struct farswap_slabmap *map, unsigned long index);
+
+/**
+ * farswap_slabmap_place() - when a slot is handed out, if all are in their turn
+ * @map:	the map of its swap type
+ * @offset:	its swap offset
+ *
+ * Slabs follow each other in that order, so that a device of which little is used needs few.
+ *
+ * Context: any.
+ * Return: how many come before, some of which may not exist.
+ */
+static inline unsigned long
+farswap_slabmap_place(const struct farswap_slabmap *map, unsigned long offset)
+{
+	unsigned long cluster = offset >> map->cluster_shift;
+	unsigned long column = cluster & map->column_mask;
+	unsigned long row = cluster >> map->columns_shift;
+
+	return (column * map->rows + row) << map->cluster_shift | (offset & map->cluster_mask);
+}
 
 /**
  * farswap_slabmap_find() - the slab of a slot
  * @map:	the map of its swap type
  * @offset:	its swap offset
+ * @slot:	is set to its place in its slab; those of a cluster follow each other
  *
  * Context: any.
  * Return: the slab; NULL if it has none yet or @offset is past the end.
  */
 static inline struct farswap_slab *
-farswap_slabmap_find(const struct farswap_slabmap *map, unsigned long offset)
+farswap_slabmap_find(const struct farswap_slabmap *map, unsigned long offset,
+		     unsigned int *slot)
 {
-	if (offset >= map->nr_slots)
-		return NULL;
-	return READ_ONCE(map->slab[offset >> map->shift]);
-}
+	unsigned long place = farswap_slabmap_place(map, offset);
 
-/* The slot's place in its slab. */
-static inline unsigned int
-farswap_slabmap_slot(const struct farswap_slabmap *map, unsigned long offset)
-{
-	return offset & ((1UL << map->shift) - 1);
+	*slot = place & map->slot_mask;
+	return offset < map->nr_slots ? READ_ONCE(map->slab[place >> map->shift]) : NULL;
 }
 
 #endif /* _FARSWAP_SLABMAP_H */

@@ -264,7 +264,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 
 /* A request whose folio may be written to the slab now, or why not. */
 static enum farswap_stat store_prepare(struct folio *folio,
-				       struct farswap_slab *slab, pgoff_t offset,
+				       struct farswap_slab *slab, unsigned int slot,
 				       enum farswap_backup_policy policy,
 				       struct farswap_store **prepared)
 {
@@ -276,13 +276,13 @@ static enum farswap_stat store_prepare(struct folio *folio,
 	if (!store)
 		return FARSWAP_STAT_STORE_NO_REQUEST;
 	outcome = FARSWAP_STAT_STORE_NO_SLAB;
-	store->sector = farswap_device_sector(slab->device, offset);
+	store->sector = farswap_device_sector(slab->device, swp_offset(folio->swap));
 	if (WARN_ON_ONCE(store->sector == (sector_t)-1))
 		goto out_free;
 	store->folio = folio;
 	store->slab = slab;
-	store->slot = farswap_slabmap_slot(slab->device->map, offset);
-	if (!farswap_fanout_begin(&store->fanout, slab, store->slot, nr,
+	store->slot = slot;
+	if (!farswap_fanout_begin(&store->fanout, slab, slot, nr,
 				  policy != FARSWAP_BACKUP_DISK))
 		goto out_free;
 	outcome = FARSWAP_STAT_STORE_BUSY;
@@ -311,7 +311,7 @@ static enum store_mode store_choose_mode(const struct farswap_store *store,
 
 /* Try to store remotely; on failure tell why not. */
 static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
-				   pgoff_t offset)
+				   unsigned int slot)
 {
 	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
 	unsigned int nr = folio_nr_pages(folio);
@@ -324,18 +324,18 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return FARSWAP_STAT_STORE_NO_SLAB;
 
-	outcome = store_prepare(folio, slab, offset, policy, &store);
+	outcome = store_prepare(folio, slab, slot, policy, &store);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;
 	store->mode = store_choose_mode(store, policy, &staged);
 	store->all = policy == FARSWAP_BACKUP_REPLICA;
 	if (store->mode == STORE_UNSTAGED) {
-		farswap_backup_settle(slab, store->slot, nr);
+		farswap_backup_settle(slab, slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, nr);
 	} else if (store->mode == STORE_SOLE) {
-		farswap_backup_forget(slab, store->slot, nr);
+		farswap_backup_forget(slab, slot, nr);
 	}
-	farswap_slab_ahead(slab, store->slot, nr);
+	farswap_slab_ahead(slab, slot, nr);
 	store_submit(store, &staged);
 	return FARSWAP_STAT_STORE_REMOTE;
 }
@@ -356,7 +356,6 @@ bool farswap_store(struct folio *folio)
 {
 	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
 	unsigned int nr = folio_nr_pages(folio);
-	pgoff_t offset = swp_offset(folio->swap);
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
 	struct farswap_slab *slab;
 	unsigned int slot;
@@ -364,16 +363,15 @@ bool farswap_store(struct folio *folio)
 
 	if (!device)
 		return false;
-	slab = farswap_slab_lookup(device, offset);
+	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
 	if (slab)
 		farswap_slab_account(slab, nr);
 	if (slab && farswap_slab_has_bits(slab)) {
-		slot = farswap_slabmap_slot(device->map, offset);
 		/* The copies of before are stale whatever happens now. */
 		excluded = farswap_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
 		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
-				     store_try(folio, slab, offset);
+				     store_try(folio, slab, slot);
 		if (outcome == FARSWAP_STAT_STORE_REMOTE)
 			return true;
 		farswap_backup_settle(slab, slot, nr);
@@ -383,7 +381,7 @@ bool farswap_store(struct folio *folio)
 	}
 	/* Or else stores that fill a slab at once would be too early for each one. */
 	if (slab && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPING)
-		farswap_slab_ahead(slab, farswap_slabmap_slot(device->map, offset), nr);
+		farswap_slab_ahead(slab, slot, nr);
 	farswap_stat_add(outcome, nr);
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);
 	return false;

@@ -353,6 +353,7 @@ static void backup_test_orders(struct kunit *test)
 	INIT_WORK(&backups->work, sent_by_nobody);
 	backups->flushing = true;
 	world.device->si = si;
+	world.device->map = farswap_slabmap_alloc(SLOTS, ilog2(SLOTS), ilog2(SLOTS), 0);
 	world.slab->device = world.device;
 	world.slab->nr_slots = SLOTS;
 	world.slab->state = FARSWAP_SLAB_MAPPED;
@@ -361,7 +362,8 @@ static void backup_test_orders(struct kunit *test)
 	world.mapping->donor = donor;
 	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
-	if (!world.folio || farswap_slotbits_alloc(&world.slab->bits, SLOTS))
+	if (!world.folio || !world.device->map ||
+	    farswap_slotbits_alloc(&world.slab->bits, SLOTS))
 		KUNIT_FAIL(test, "no memory");
 	else
 		explore_all(test, &world);
@@ -371,6 +373,7 @@ static void backup_test_orders(struct kunit *test)
 	if (world.folio)
 		folio_put(world.folio);
 	farswap_backups_exit(backups);
+	farswap_slabmap_free(world.device->map);
 }
 
 static struct kunit_case backup_cases[] = {

@@ -87,7 +87,7 @@ CPU = "max,-erms,-pclmulqdq,-cx16"
 COUNTED_KHZ = 1000000
 
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
-CLIENT_PARAMS = ("farswap.slab_mb=8", "farswap.io_timeout_ms=3000")
+CLIENT_PARAMS = ("farswap.io_timeout_ms=3000",)
 
 # rxe warns of its own bug that read_without_data.sh is about.
 WARNINGS = re.compile(r"^[^\n]*\[ cut here \].*?end trace", re.DOTALL | re.MULTILINE)
@@ -501,7 +501,7 @@ class Cluster:
     options; extra_*: see image.build(); client_root: a kernel that only the client
     runs, see image.kernel(); counted: an instruction takes a nanosecond, and waiting for
     nobody takes no time, so that two runs take the same path and the same time; for a client
-    alone, which can't keep anybody else's time.
+    alone, which can't keep anybody else's time; slab_mb: both sides'.
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
@@ -509,7 +509,7 @@ class Cluster:
                  donor_cpus=1, append="", donor_append="", daemon=None,
                  disks=((1024, 0),), min_free_kb=16384, params=True,
                  extra=(), extra_programs=(), modules=None, extra_modules=(),
-                 client_root=None, start=True, counted=False):
+                 client_root=None, start=True, counted=False, slab_mb=8):
         self.counted = counted
         self.accel = ("tcg,thread=single" if counted else
                       os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi"))
@@ -526,11 +526,11 @@ class Cluster:
         atexit.register(self.close)
         self._start_switch()
         if daemon is None:
-            daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab=8M"
+            daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab={slab_mb}M"
         if donors and params:
             addresses = ",".join(f"10.0.0.{n + 2}" for n in range(donors))
             append = f"farswap.donors={addresses} {append}"
-            for word in CLIENT_PARAMS:
+            for word in (f"farswap.slab_mb={slab_mb}", *CLIENT_PARAMS):
                 if word.partition("=")[0] + "=" not in append:
                     append = f"{word} {append}"
         more, more_append = image.machine_of(client_root)

@@ -10,7 +10,7 @@ has_ram() {
 	[ -n "$(find "/lib/modules/$(uname -r)" -name 'farswap-ram.ko*')" ]
 }
 
-# Small slabs: the kernel spreads swap over the device in pieces of 2 MiB.
+# Small slabs, so that there are many.
 use_ram() {
 	reload_modules slab_mb=2 donors= hotslab=0 && modprobe farswap-ram regions=36 &&
 		echo 10.9.9.1,10.9.9.2 >"$FARSWAP/donors" && wait_for 20 donors_live 2

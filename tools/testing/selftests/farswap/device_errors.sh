@@ -5,7 +5,7 @@
 # and is moved when it wants its memory back; what the device can't take then stays
 # in staging memory until it can. A page that no donor has stays in memory, dirty.
 # Nothing wrong is ever read.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

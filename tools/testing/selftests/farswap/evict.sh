@@ -4,7 +4,7 @@
 # Donors ask for their memory back under load: all of it, again and again; some,
 # for which they ask first how busy it is, and get what is idle; and with a
 # deadline that passes, after which the key dies with I/O in flight.
-# cluster: donors=2 mem=192 disks=2
+# cluster: donors=2 mem=192 disks=2 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # KUnit's suites, where they were built into farswap and its transport: they run when those
-# are loaded.
-# cluster: donors=2 mem=192 disks=1 tree=1 kunit.enable=1
+# are loaded, and whoever loads them waits.
+# cluster: donors=2 mem=192 disks=1 tree=1 kunit.enable=1 fs.hung=120
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

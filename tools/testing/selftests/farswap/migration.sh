@@ -4,7 +4,7 @@
 # Live migration: when a donor wants its memory back, the pages of busy slabs go to
 # another donor, and are read from there; the disk sees no read. If the other donor
 # dies just then, or there is none, they are on the disk, or are fetched.
-# cluster: donors=3 mem=192 disks=1
+# cluster: donors=3 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
