@@ -12,7 +12,7 @@
 evict_moves() {
 	stats_save
 	on "$1" 'farswapctl evict all' || return 1
-	wait_for 20 grown slab_moved 2 || return 1
+	wait_for 20 grew slab_moved || return 1
 	sleep 1
 	grew moved load_remote slab_evicted || return 1
 	moves_device=$(stat_delta load_device)
