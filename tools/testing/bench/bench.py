@@ -416,7 +416,7 @@ def arguments():
     parser.add_argument("--donor-mem", type=int, default=1024, help="each donor's, MB")
     parser.add_argument("--accesses", type=int, default=10000,
                         help="of a random load, at most")
-    parser.add_argument("--seconds", type=int, default=8,
+    parser.add_argument("--seconds", type=int, default=7,
                         help="of each load but fill and HPBD's; half of that where there are many")
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
