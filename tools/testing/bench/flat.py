@@ -48,6 +48,7 @@ def one_setting(args, setting):
                          slab_mb=slab_mb) as cluster:
         client = cluster.client
         client.check("echo 1 >/proc/sys/vm/overcommit_memory; echo 0 >/proc/sys/vm/page-cluster; "
+                     "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled; "
                      "echo 0 >/sys/block/vda/queue/rotational")
         cluster.swap_on()
         counted.use_farswap(client, mem, donors, disk // slab_mb + 2)
