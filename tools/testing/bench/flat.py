@@ -48,13 +48,14 @@ def one_setting(args, setting):
                          slab_mb=slab_mb) as cluster:
         client = cluster.client
         client.check("echo 1 >/proc/sys/vm/overcommit_memory; echo 0 >/proc/sys/vm/page-cluster; "
-                     "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled; "
                      "echo 0 >/sys/block/vda/queue/rotational")
         cluster.swap_on()
         counted.use_farswap(client, mem, donors, disk // slab_mb + 2)
         if ballast:
-            # The load makes slabs be mapped ahead, each of these the next one.
-            client.check(f"{counted.warm(mem)} ballast {ballast}", args.timeout)
+            # The load makes slabs be mapped ahead, each of these the next one. A page table
+            # for each of its pages is more than the load may have.
+            client.check(f"{counted.warm(mem)} echo $$ >/sys/fs/cgroup/cgroup.procs && "
+                         f"ballast {ballast}", args.timeout)
         before = farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))
         output = client.check(
             f"{counted.warm(mem)} fault {mem} {args.accesses} 1 read out && "
