@@ -156,6 +156,28 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	return chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
 }
 
+static void chan_notify(struct irq_work *work)
+{
+	struct farswap_rdma_chan *chan = container_of(work, struct farswap_rdma_chan, notify_work);
+
+	chan->notify(chan->cq, chan);
+}
+
+/*
+ * A software adapter completes in a work item of its own, with interrupts off. The softirq that
+ * polls would then be ksoftirqd's, one more task to switch to for each page; raised from an
+ * interrupt it runs at the end of that. On a real adapter this is a softirq or an interrupt.
+ */
+static void chan_completed(struct ib_cq *cq, void *context)
+{
+	struct farswap_rdma_chan *chan = context;
+
+	if (in_task() && arch_irq_work_has_interrupt() && !IS_ENABLED(CONFIG_PREEMPT_RT))
+		irq_work_queue(&chan->notify_work);
+	else
+		chan->notify(cq, context);
+}
+
 /**
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
@@ -190,14 +212,21 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 			 vector % device->num_comp_vectors, poll);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
+	chan->cq = cq;
+	init_irq_work(&chan->notify_work, chan_notify);
+	/* Nothing completes before there is a queue pair. */
+	if (poll == IB_POLL_SOFTIRQ) {
+		chan->notify = cq->comp_handler;
+		cq->comp_handler = chan_completed;
+	}
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	err = rdma_create_qp(chan->id, chan->conn->pd, &attr);
 	if (err) {
+		chan->cq = NULL;
 		ib_free_cq(cq);
 		return err;
 	}
-	chan->cq = cq;
 	chan->qp = chan->id->qp;
 	return 0;
 }
@@ -267,6 +296,7 @@ void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan)
 		return;
 	rdma_destroy_qp(chan->id);
 	chan->qp = NULL;
+	irq_work_sync(&chan->notify_work);
 	ib_free_cq(chan->cq);
 	chan->cq = NULL;
 }

@@ -19,6 +19,7 @@
 
 #include <linux/farswap-transport.h>
 #include <linux/hashtable.h>
+#include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -170,6 +171,8 @@ enum farswap_rdma_step {
  * @id:		CM identifier; NULL before it is created
  * @qp:		queue pair; NULL unless it exists
  * @cq:		its completion queue, of sends and receives
+ * @notify:	the RDMA core's, which has a softirq poll @cq
+ * @notify_work: calls it from an interrupt
  * @step:	how far it has got; written by the CM's handler
  */
 struct farswap_rdma_chan {
@@ -177,6 +180,8 @@ struct farswap_rdma_chan {
 	struct rdma_cm_id *id;
 	struct ib_qp *qp;
 	struct ib_cq *cq;
+	void (*notify)(struct ib_cq *cq, void *context);
+	struct irq_work notify_work;
 	enum farswap_rdma_step step;
 };
 
