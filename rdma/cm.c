@@ -166,13 +166,13 @@ static void chan_notify(struct irq_work *work)
 /*
  * A software adapter completes in a work item of its own, with interrupts off. The softirq that
  * polls would then be ksoftirqd's, one more task to switch to for each page; raised from an
- * interrupt it runs at the end of that. On a real adapter this is a softirq or an interrupt.
+ * interrupt it runs at the end of that. Real adapters call from a softirq or an interrupt.
  */
 static void chan_completed(struct ib_cq *cq, void *context)
 {
 	struct farswap_rdma_chan *chan = context;
 
-	if (in_task() && arch_irq_work_has_interrupt() && !IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (!in_interrupt() && arch_irq_work_has_interrupt() && !IS_ENABLED(CONFIG_PREEMPT_RT))
 		irq_work_queue(&chan->notify_work);
 	else
 		chan->notify(cq, context);
@@ -296,7 +296,11 @@ void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan)
 		return;
 	rdma_destroy_qp(chan->id);
 	chan->qp = NULL;
-	irq_work_sync(&chan->notify_work);
+	if (chan->notify) {
+		/* Adapters may call it as long as there is the completion queue. */
+		WRITE_ONCE(chan->cq->comp_handler, chan->notify);
+		irq_work_sync(&chan->notify_work);
+	}
 	ib_free_cq(chan->cq);
 	chan->cq = NULL;
 }
