@@ -8,11 +8,14 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# evict_moves ADDRESS: all it has goes elsewhere
+# evict_moves ADDRESS: all it has goes elsewhere; what nobody uses just then need not move
 evict_moves() {
+	moves_had=$(donor_field "$1" slabs)
+	echo "$1 has $moves_had slabs"
+	[ "$moves_had" -gt 0 ] || return 1
 	stats_save
 	on "$1" 'farswapctl evict all' || return 1
-	wait_for 20 grew slab_moved || return 1
+	wait_for 20 grown slab_moved $((moves_had / 2)) || return 1
 	sleep 1
 	grew moved load_remote slab_evicted || return 1
 	moves_device=$(stat_delta load_device)
