@@ -224,8 +224,9 @@ farswap answers {ratio:.1f} times as many reads a second; after the warm-up
 {share:.1f} % of its page-ins came from remote memory.
 The swap device is limited to {args.iops} operations a second in both runs, as a 7,200 rpm disk
 is at best: here it is a file in the host's page cache, faster than any real disk.
-A raw RDMA READ of 4 KiB took {far.raw_us[0]:.0f} µs before and {far.raw_us[1]:.0f} µs after that: Redis waits for one
-page at a time, and so can't answer more than {1e6 / min(far.raw_us):.0f} reads a second over this network.
+A raw RDMA READ of 4 KiB took {" and ".join(f"{us:.0f}" for us in far.raw_us)} µs before and after:
+Redis waits for one page at a time, so over this network it can't answer more than
+{1e6 / min(far.raw_us):.0f} reads a second.
 Everything ran in virtual machines without hardware help, the network with them.
 Total time {seconds / 60:.1f} min.""")
     for line in complaints:
