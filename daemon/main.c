@@ -81,18 +81,34 @@ static void notify(const char *state)
 	close(fd);
 }
 
-/* The machine's id, the same over reboots; a random one if it has none. */
-static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
+/* Hexadecimal digits, with or without hyphens between. */
+static bool node_read(const char *path, uint8_t node[FARSWAP_NODE_BYTES])
 {
-	FILE *file = fopen("/etc/machine-id", "re");
+	FILE *file = fopen(path, "re");
 	int i = 0;
 
-	/* NOLINTNEXTLINE(cert-err34-c): two digits fit. */
-	while (file && i < FARSWAP_NODE_BYTES && fscanf(file, "%2hhx", &node[i]) == 1)
+	if (!file)
+		return false;
+	while (i < FARSWAP_NODE_BYTES && fscanf(file, "%*[-]") != EOF) {
+		/* NOLINTNEXTLINE(cert-err34-c): two digits fit. */
+		if (fscanf(file, "%2hhx", &node[i]) != 1)
+			break;
 		i++;
-	if (file)
-		(void)fclose(file);
-	if (i < FARSWAP_NODE_BYTES && getrandom(node, FARSWAP_NODE_BYTES, 0) < 0)
+	}
+	(void)fclose(file);
+	return i == FARSWAP_NODE_BYTES;
+}
+
+/*
+ * The machine's id; in a container that has none, the boot's, which all of a machine's
+ * daemons see; a random one where there is no such thing.
+ */
+static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
+{
+	if (node_read("/etc/machine-id", node) ||
+	    node_read("/proc/sys/kernel/random/boot_id", node))
+		return;
+	if (getrandom(node, FARSWAP_NODE_BYTES, 0) < 0)
 		memset(node, 0, FARSWAP_NODE_BYTES);
 }
 

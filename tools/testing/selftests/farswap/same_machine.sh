@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two daemons on one machine are two donors that die together: both lend, and no page's
+# replica is where the page is already. Until there is another machine, the disk is the
+# replica.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+machine=${DONORS%% *}
+other=${DONORS##* }
+
+# Both daemons of the machine: one alone has not enough.
+both_start() {
+	donor_kill "$machine" && donor_start "$machine" memory=24M &&
+		on "$machine" '. /run/cluster.env
+			options=
+			for option in $(echo "$daemon" | tr "," " "); do
+				options="$options -o $option"
+			done
+			setsid farswapd -n $options -o listen=0.0.0.0:9402 \
+				-o control=/run/second.sock -o memory=24M \
+				>/run/second.log 2>&1 </dev/null &' &&
+		wait_for 10 on "$machine" 'farswapctl -s /run/second.sock status'
+}
+
+use_donors() {
+	echo "$1" >"$FARSWAP/donors"
+	wait_for 30 donors_live "$2"
+}
+
+# slabs_on MACHINES: every slab that has pages is on so many, once on each
+slabs_on() {
+	cat "$FARSWAP_DEBUG/slabs"
+	awk -v n="$1" 'NR > 1 && $3 == "mapped" && $5 > 0 {
+			slabs++
+			split("", seen)
+			machines = 0
+			regions = split($4, at, ",")
+			for (i in at) {
+				sub(/:[0-9]*$/, "", at[i])
+				machines += !seen[at[i]]++
+			}
+			wrong += machines != n || regions != n
+		}
+		END {
+			print wrong + 0 " of " slabs + 0 " slabs are not on " n
+			exit !slabs || wrong
+		}' "$FARSWAP_DEBUG/slabs"
+}
+
+both_lend() {
+	on "$machine" 'farswapctl metrics; farswapctl -s /run/second.sock metrics' >"$TMP/metrics"
+	grep 'regions{state="mapped"}' "$TMP/metrics"
+	[ "$(grep -c 'regions{state="mapped"} [1-9]' "$TMP/metrics")" -eq 2 ]
+}
+
+both_die() {
+	stats_save
+	donor_kill "$machine" && wait_for 20 donors_live 1 && wait_for 20 grew replica_lost &&
+		sleep 2 && load_runs busy
+}
+
+test_begin 9
+farswap_up 2
+set_value "$FARSWAP/backup" replica
+check "two daemons on one machine" both_start
+check "are two donors" use_donors "$machine,$machine:9402" 2
+swap_on
+make_cgroup busy 12M
+stats_save
+start_load busy busy -m 24 -p 2 -w 20 -d 280 -i 0
+check "both lend" eval 'wait_for 60 stat_above remote_pages 2000 && wait_for 30 both_lend'
+# For as long as it takes to look for a replica some times.
+sleep 5
+check "no slab is on that machine twice" slabs_on 1
+check "the disk has what has no replica" grew backup_written
+check "a second machine" use_donors "$machine,$machine:9402,$other" 3
+check "each slab is on both" wait_for 90 slabs_on 2
+check "both daemons die, and no page is lost" eval 'both_die && same lost load_lost slab_lost'
+check "memory was right" stop_load busy
+stats_show
+test_end
