@@ -25,7 +25,7 @@
 #define COPY_PATIENCE	(HZ / 4)
 /* A repair is at work for one part in so many of the time: loads and stores come first. */
 #define COPY_SHARE	2
-#define COPY_REST_MAX_US	(100 * USEC_PER_MSEC)
+#define COPY_SHARE_MAX_US	(100 * USEC_PER_MSEC)
 
 /**
  * struct copy_run - a run that is being copied
@@ -294,15 +294,15 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
  * @mb:		MiB a second at the most
  * @begun:	when it was
  *
- * Context: sleeps, as long as the run took, and more if that was too fast; a tenth of a
- * second at most.
+ * Context: sleeps, as long as the run took, which is taken for a tenth of a second at most,
+ * and longer if that was too fast: 1/8 s after 32 slots at 1 MiB a second.
  */
 void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
 {
 	u64 bound = nr * (USEC_PER_SEC >> (20 - PAGE_SHIFT)) / mb;
 	u64 share = ktime_us_delta(ktime_get(), begun) * (COPY_SHARE - 1);
 
-	fsleep(min_t(u64, max(bound, share), COPY_REST_MAX_US));
+	fsleep(max(bound, min_t(u64, share, COPY_SHARE_MAX_US)));
 }
 
 static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,

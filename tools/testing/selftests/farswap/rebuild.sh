@@ -23,6 +23,39 @@ all_come_back() {
 	lose_slabs && wait_for 30 grown rebuilt 500 && wait_for 90 reads_are_remote 2000
 }
 
+# hundredths: of a second, since the boot
+hundredths() {
+	tr -d . </proc/uptime | cut -d' ' -f1
+}
+
+# At the least that can be set, 256 pages a second: never more, however fast the machine. The
+# load, which promotes what it reads, stands still but for so long that its slabs are mapped.
+rebuilt_slowly() {
+	slowly_freeze=$CGROUP/rebuild/cgroup.freeze
+	set_value "$FARSWAP/repair_mb" 1
+	stats_save
+	echo 99 >"$RAM/fail_every"
+	wait_for 20 grown slab_lost 8 || return 1
+	echo 1 >"$slowly_freeze"
+	echo 0 >"$RAM/fail_every"
+	wait_for 20 donors_live 2 || return 1
+	echo 0 >"$slowly_freeze"
+	sleep 0.1
+	echo 1 >"$slowly_freeze"
+	wait_for 30 grew rebuilt || return 1
+	slowly_from=$(stat_of rebuilt)
+	slowly_begun=$(hundredths)
+	sleep 8
+	slowly_pages=$(($(stat_of rebuilt) - slowly_from))
+	slowly_time=$(($(hundredths) - slowly_begun))
+	echo 0 >"$slowly_freeze"
+	echo 64 >"$FARSWAP/repair_mb"
+	echo "$slowly_pages pages in $slowly_time hundredths of a second"
+	# What was being read when it began is 32 pages.
+	[ "$slowly_pages" -gt 256 ] &&
+		[ "$slowly_pages" -le $((slowly_time * 256 / 100 + 32)) ]
+}
+
 # Hardly more slots than are in use: they are soon used again.
 SWAP_KB=32768
 
@@ -66,7 +99,7 @@ swapoff_meanwhile() {
 	echo 0 >"$DISK/late_ms"
 }
 
-test_begin 12
+test_begin 13
 modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
 	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
 has_ram || skip_rest "no module farswap-ram"
@@ -77,6 +110,7 @@ stats_save
 start_load readers rebuild -m 44 -p 2 -d 250 -w 0 -q -i 20
 check "pages go to donors and come back" pages_go_and_return 2000
 check "slabs whose donor died come back whole" all_come_back
+check "no faster than repair_mb says" rebuilt_slowly
 check "memory was right" stop_load readers
 start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
 check "others go to donors and come back" pages_go_and_return 2000
