@@ -61,6 +61,15 @@ regions_lost() {
 	[ $((lost_slabs + lost_others)) -gt 0 ]
 }
 
+# regions_left: some have since stats_save, that their donor wants back, with their slabs or
+# not: those in use have another when a donor has been suspect for a while
+regions_left() {
+	left_slabs=$(stat_delta slab_evicted)
+	left_others=$(stat_delta replica_left)
+	echo "$left_slabs slabs evicted, and $left_others regions of others"
+	[ $((left_slabs + left_others)) -gt 0 ]
+}
+
 stat_is() {
 	[ "$(stat_of "$1")" -eq "$2" ]
 }

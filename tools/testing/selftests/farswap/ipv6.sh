@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Donors by IPv6 addresses, a global and a link-local one: pages go there and come back,
+# a daemon that dies and starts again is used again, and who is reached by IPv4, too, is the
+# same donor.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+first=${DONORS%% *}
+second=${DONORS##* }
+prefix=fd00:fa:
+
+# Without looking for another that has it, which takes a second.
+has_address() {
+	ip -6 addr add "${prefix}:1/64" dev eth0 nodad &&
+		on "$first" "ip -6 addr add ${prefix}:2/64 dev eth0 nodad"
+}
+
+link_local() {
+	on "$second" 'ip -6 -o addr show dev eth0 scope link' |
+		awk '{ sub("/.*", "", $4); print $4; exit }'
+}
+
+listen_start() {
+	for listen_donor in $DONORS; do
+		donor_kill "$listen_donor" && donor_start "$listen_donor" 'listen=[::]:9400' ||
+			return 1
+	done
+}
+
+both_are_used() {
+	echo "$global,$local" >"$FARSWAP/donors" && wait_for 30 donors_live 2
+}
+
+client_has_address() {
+	on "$first" 'farswapctl status' | grep -F "${prefix}:1"
+}
+
+both_have_pages() {
+	cat "$FARSWAP_DEBUG/donors"
+	[ "$(donor_pages "$global")" -gt 0 ] && [ "$(donor_pages "$local")" -gt 0 ]
+}
+
+dies_and_returns() {
+	donor_kill "$first" && wait_for 20 donor_is_not_live "$global" &&
+		donor_start "$first" 'listen=[::]:9400' && wait_for 30 donor_is_live "$global"
+}
+
+same_by_ipv4() {
+	log_mark && echo "$global,$local,$first" >"$FARSWAP/donors" &&
+		wait_for 30 log_has farswap 'is the same farswapd as' && donors_live 2
+}
+
+test_begin 10
+farswap_up 2
+[ -e /proc/net/if_inet6 ] || skip_rest "no IPv6"
+check "an address for each" has_address
+global="[${prefix}:2]"
+local=$(link_local)%eth0
+say "$global and $local"
+check "the daemons listen to IPv6" listen_start
+check "both are used" both_are_used
+check "the daemon says who its client is" client_has_address
+swap_on
+make_cgroup busy 12M
+stats_save
+start_load busy busy -m 40 -p 2 -w 30 -d 280 -i 0
+check "pages go there and come back" pages_go_and_return 2000
+check "both have some" wait_for 30 both_have_pages
+check "one dies and is used again" dies_and_returns
+check "by IPv4 it is the same donor" same_by_ipv4
+check "memory was right" stop_load busy
+stats_show
+check "no page was lost" same load_lost
+donor_list 2 >"$FARSWAP/donors"
+ip -6 addr del "${prefix}:1/64" dev eth0
+on "$first" "ip -6 addr del ${prefix}:2/64 dev eth0"
+for donor in $DONORS; do
+	donor_kill "$donor"
+done
+test_end
