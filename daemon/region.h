@@ -19,7 +19,9 @@
 /*
  * EMPTY -> DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
  * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY; EVICTING to EVICT_WAIT
- * when its session is resumed; from DIRTY and FREE to EMPTY when there is to be less memory. From DIRTY until it is staged again no key for a region exists; one whose key can't be killed is BROKEN.
+ * when its session is resumed; from DIRTY and FREE to EMPTY when there is to be less
+ * memory. From DIRTY until it is staged again no key for a region exists; one whose key
+ * can't be killed is BROKEN.
  */
 enum region_state {
 	REGION_EMPTY,		/* has no memory */
