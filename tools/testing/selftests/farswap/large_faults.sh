@@ -33,6 +33,9 @@ swapoffs() {
 	stats_save
 	echo 1 >"$RAM/keep_session"
 	echo 200 >"$RAM/delay_us"
+	# What swapoff has brought home is in small folios from then on.
+	echo 5 >"$RAM/fail_every"
+	wait_for 40 grew load_split || return 1
 	swapoffs_done=0
 	while [ "$swapoffs_done" -lt 3 ]; do
 		echo 5 >"$RAM/fail_every"
@@ -47,7 +50,7 @@ swapoffs() {
 	echo 0 >"$RAM/delay_us"
 	echo 0 >"$RAM/keep_session"
 	echo "swapoff $swapoffs_done times"
-	[ "$swapoffs_done" -eq 3 ] && grew load_split
+	[ "$swapoffs_done" -eq 3 ]
 }
 
 test_begin 7
