@@ -12,12 +12,18 @@
 
 TRACE=/sys/kernel/tracing/instances/farswap-test
 
-# loaded COMMAND...: while a new load runs, since folios don't become large again; is it right
+# loaded COMMAND...: while a new load runs, since folios don't become large again, nor are
+# those that went out while no slab was mapped; is it right
 loaded() {
-	start_load large large -m 48 -p 2 -t huge -d 120 -w 30 -u 2 -o 25 -i 20
-	"$@"
-	loaded_status=$?
-	stop_load large && return "$loaded_status"
+	for loaded_try in 1 2 3; do
+		start_load large large -m 48 -p 2 -t huge -d 120 -w 30 -u 2 -o 25 -i 20
+		"$@"
+		loaded_status=$?
+		stop_load large || return 1
+		[ "$loaded_status" -ne 0 ] || break
+		echo "try $loaded_try: in vain"
+	done
+	return "$loaded_status"
 }
 
 whole() {
@@ -35,9 +41,10 @@ swapoffs() {
 	echo 200 >"$RAM/delay_us"
 	# What swapoff has brought home is in small folios from then on.
 	echo 5 >"$RAM/fail_every"
-	wait_for 40 grew load_split || return 1
+	wait_for 40 grew load_split
+	swapoffs_split=$?
 	swapoffs_done=0
-	while [ "$swapoffs_done" -lt 3 ]; do
+	while [ "$swapoffs_split" -eq 0 ] && [ "$swapoffs_done" -lt 3 ]; do
 		echo 5 >"$RAM/fail_every"
 		sleep 3
 		swapoff "$SWAP_DISK" || break
