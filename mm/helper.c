@@ -32,6 +32,7 @@ static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
 static void no_unplug(struct swap_iocb *plug) {}
+static void no_lock_slots(void) {}
 
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
 DEFINE_STATIC_CALL(helper_info, no_info);
@@ -39,6 +40,7 @@ DEFINE_STATIC_CALL(helper_get_device, no_info);
 DEFINE_STATIC_CALL(helper_swapin, no_swapin);
 DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
 DEFINE_STATIC_CALL(helper_unplug, no_unplug);
+DEFINE_STATIC_CALL(helper_lock_slots, no_lock_slots);
 
 /* vm.page-cluster */
 static const int *helper_cluster;
@@ -62,6 +64,7 @@ int farswap_helpers_find(void)
 		{ "zswap_folio_swapin", "void(folio*)" },
 		{ "zswap_total_pages", "long unsigned int()" },
 		{ "__swap_read_unplug", "void(swap_iocb*)" },
+		{ "disable_swap_slots_cache_lock", "void()" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -77,6 +80,7 @@ int farswap_helpers_find(void)
 	static_call_update(helper_swapin, (void *)ip[3]);
 	static_call_update(helper_zswap_pages, (void *)ip[4]);
 	static_call_update(helper_unplug, (void *)ip[5]);
+	static_call_update(helper_lock_slots, (void *)ip[6]);
 	helper_cluster = farswap_symbol_data("page_cluster");
 	return 0;
 }
@@ -115,6 +119,18 @@ struct swap_info_struct *farswap_helper_info(swp_entry_t entry)
 struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry)
 {
 	return static_call(helper_get_device)(entry);
+}
+
+/**
+ * farswap_helper_lock_slots() - free what CPUs keep back of freed slots, and all from now on
+ *
+ * Until the kernel's reenable_swap_slots_cache_unlock().
+ *
+ * Context: may sleep.
+ */
+void farswap_helper_lock_slots(void)
+{
+	static_call(helper_lock_slots)();
 }
 
 /**

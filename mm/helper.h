@@ -13,5 +13,6 @@ int farswap_helpers_find(void);
 int farswap_helper_page_cluster(void);
 struct swap_info_struct *farswap_helper_info(swp_entry_t entry);
 struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry);
+void farswap_helper_lock_slots(void);
 
 #endif /* _FARSWAP_HELPER_H */

@@ -170,6 +170,18 @@ bool farswap_hook_zswap_holds(void)
 }
 
 /**
+ * farswap_hook_free_slots() - free the slots that the kernel keeps back to free many at once
+ *
+ * The core hears of them only then.
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_free_slots(void)
+{
+	frontswap_free_slots();
+}
+
+/**
  * farswap_hook_attach() - put the hook in place
  *
  * Context: may sleep.

@@ -126,6 +126,19 @@ static void hook_reenable(void)
 	percpu_ref_put(&hook_ref);
 }
 
+/**
+ * farswap_hook_free_slots() - free the slots that the kernel keeps back to free many at once
+ *
+ * The core hears of them only then.
+ *
+ * Context: may sleep, while the hook is in place.
+ */
+void farswap_hook_free_slots(void)
+{
+	farswap_helper_lock_slots();
+	static_call(original_reenable)();
+}
+
 static void hook_swapoff(int type)
 {
 	percpu_ref_get(&hook_ref);

@@ -7,6 +7,7 @@
 
 int farswap_hook_attach(void);
 int farswap_hook_detach(void);
+void farswap_hook_free_slots(void);
 void farswap_hook_exit(void);
 
 #endif /* _FARSWAP_HOOK_H */

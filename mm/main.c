@@ -124,6 +124,11 @@ static int main_drain(void)
 		pr_err("a swap device fails to write pages that it is to have: still attached\n");
 	stranded = err ? 0 : farswap_devices_stranded();
 	if (stranded) {
+		/* Some may be free: the kernel keeps slots back to free them together. */
+		farswap_hook_free_slots();
+		stranded = farswap_devices_stranded();
+	}
+	if (stranded) {
 		pr_err("%lu pages were lost with their donor, and only farswap knows which: still attached; end the programs that have them, or swapoff\n",
 		       stranded);
 		err = -EBUSY;

@@ -62,7 +62,27 @@ detach_while_donor_dies() {
 	[ "$(cat "$FARSWAP/attached")" = 0 ] || detach
 }
 
-test_begin 10
+# The kernel frees slots many at a time: those of the last pages of a program that ends are
+# kept back.
+lost_with_its_program() {
+	echo 1 >"$FARSWAP/attached"
+	for program_donor in $(echo "$up_list" | tr , ' '); do
+		donor_start "$program_donor" || return 1
+	done
+	wait_for 30 donors_live 3 && fill program -L || return 1
+	stats_save
+	for program_donor in $(echo "$up_list" | tr , ' '); do
+		donor_touch "$program_donor"
+		on "$program_donor" "$KILL_FARSWAPD"
+	done
+	wait_for 40 donors_live 0 && wait_for 10 grown lost 3000 || return 1
+	! detach 2>/dev/null || return 1
+	# Its children go in their own time.
+	kill_load program
+	wait_for 20 detach
+}
+
+test_begin 11
 farswap_up 3
 swap_on
 make_cgroup leaving 16M
@@ -82,6 +102,7 @@ swap_on
 check "only donors have it" fill dying -L
 check "detaching while a donor dies: what is lost is known, and nothing is wrong" \
 	detach_while_donor_dies
+check "what nobody has any more keeps nobody" lost_with_its_program
 swapoff -a
 check "the modules can go" unload_modules
 check "and come back" eval 'modprobe farswap && wait_for 60 test -e "$FARSWAP_DEBUG/stats"'
