@@ -19,19 +19,19 @@ in_pieces() {
 	mkdir -p "$MOUNT" && mke2fs -b 4096 "$SWAP_DISK" $((ALL * 1024)) &&
 		mount -t ext4 "$SWAP_DISK" "$MOUNT" || return 1
 	pieces=0
-	while dd if=/dev/urandom of="$MOUNT/$pieces" bs=1k count=$PIECES_KB 2>/dev/null; do
+	while dd if=/dev/urandom of="$MOUNT/$pieces" bs=1k count="$PIECES_KB" 2>/dev/null; do
 		pieces=$((pieces + 1))
 	done
 	sync
 	rm "$MOUNT/$pieces"
 	i=0
-	while [ $i -lt $pieces ]; do
+	while [ "$i" -lt "$pieces" ]; do
 		rm "$MOUNT/$i"
 		i=$((i + 2))
 	done
 	sync
 	echo "$pieces pieces"
-	dd if=/dev/zero of="$MOUNT/swap" bs=1M count=$FILE && chmod 600 "$MOUNT/swap" && sync &&
+	dd if=/dev/zero of="$MOUNT/swap" bs=1M count="$FILE" && chmod 600 "$MOUNT/swap" && sync &&
 		neighbours >"$TMP/neighbours"
 }
 
