@@ -109,12 +109,15 @@ static void hook_reenable(void)
 
 	percpu_ref_get(&hook_ref);
 	for (type = 0; type < MAX_SWAPFILES; type++) {
-		si = farswap_helper_info(swp_entry(type, 0));
+		/* The first slot of the first device is no entry: all zero. */
+		swp_entry_t first = swp_entry(type, 1);
+
+		si = farswap_helper_info(first);
 		/* Only a hint: the reference decides. */
 		if (!si || !(data_race(si->flags) & SWP_USED))
 			continue;
 		/* None of one that is just being turned on, but for its last steps. */
-		si = farswap_helper_get_device(swp_entry(type, 0));
+		si = farswap_helper_get_device(first);
 		if (!si)
 			continue;
 		/* Who emptied it is our caller; no slot of it will be used again. */

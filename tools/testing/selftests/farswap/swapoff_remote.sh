@@ -7,14 +7,39 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-test_begin 7
+TRACE=/sys/kernel/tracing/instances/farswap-swapoff
+
+# traced_swapoff: and what the core hears of it
+traced_swapoff() {
+	if mkdir -p "$TRACE" 2>/dev/null && grep -qw function "$TRACE/available_tracers"; then
+		echo farswap_swapoff_drain >"$TRACE/set_ftrace_filter" &&
+			echo function >"$TRACE/current_tracer" || return 1
+	fi
+	swapoff "$SWAP_DISK"
+}
+
+# was_drained: before its extents went, which is the only time when that is of use
+was_drained() {
+	if ! grep -qsw function "$TRACE/current_tracer"; then
+		echo "no function tracer in this kernel"
+		return
+	fi
+	drained=$(grep -c ' farswap_swapoff_drain <-' "$TRACE/trace")
+	echo nop >"$TRACE/current_tracer"
+	rmdir "$TRACE"
+	echo "drained $drained times"
+	[ "$drained" -eq 1 ]
+}
+
+test_begin 8
 farswap_up 2
 swap_on
 make_cgroup off 16M
 check "memory is filled and paged out to donors" hold_remote off off 2 1000 -m 40 -n 1000
 # What comes home is charged to the owner.
 echo max >"$CGROUP/off/memory.high"
-check "swapoff succeeds" swapoff "$SWAP_DISK"
+check "swapoff succeeds" traced_swapoff
+check "the core has written what it owed the device" was_drained
 stats_show
 check "pages came from donors" grew load_remote
 check "no region is left" wait_for 90 lent_is -eq 0
