@@ -334,6 +334,12 @@ static int hook_find_all(void)
 	return 0;
 }
 
+/* ftrace has failed, but before anything was registered. */
+static int hook_filtered(int err)
+{
+	return err == -ENODEV ? -EOPNOTSUPP : err;
+}
+
 static int hook_register_freed(void)
 {
 	unsigned long ip;
@@ -343,7 +349,7 @@ static int hook_register_freed(void)
 				 "void(int,long unsigned int,long unsigned int)", &ip);
 	if (err)
 		return err;
-	err = ftrace_set_filter_ip(&hook_slots_freed_ops, ip, 0, 1);
+	err = hook_filtered(ftrace_set_filter_ip(&hook_slots_freed_ops, ip, 0, 1));
 	if (!err)
 		err = register_ftrace_function(&hook_slots_freed_ops);
 	if (err == -EBUSY)
@@ -361,7 +367,7 @@ static int hook_register_redirect(void)
 
 	for (i = 0; i < HOOK_NR; i++)
 		ips[i] = hooks[i].ip;
-	err = ftrace_set_filter_ips(&hook_redirect_ops, ips, HOOK_NR, 0, 1);
+	err = hook_filtered(ftrace_set_filter_ips(&hook_redirect_ops, ips, HOOK_NR, 0, 1));
 	if (!err)
 		err = register_ftrace_function(&hook_redirect_ops);
 	if (err == -EBUSY)
@@ -428,7 +434,8 @@ static void hook_wait_idle(void)
  * the order among the redirections does not matter.
  *
  * Context: may sleep.
- * Return: 0, or -errno with nothing changed; the log says why.
+ * Return: 0, or -errno with nothing changed; the log says why. -ENODEV: the kernel's ftrace
+ * has failed in the middle of it, and what is in place stays for good.
  */
 int farswap_hook_attach(void)
 {
@@ -451,9 +458,12 @@ int farswap_hook_attach(void)
 	return 0;
 
 out_unregister_freed:
-	unregister_ftrace_function(&hook_slots_freed_ops);
+	if (err != -ENODEV && unregister_ftrace_function(&hook_slots_freed_ops))
+		err = -ENODEV;
 out_exit_ref:
-	percpu_ref_exit(&hook_ref);
+	/* Who may be called still needs it. */
+	if (err != -ENODEV)
+		percpu_ref_exit(&hook_ref);
 	return err;
 }
 

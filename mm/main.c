@@ -22,7 +22,7 @@ struct workqueue_struct *farswap_wq;
 /* Reasons not to store remotely: one while detached, one while suspended. */
 atomic_t farswap_pauses = ATOMIC_INIT(1);
 static bool main_attached;	/* written under farswap_main_lock */
-static bool main_stuck;		/* the hook would not come off; for good */
+static bool main_stuck;		/* the hook is in place, or a part of it, for good */
 
 /**
  * farswap_attached() - is the hook in place
@@ -82,7 +82,8 @@ void farswap_resume(void)
  *
  * Context: may sleep.
  * Return: 0, also when attached already; -errno with nothing changed, the log
- * says why.
+ * says why; -EBUSY for good if a part of the hook is in place and would not come off, in
+ * which case all goes to the swap device.
  */
 int farswap_attach(void)
 {
@@ -91,12 +92,22 @@ int farswap_attach(void)
 	mutex_lock(&farswap_main_lock);
 	if (main_attached)
 		goto out_unlock;
+	if (main_stuck) {
+		err = -EBUSY;
+		goto out_unlock;
+	}
 	/* A write to sysfs does not keep the module from going. */
 	if (!try_module_get(THIS_MODULE)) {
 		err = -ENODEV;
 		goto out_unlock;
 	}
 	err = farswap_hook_attach();
+	if (err == -ENODEV) {
+		pr_err("the kernel's ftrace has failed: farswap stays loaded, pages go to the swap device\n");
+		main_stuck = true;
+		err = -EBUSY;
+		goto out_unlock;
+	}
 	if (err) {
 		farswap_devices_remove();
 		module_put(THIS_MODULE);
@@ -240,15 +251,17 @@ static int __init farswap_init(void)
 	if (!farswap_settings.enabled)
 		return 0;
 	err = farswap_attach();
-	if (err)
+	/* Stuck, what the hook calls must stay. */
+	if (err && !main_stuck)
 		goto out_debugfs;
 	return 0;
 
 out_debugfs:
 	farswap_debugfs_exit();
 	farswap_settings_exit();
-	/* Somebody may have had more luck, by sysfs. */
-	farswap_detach();
+	/* Somebody may have had more luck, by sysfs, and must be let go. */
+	if (farswap_detach())
+		return 0;
 	farswap_hook_exit();
 out_power:
 	farswap_power_exit();
