@@ -33,7 +33,8 @@ static bool choice_has_slab(const struct farswap_donor *donor,
 
 static struct choice *choice_alloc(const struct farswap_slab *slab)
 {
-	struct choice *choice = kzalloc(sizeof(*choice), GFP_KERNEL | __GFP_NOWARN);
+	struct choice *choice = kzalloc(sizeof(*choice), GFP_KERNEL | __GFP_NOWARN |
+					__GFP_NORETRY);
 	int i, nr;
 
 	if (!choice)

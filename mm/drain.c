@@ -18,6 +18,8 @@
  * take long, and what is left may have to be fetched.
  */
 #define DRAIN_MOVE_PART	4
+/* No daemon waits longer: see farswapd.conf(5), evict_ms. */
+#define DRAIN_DEADLINE_MAX_MS	600000U
 
 /* For copying what only a donor has that leaves the donors line. */
 #define DRAIN_UNMAP_TIME	(5 * HZ)
@@ -325,7 +327,8 @@ static bool drain_is_worth_moving(const struct farswap_slab *slab)
  */
 void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(deadline_ms / DRAIN_MOVE_PART);
+	unsigned int ms = min(deadline_ms, DRAIN_DEADLINE_MAX_MS) / DRAIN_MOVE_PART;
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
 	struct farswap_mapping *mapping;
 
 	spin_lock(&farswap_state_lock);

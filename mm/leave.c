@@ -15,6 +15,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 
 #include "internal.h"
 
@@ -113,8 +114,12 @@ static void leave_copy(struct farswap_mapping *from)
 /* The slab moves there. */
 static void leave_find_other(struct farswap_mapping *mapping)
 {
+	/* The donor does not wait for our disk. */
+	unsigned int noio = memalloc_noio_save();
+
 	if (READ_ONCE(mapping->moving) && farswap_mapping_is_slabs(mapping))
 		farswap_replica_add(mapping->slab, 1, READ_ONCE(mapping->leave_until));
+	memalloc_noio_restore(noio);
 }
 
 /* Is there time, and somebody who may yet take what only it has? */

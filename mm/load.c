@@ -133,6 +133,14 @@ static bool load_is_late(const struct load_request *request)
 	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
 }
 
+/* A page that can't be mapped for the adapter just now is as if the donor were silent. */
+static bool load_is_over(const struct load_request *request)
+{
+	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms);
+
+	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
+}
+
 /*
  * Read a region once more. Another one at once, unless time is up and the device has
  * the page. The same, or another once each was tried, only if the device does not have
@@ -146,7 +154,7 @@ static bool load_again(struct load_request *request)
 	struct farswap_mapping *mapping;
 	bool wait;
 
-	if (request->tries >= LOAD_TRIES)
+	if (request->error == -ENOMEM ? load_is_over(request) : request->tries >= LOAD_TRIES)
 		return false;
 	mapping = farswap_mapping_find(slab, request->slot, nr, request->mapping);
 	if (!mapping)
