@@ -18,8 +18,8 @@ void *mem_map(size_t bytes, bool *huge);
 int mem_populate(void *addr, size_t bytes);
 void mem_unmap(void *addr, size_t bytes);
 
-/* mr.c: makes the memory reachable by whoever is connected in @pd. */
-int mr_register(void *pd, void *addr, size_t bytes, void **mr, uint32_t *rkey);
+/* mr.c: makes the memory reachable by whoever is connected in @pd, from @iova on. */
+int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey);
 /* When this returned 0 the key is dead. */
 int mr_unregister(void *mr);
 

@@ -131,7 +131,7 @@ static void message_mr_info(struct session *session, uint32_t seq, unsigned int 
 	if (status == FARSWAP_STATUS_OK) {
 		info.rkey = htole32(region->rkey);
 		info.region = htole64(region->id);
-		info.addr = htole64((uintptr_t)region->addr);
+		info.addr = htole64(region->iova);
 		info.bytes = htole64(region_bytes());
 	}
 	stats_inc(status == FARSWAP_STATUS_OK ? STAT_MAPS : STAT_MAPS_REFUSED);

@@ -8,10 +8,10 @@
 
 #include "mem.h"
 
-int mr_register(void *pd, void *addr, size_t bytes, void **out, uint32_t *rkey)
+int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **out, uint32_t *rkey)
 {
-	struct ibv_mr *mr = ibv_reg_mr(pd, addr, bytes, IBV_ACCESS_LOCAL_WRITE |
-				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr_iova(pd, addr, bytes, iova, IBV_ACCESS_LOCAL_WRITE |
+					    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 
 	if (!mr)
 		return errno ? -errno : -EIO;

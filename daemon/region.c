@@ -36,6 +36,7 @@ static struct {
 	uint64_t slab;
 	unsigned int ahead;
 	uint64_t loans;
+	uint64_t registrations;
 	struct list owners;
 	struct list empty;
 	struct list dirty;
@@ -98,11 +99,17 @@ void region_set_state(struct region *region, enum region_state state)
 	list_add_tail(&region->link, region_home(region));
 }
 
-/* A free region for @owner. */
+/*
+ * A free region for @owner. Devices may give a key that was killed to who comes next, perhaps to
+ * the same client, who may not have heard yet that it was: so no address is given twice.
+ */
 static int region_stage(struct region *region, struct region_owner *owner)
 {
-	int err = mr_register(owner->pd, region->addr, pool.slab, &region->mr, &region->rkey);
+	int err;
 
+	region->iova = ++pool.registrations * pool.slab;
+	err = mr_register(owner->pd, region->addr, pool.slab, region->iova, &region->mr,
+			  &region->rkey);
 	if (err) {
 		stats_inc(STAT_REGISTER_FAILED);
 		if (!owner->stage_failed)
@@ -129,28 +136,41 @@ static bool region_kill(struct region *region)
 	return false;
 }
 
+/* One of those staged for @owner; on ordinary memory, if that is what is wanted. */
+static struct region *region_staged(const struct region_owner *owner, bool ordinary)
+{
+	struct list *pos;
+
+	list_for_each(pos, &owner->regions[REGION_STAGED]) {
+		struct region *region = container_of(pos, struct region, link);
+
+		if (!ordinary || !region->huge)
+			return region;
+	}
+	return NULL;
+}
+
 /*
  * Something staged for another, from who has most of it. The other was not told
  * its key, but could have guessed it.
  */
-static void region_take_back(void)
+static void region_take_back(bool ordinary)
 {
-	struct region_owner *most;
 	struct region *region;
 	struct list *pos;
 
 	do {
-		most = NULL;
+		region = NULL;
 		list_for_each(pos, &pool.owners) {
 			struct region_owner *owner = container_of(pos, struct region_owner, link);
+			struct region *staged = region_staged(owner, ordinary);
 
-			if (owner->nr[REGION_STAGED] &&
-			    (!most || owner->nr[REGION_STAGED] > most->nr[REGION_STAGED]))
-				most = owner;
+			if (staged && (!region || owner->nr[REGION_STAGED] >
+						  region->owner->nr[REGION_STAGED]))
+				region = staged;
 		}
-		if (!most)
+		if (!region)
 			return;
-		region = list_first(&most->regions[REGION_STAGED], struct region, link);
 	} while (!region_kill(region));
 	stats_inc(STAT_TAKEN_BACK);
 	region->zeroed = 0;
@@ -194,7 +214,7 @@ int region_lend(struct region_owner *owner, struct region **out)
 	if (!region) {
 		region = list_first(&pool.free, struct region, link);
 		if (!region && list_empty(&pool.dirty) && region_filled() == pool.limit)
-			region_take_back();
+			region_take_back(false);
 		if (!region)
 			return list_empty(&pool.dirty) && region_filled() == pool.limit ?
 			       -ENOSPC : -EAGAIN;
@@ -332,13 +352,16 @@ static struct region *region_prefer(struct list *list, struct region *other)
 /* One region gives its memory back to the kernel. */
 static bool region_shrink_step(void)
 {
+	bool ordinary = region_ordinary() > pool.ordinary_limit;
 	struct region *region;
 
 	if (!region_is_over())
 		return false;
-	if (list_empty(&pool.dirty) && list_empty(&pool.free))
-		region_take_back();
 	region = region_prefer(&pool.free, region_prefer(&pool.dirty, NULL));
+	if (!region || (ordinary && region->huge)) {
+		region_take_back(ordinary);
+		region = region_prefer(&pool.free, region_prefer(&pool.dirty, NULL));
+	}
 	if (!region || (region->huge && region_filled() <= pool.limit))
 		return false;
 	region_empty(region);

@@ -45,6 +45,7 @@ struct region {
 	bool huge;		/* of reserved huge pages */
 	void *mr;
 	uint32_t rkey;
+	uint64_t iova;		/* where its first byte is, for who has the key */
 	/* Of this loan. */
 	uint64_t id;
 	uint64_t evict_at_ms;	/* when its key will be killed */

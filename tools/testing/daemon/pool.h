@@ -13,10 +13,11 @@
 
 static unsigned int keys_killed;
 
-int mr_register(void *pd, void *addr, size_t bytes, void **mr, uint32_t *rkey)
+int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey)
 {
 	(void)pd;
 	(void)bytes;
+	(void)iova;
 	*mr = addr;
 	*rkey = 1;
 	return 0;

@@ -29,14 +29,17 @@ static struct mr {
 } mrs[MRS];
 static bool fail_register, fail_unregister;
 static unsigned int registers, unregisters;
+static uint64_t last_iova;
+static bool iova_again;
 
-int mr_register(void *pd, void *addr, size_t bytes, void **mr, uint32_t *rkey)
+int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey)
 {
 	int i = 0;
 
-	(void)bytes;
 	if (fail_register)
 		return -ENOMEM;
+	iova_again |= iova < last_iova + bytes || iova % bytes;
+	last_iova = iova;
 	while (mrs[i].live)
 		i++;
 	mrs[i] = (struct mr){ pd, addr, true };
@@ -91,6 +94,7 @@ static void setup_huge(unsigned int ahead, unsigned int huge)
 	fail_unregister = false;
 	registers = 0;
 	unregisters = 0;
+	last_iova = 0;
 	huge_left = huge;
 	refuse_after = -1;
 	if (region_init(TOTAL * SLAB, SLAB, ahead, huge))
@@ -409,6 +413,24 @@ static void test_huge(void)
 	teardown();
 }
 
+/* One that is free and on huge pages is no reason to keep what is staged on ordinary memory. */
+static void test_huge_staged(void)
+{
+	struct region *region;
+
+	setup_huge(1, 3);
+	settle();
+	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1 && region_count(REGION_FREE) == 4,
+	   "one is staged for each");
+	region_set_ordinary_limit(0);
+	settle();
+	ok(region_count(REGION_EMPTY) == 3 && region_huge() == 3 && consistent(),
+	   "with a limit of 0 on ordinary memory all of that goes");
+	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1, "and what is staged is on the rest");
+	ok(!region_lend(&a, &region) && region->huge, "which is lent");
+	teardown();
+}
+
 /* At a cgroup's limit. */
 static void test_refused(void)
 {
@@ -480,7 +502,9 @@ int main(void)
 	test_unregister_fails();
 	test_limit();
 	test_huge();
+	test_huge_staged();
 	test_refused();
 	test_random();
+	ok(!iova_again, "no address was ever given to a client twice");
 	return tap_done();
 }
