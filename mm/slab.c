@@ -55,6 +55,24 @@ static bool slab_may_become(enum farswap_slab_state from, enum farswap_slab_stat
 	return slab_moves[from] & BIT(to);
 }
 
+/* False, with nothing changed, if @state may not follow. */
+static bool slab_become(struct farswap_slab *slab, enum farswap_slab_state state)
+{
+	lockdep_assert_held(&farswap_state_lock);
+
+	if (!slab_may_become(slab->state, state))
+		return false;
+	if (slab->state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy++;
+	if (state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy--;
+	trace_farswap_slab_state(slab->device->type, slab->index,
+				 slab_state_names[slab->state],
+				 slab_state_names[state]);
+	WRITE_ONCE(slab->state, state);
+	return true;
+}
+
 /**
  * farswap_slab_set_state() - the only writer of slab->state
  * @slab:	the slab
@@ -66,19 +84,7 @@ static bool slab_may_become(enum farswap_slab_state from, enum farswap_slab_stat
 bool farswap_slab_set_state(struct farswap_slab *slab,
 			    enum farswap_slab_state state)
 {
-	lockdep_assert_held(&farswap_state_lock);
-
-	if (WARN_ON_ONCE(!slab_may_become(slab->state, state)))
-		return false;
-	if (slab->state == FARSWAP_SLAB_UNMAPPED)
-		slab->device->busy++;
-	if (state == FARSWAP_SLAB_UNMAPPED)
-		slab->device->busy--;
-	trace_farswap_slab_state(slab->device->type, slab->index,
-				 slab_state_names[slab->state],
-				 slab_state_names[state]);
-	WRITE_ONCE(slab->state, state);
-	return true;
+	return !WARN_ON_ONCE(!slab_become(slab, state));
 }
 
 /**

@@ -25,21 +25,26 @@
 /* A donor that comes and goes is a few lines a minute; debugfs counts the rest. */
 #define SESSION_SAYS_BURST	10
 
+/* From where a session may come into a state. */
+static const u8 session_moves[FARSWAP_RDMA_STATES] = {
+	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_FAILING),
+	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_IDLE),
+	[FARSWAP_RDMA_LIVE]		= BIT(FARSWAP_RDMA_CONNECTING),
+	[FARSWAP_RDMA_FAILING]		= BIT(FARSWAP_RDMA_LIVE),
+	[FARSWAP_RDMA_CLOSED]		= BIT(FARSWAP_RDMA_IDLE),
+};
+
+static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_state to)
+{
+	return session_moves[to] & BIT(from);
+}
+
 /* The only writer of session->state. */
 static void farswap_rdma_session_set_state(struct farswap_session *session,
 					   enum farswap_rdma_state state)
 {
-	static const u8 from[FARSWAP_RDMA_STATES] = {
-		[FARSWAP_RDMA_IDLE] = BIT(FARSWAP_RDMA_CONNECTING) |
-				      BIT(FARSWAP_RDMA_FAILING),
-		[FARSWAP_RDMA_CONNECTING] = BIT(FARSWAP_RDMA_IDLE),
-		[FARSWAP_RDMA_LIVE] = BIT(FARSWAP_RDMA_CONNECTING),
-		[FARSWAP_RDMA_FAILING] = BIT(FARSWAP_RDMA_LIVE),
-		[FARSWAP_RDMA_CLOSED] = BIT(FARSWAP_RDMA_IDLE),
-	};
-
 	lockdep_assert_held(&session->lock);
-	WARN_ON_ONCE(!(from[state] & BIT(session->state)));
+	WARN_ON_ONCE(!session_may_become(session->state, state));
 	trace_farswap_rdma_session_state(session->address, session->state, state);
 	session->state = state;
 }
@@ -371,3 +376,7 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	mutex_destroy(&session->ops_lock);
 	kfree(session);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/session-kunit.h"
+#endif

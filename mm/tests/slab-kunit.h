@@ -25,6 +25,31 @@ static void slab_test_moves(struct kunit *test)
 					    slab_state_names[from], slab_state_names[to]);
 }
 
+/* A move that is not legal changes nothing, and the others that alone. */
+static void slab_test_refused(struct kunit *test)
+{
+	struct farswap_device *device = kunit_kzalloc(test, sizeof(*device), GFP_KERNEL);
+	struct farswap_slab *slab = kunit_kzalloc(test, sizeof(*slab), GFP_KERNEL);
+	unsigned int from, to, busy;
+	bool moved;
+
+	KUNIT_ASSERT_NOT_NULL(test, device);
+	KUNIT_ASSERT_NOT_NULL(test, slab);
+	slab->device = device;
+	for (from = 0; from < FARSWAP_SLAB_STATES; from++)
+		for (to = 0; to < FARSWAP_SLAB_STATES; to++) {
+			slab->state = from;
+			device->busy = from != FARSWAP_SLAB_UNMAPPED;
+			spin_lock(&farswap_state_lock);
+			moved = slab_become(slab, to);
+			spin_unlock(&farswap_state_lock);
+			busy = slab->state != FARSWAP_SLAB_UNMAPPED;
+			KUNIT_EXPECT_EQ(test, moved, legal_moves[from][to]);
+			KUNIT_EXPECT_EQ(test, slab->state, moved ? to : from);
+			KUNIT_EXPECT_EQ(test, device->busy, busy);
+		}
+}
+
 /* A device is busy with the slabs that are not unmapped. */
 static void slab_test_busy(struct kunit *test)
 {
@@ -59,6 +84,7 @@ static void slab_test_busy(struct kunit *test)
 
 static struct kunit_case slab_cases[] = {
 	KUNIT_CASE(slab_test_moves),
+	KUNIT_CASE(slab_test_refused),
 	KUNIT_CASE(slab_test_busy),
 	{}
 };

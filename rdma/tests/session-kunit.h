@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sessions: every move from one state to another, the legal ones and all others.
+ */
+#include <kunit/test.h>
+
+static const bool session_legal_moves[FARSWAP_RDMA_STATES][FARSWAP_RDMA_STATES] = {
+	[FARSWAP_RDMA_IDLE][FARSWAP_RDMA_CONNECTING] = true,
+	[FARSWAP_RDMA_IDLE][FARSWAP_RDMA_CLOSED] = true,
+	[FARSWAP_RDMA_CONNECTING][FARSWAP_RDMA_IDLE] = true,
+	[FARSWAP_RDMA_CONNECTING][FARSWAP_RDMA_LIVE] = true,
+	[FARSWAP_RDMA_LIVE][FARSWAP_RDMA_FAILING] = true,
+	[FARSWAP_RDMA_FAILING][FARSWAP_RDMA_IDLE] = true,
+};
+
+static void session_test_moves(struct kunit *test)
+{
+	unsigned int from, to;
+
+	for (from = 0; from < FARSWAP_RDMA_STATES; from++)
+		for (to = 0; to < FARSWAP_RDMA_STATES; to++)
+			KUNIT_EXPECT_EQ_MSG(test, session_may_become(from, to),
+					    session_legal_moves[from][to],
+					    "from %u to %u", from, to);
+}
+
+static struct kunit_case session_cases[] = {
+	KUNIT_CASE(session_test_moves),
+	{}
+};
+
+static struct kunit_suite session_suite = {
+	.name		= "farswap_rdma_session",
+	.test_cases	= session_cases,
+};
+
+kunit_test_suite(session_suite);
