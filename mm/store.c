@@ -23,6 +23,7 @@
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
 
+#include <kunit/static_stub.h>
 #include <trace/events/farswap.h>
 
 #include "fanout.h"
@@ -134,6 +135,7 @@ static void store_write_ended(struct farswap_store *store)
  */
 void farswap_store_backed(struct farswap_store *store, int error)
 {
+	KUNIT_STATIC_STUB_REDIRECT(farswap_store_backed, store, error);
 	if (error)
 		WRITE_ONCE(store->error, error);
 	store_write_ended(store);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Backups: a slot that is stored, freed, written well and written badly, and fetched when
- * only its region has it, goes through every order of these, up to some length. After each
- * the device must have what the slot holds, or a copy that vouches for it, or the region.
- * Not here: stores whose remote write has failed, which wait for their copies.
+ * Backups: a slot that is stored, freed, written well and written badly, fetched when
+ * only its region has it, and written by the kernel itself, goes through every order of these,
+ * up to some length. After each the device must have what the slot holds, or a copy that
+ * vouches for it, or the region. A store whose remote write has failed is told once of its
+ * copy's end, and well only if the device has it then.
  */
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 
 #include <linux/hash.h>
@@ -23,6 +25,8 @@ enum event {
 	EVENT_FAILED,
 	EVENT_RETRY,
 	EVENT_REMOTE,
+	EVENT_NOT_REMOTE,
+	EVENT_DEVICE,
 	EVENT_FETCH,
 	EVENT_FETCHED,
 	EVENT_UNREAD,
@@ -37,6 +41,8 @@ static const char *const event_names[] = {
 	[EVENT_FAILED]	= "failed",
 	[EVENT_RETRY]	= "retry",
 	[EVENT_REMOTE]	= "in the region",
+	[EVENT_NOT_REMOTE] = "not in the region",
+	[EVENT_DEVICE]	= "by the kernel",
 	[EVENT_FETCH]	= "fetch",
 	[EVENT_FETCHED]	= "fetched",
 	[EVENT_UNREAD]	= "not fetched",
@@ -51,7 +57,9 @@ static const char *const event_names[] = {
  * @write:	the one that is in flight, or NULL
  * @fetch:	what is being read from the region, or NULL
  * @read:	what it will have, if all goes well
- * @now:	what the slot holds, a number; 0: it is free
+ * @stored:	whether the store's remote write is under way
+ * @waiting:	whether the store waits for its copy, since that write has failed
+ * @now:	what the slot holds, a number; 0: it is free, or its page has stayed in memory
  * @last:	the last number stored
  * @on_device:	what the device has of it
  * @in_region:	what the region has
@@ -65,6 +73,8 @@ struct world {
 	struct backup_bio *write;
 	struct farswap_backup *fetch;
 	unsigned int read;
+	bool stored;
+	bool waiting;
 	unsigned int now;
 	unsigned int last;
 	unsigned int on_device;
@@ -95,6 +105,7 @@ static void store(struct world *world)
 
 	list_add(&take(world)->entry, &staged);
 	clear_bit(SLOT, world->slab->bits.remote);
+	world->stored = true;
 	world->now = ++world->last;
 	*number_in(folio_page(world->folio, 0)) = world->now;
 	farswap_backup_add(world->slab, SLOT, world->folio, &staged, 8 * SLOT);
@@ -104,7 +115,47 @@ static void free_slot(struct world *world)
 {
 	clear_bit(SLOT, world->slab->bits.remote);
 	farswap_backup_forget(world->slab, SLOT, 1);
+	world->stored = false;
+	world->waiting = false;
 	world->now = 0;
+}
+
+/* As store_end() does when no region has it: the page stays in memory if the device fails, too. */
+static void end_store(struct world *world, int error)
+{
+	world->waiting = false;
+	if (error)
+		free_slot(world);
+}
+
+static void store_backed(struct farswap_store *store, int error)
+{
+	struct world *world = (void *)store;
+
+	/* Told twice, or for nothing: that is never right, so something is seen to be wrong. */
+	if (!world->waiting)
+		world->on_device = 0;
+	end_store(world, error);
+}
+
+static void fail_remote(struct world *world)
+{
+	int error = 0;
+
+	world->stored = false;
+	world->waiting = true;
+	if (!farswap_backup_adopt(world->slab, SLOT, 1, (void *)world, &error))
+		end_store(world, error);
+}
+
+/* Nothing of ours is in flight: or this would wait. */
+static void store_to_device(struct world *world)
+{
+	clear_bit(SLOT, world->slab->bits.remote);
+	farswap_backup_settle(world->slab, SLOT, 1);
+	world->stored = false;
+	world->now = ++world->last;
+	world->on_device = world->now;
 }
 
 static bool fetch(struct world *world)
@@ -165,12 +216,26 @@ static bool happen(struct world *world, enum event event)
 {
 	struct farswap_backups *backups = &world->device->backups;
 
+	/* Its folio is under writeback. */
+	if (world->waiting && (event == EVENT_STORE || event == EVENT_FREE ||
+			       event == EVENT_REMOTE || event == EVENT_DEVICE))
+		return false;
 	switch (event) {
 	case EVENT_STORE:
 		store(world);
 		return true;
 	case EVENT_FREE:
 		free_slot(world);
+		return true;
+	case EVENT_NOT_REMOTE:
+		if (!world->stored)
+			return false;
+		fail_remote(world);
+		return true;
+	case EVENT_DEVICE:
+		if (world->write)
+			return false;
+		store_to_device(world);
 		return true;
 	case EVENT_SUBMIT:
 		if (world->write || list_empty(&backups->queue))
@@ -186,6 +251,7 @@ static bool happen(struct world *world, enum event event)
 	case EVENT_REMOTE:
 		if (!world->now || test_bit(SLOT, world->slab->bits.remote))
 			return false;
+		world->stored = false;
 		world->in_region = world->now;
 		set_bit(SLOT, world->slab->bits.remote);
 		return true;
@@ -258,7 +324,11 @@ static const char *settle(struct world *world)
 			happen(world, EVENT_RETRY);
 		wrong = complaint(world);
 	}
-	return wrong ?: backups->nr ? "a copy that is never written" : NULL;
+	if (!wrong && backups->nr)
+		wrong = "a copy that is never written";
+	else if (!wrong && world->waiting)
+		wrong = "a store that is never told of its copy";
+	return wrong;
 }
 
 /* Only the region has it when it was stored and could not be written. */
@@ -361,6 +431,7 @@ static void backup_test_orders(struct kunit *test)
 	world.mapping->slab = world.slab;
 	world.mapping->donor = donor;
 	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
+	kunit_activate_static_stub(test, farswap_store_backed, store_backed);
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	if (!world.folio || !world.device->map ||
 	    farswap_slotbits_alloc(&world.slab->bits, SLOTS))
