@@ -216,11 +216,18 @@ lint_tree() { # the kernel's patches: checkpatch --strict, and 80 lines of exist
 	return $bad
 }
 
+lint_inspect() { # what only a kernel's own build compiles, and what is left of it without farswap
+	tools/testing/tree/inspect.sh 2>&1
+}
+
+lint_graft() { # make tree twice, and undone: the kernel's source is what it was
+	tools/testing/lint/graft.sh
+}
+
 lint_analyzer() { # gcc -fanalyzer on the daemon
 	local file bad=0
 	for file in $(matching '^daemon/[^/]*\.c$'); do
-		# It takes a list that a counter says is not empty for one that may be.
-		quiet gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer -Wno-analyzer-null-dereference \
+		quiet gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer \
 			-fdiagnostics-path-format=none -D_GNU_SOURCE -Iinclude/uapi -Idaemon \
 			-c -o /dev/null "$file" || bad=1
 	done

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What only a kernel with farswap in it compiles, mm/frontswap.c, mm/hook-direct.c and KUnit's
+# suites: neither sparse nor the compiler has anything to say of it. And what is left of the
+# patches in the swap code when farswap is not built: says by how many bytes of instructions each
+# file differs, and fails if one has more than MORE_MAX more. Done once for what it looks at.
+set -eu
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+fetch=$top/tools/testing/qemu/fetch.sh
+
+MORE_MAX=256
+# What the patches change, and isn't new.
+CHANGED="memory page_io swap_state swapfile"
+
+# objects: those that a build out of the tree doesn't have, or has without its suites
+objects() {
+	echo mm/frontswap.o
+	echo mm/farswap/hook-direct.o
+	cd "$top"
+	grep -l '^#ifdef CONFIG_FARSWAP_KUNIT_TEST' mm/*.c rdma/*.c | sed \
+		-e 's|^mm/\(.*\)c$|mm/farswap/\1o|' \
+		-e 's|^rdma/\(.*\)c$|drivers/infiniband/ulp/farswap/\1o|'
+}
+
+# inputs: what it depends on, in one word
+inputs() {
+	cd "$top"
+	{
+		cat "$ready"
+		# shellcheck disable=SC2086 # several
+		sha256sum "$here"/6.12/*.patch $options "$here/inspect.sh"
+		"$here/graft.sh" --list | cut -d' ' -f1 | grep -E '^(mm|rdma|include)/|^Kconfig' |
+			xargs sha256sum
+	} | sed "s|$top/||" | sha256sum | cut -c1-24
+}
+
+# configure DIRECTORY OPTION...: the kernel of the selftests, and these
+configure() {
+	build=$1
+	shift
+	mkdir -p "$build"
+	printf '%s\n' "$@" >"$build/more"
+	make -s "O=$build" tinyconfig
+	# shellcheck disable=SC2086 # several
+	scripts/kconfig/merge_config.sh -m -O "$build" "$build/.config" $options "$build/more" \
+		>/dev/null 2>&1
+	make -s "O=$build" olddefconfig
+	[ "$(grep -cxFf "$build/more" "$build/.config")" -eq $# ] || {
+		echo "not in the configuration: $*"
+		exit 1
+	}
+}
+
+look_at_ours() {
+	configure "$work/on" CONFIG_FARSWAP=y CONFIG_FARSWAP_KUNIT_TEST=y CONFIG_KUNIT=y \
+		CONFIG_INFINIBAND=y
+	# shellcheck disable=SC2046 # several
+	make -j"$(nproc)" "O=$work/on" C=2 W=1 KCFLAGS=-Werror $(objects) >"$work/log" 2>&1 ||
+		{
+			grep -E 'error:|\*\*\*' "$work/log"
+			return 1
+		}
+	grep -c '^  CHECK ' "$work/log" >"$work/checked" || {
+		echo "sparse did not run"
+		return 1
+	}
+	! grep -E '(farswap|frontswap)[^ ]*: (warning|error):' "$work/log"
+}
+
+# instructions FILE: with names for addresses
+instructions() {
+	objdump -dr --no-show-raw-insn "$1" | sed -e 1,3d -e 's/^ *[0-9a-f]*:\t//' \
+		-e 's/[0-9a-f]* <\([^>+]*\)[^>]*>/<\1>/g' -e 's/[+-]0x[0-9a-f]*$//'
+}
+
+size_of() {
+	size -A "$1" | awk '$1 == ".text" { print $2 }'
+}
+
+# unpatched: the same files as they were before, compiled in the same words
+unpatched() {
+	mkdir -p "$work/old/mm"
+	cp mm/*.[ch] "$work/old/mm/"
+	includes=
+	for name in $CHANGED; do
+		includes="$includes --include=mm/$name.c"
+	done
+	# shellcheck disable=SC2086 # several
+	(cd "$work/old" && cat "$here"/6.12/*.patch |
+		GIT_CEILING_DIRECTORIES=$work git apply -R $includes --include=mm/swap.h)
+	for name in $CHANGED; do
+		command=$(sed -n 's/^savedcmd_[^ ]* := //p' "$work/off/mm/.$name.o.cmd")
+		command=$(echo "${command%%;*}" |
+			sed "s|-o mm/$name.o [^ ]*|-o $work/old/$name.o $work/old/mm/$name.c|")
+		(cd "$work/off" && eval "$command")
+	done
+}
+
+look_at_the_rest() {
+	configure "$work/off" "# CONFIG_FARSWAP is not set"
+	# shellcheck disable=SC2046,SC2086 # several
+	make -s -j"$(nproc)" "O=$work/off" $(printf 'mm/%s.o ' $CHANGED)
+	unpatched
+	for name in $CHANGED; do
+		instructions "$work/old/$name.o" >"$work/before"
+		instructions "$work/off/mm/$name.o" >"$work/after"
+		if cmp -s "$work/before" "$work/after"; then
+			echo "mm/$name.o: the same instructions" >>"$work/said"
+			continue
+		fi
+		more=$(($(size_of "$work/off/mm/$name.o") - $(size_of "$work/old/$name.o")))
+		printf 'mm/%s.o: %+d bytes of instructions\n' "$name" "$more" >>"$work/said"
+		[ "$more" -le "$MORE_MAX" ] || return 1
+	done
+}
+
+source=$("$here/kernel.sh" --source)
+ready=$("$fetch" --cache)/kernel/ready
+options="$here/kernel.config $here/6.12/kernel.config $top/tools/testing/selftests/farswap/config"
+seen=$("$fetch" --cache)/tree/inspected-$(inputs)
+if [ ! -e "$seen" ]; then
+	exec 9>"$("$fetch" --cache)/tree/lock"
+	flock 9
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	cd "$source"
+	look_at_ours
+	look_at_the_rest || {
+		cat "$work/said"
+		exit 1
+	}
+	find "${seen%/*}" -maxdepth 1 -name 'inspected-*' -mtime +7 -exec rm -f {} +
+	mv "$work/said" "$seen"
+fi
+touch "$seen"
+cat "$seen"
