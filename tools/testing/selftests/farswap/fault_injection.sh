@@ -3,12 +3,14 @@
 #
 # In a kernel that can inject faults: farswap's allocations fail, requests can't be posted
 # and completions are bad, while memory is swapped and donors, slabs and farswap itself come
-# and go. No byte is wrong, nothing hangs, and all goes on afterwards.
+# and go; the disk fails the writes of copies. No byte is wrong, nothing hangs, and all goes on
+# afterwards.
 # cluster: donors=2 mem=192 disks=1 tree=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 FAULTS=/sys/kernel/debug
+KINDS="failslab fail_page_alloc fail_function fail_make_request"
 SECONDS_EACH=${SECONDS_EACH:-12}
 
 # text_of MODULE: the first address of its code and the last
@@ -17,10 +19,10 @@ text_of() {
 		sort | sed -n '1p;$p' | tr '\n' ' '
 }
 
-# range_of FUNCTION: of the kernel, its first address and the one behind it
+# range_of FUNCTION: its first address and the one behind it
 range_of() {
-	awk -v name="$1" 'seen && $1 != seen { print seen, $1; exit } $3 == name { seen = $1 }' \
-		/proc/kallsyms
+	sort /proc/kallsyms |
+		awk -v name="$1" 'seen && $1 != seen { print seen, $1; exit } $3 == name { seen = $1 }'
 }
 
 # So many may happen; each takes one away.
@@ -28,7 +30,7 @@ TIMES=1000000
 
 # injected: all since the beginning of this phase
 injected() {
-	for injected_fault in failslab fail_page_alloc fail_function; do
+	for injected_fault in $KINDS; do
 		echo $((TIMES - $(cat "$FAULTS/$injected_fault/times")))
 	done | awk '{ sum += $1 } END { print sum }'
 }
@@ -41,8 +43,14 @@ inject() {
 	echo 100 >"$FAULTS/$1/probability"
 }
 
+inject_from_now() {
+	for inject_fault in $KINDS; do
+		echo "$TIMES" >"$FAULTS/$inject_fault/times"
+	done
+}
+
 inject_no_more() {
-	for inject_fault in failslab fail_page_alloc fail_function; do
+	for inject_fault in $KINDS; do
 		echo 0 >"$FAULTS/$inject_fault/probability"
 	done
 	echo >"$FAULTS/fail_function/inject"
@@ -96,14 +104,28 @@ upheaval() {
 
 # through COMMAND...: which brings faults about
 through() {
-	for through_fault in failslab fail_page_alloc fail_function; do
-		echo "$TIMES" >"$FAULTS/$through_fault/times"
-	done
+	inject_from_now
 	"$@" || return 1
 	upheaval
 	inject_no_more
 	echo "$(injected) faults"
 	[ "$(injected)" -gt 0 ] && load_runs faulty
+}
+
+# copies_fail: of ten requests for their writes the disk fails one
+copies_fail() {
+	stats_save
+	inject_from_now
+	inject_range=$(range_of backup_work_fn)
+	[ -n "$inject_range" ] || return 1
+	echo "0x${inject_range% *}" >"$FAULTS/fail_make_request/require-start"
+	echo "0x${inject_range#* }" >"$FAULTS/fail_make_request/require-end"
+	echo 32 >"$FAULTS/fail_make_request/stacktrace-depth"
+	inject fail_make_request 10
+	sleep "$SECONDS_EACH"
+	inject_no_more
+	echo "$(injected) faults"
+	[ "$(injected)" -gt 0 ] && grew backup_failed backup_written && load_runs faulty
 }
 
 # Attached anew: a device for which there was no memory is not served until then.
@@ -115,7 +137,7 @@ works_again() {
 	wait_for 60 donors_live 2 && wait_for 60 grew store_remote load_remote
 }
 
-test_begin 10
+test_begin 11
 if [ ! -e "$FAULTS/failslab" ] || [ ! -e "$FAULTS/fail_function" ]; then
 	skip_rest "no fault injection in this kernel"
 fi
@@ -123,10 +145,11 @@ farswap_up 2
 # shellcheck disable=SC2034 # by eval
 lost=$(stat_of load_lost)
 # Whatever happens, none stays on.
-for fault in failslab fail_page_alloc fail_function; do
+for fault in $KINDS; do
 	set_value "$FAULTS/$fault/probability" 0
 done
 swap_on
+set_value "/sys/block/${SWAP_DISK##*/}/make-it-fail" 1
 make_cgroup faulty 24M
 start_load faulty faulty -m 40 -p 2 -w 50 -d 900 -i 30
 check "memory is swapped to donors" wait_for 60 grew store_remote load_remote
@@ -137,6 +160,7 @@ check "the transport lacks memory" through inject_allocations failslab farswap_r
 check "it works again after that" works_again
 check "requests can't be posted" through inject_into io_post -12 200
 check "completions are bad" through inject_into io_status_errno -5 200
+check "copies can't be written to the disk" copies_fail
 check "it works again after those" works_again
 check "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
 test_end

@@ -54,7 +54,25 @@ counted_huge() {
 	[ "$(thp swpout)" -gt "$huge_before" ]
 }
 
-test_begin 8
+# swapouts FILE NAME: a counter of the kernel's, in a file of that alone or of many
+swapouts() {
+	awk -v name="$2" 'NF == 1 { print $1 } $1 == name { print $2 }' "$1"
+}
+
+# counted_by_size: also where only a kernel that calls farswap can count them
+counted_by_size() {
+	if ! is_direct; then
+		echo "attached: the kernel's function for these can't be called"
+		return
+	fi
+	size_now=$(swapouts "$THP/hugepages-64kB/stats/swpout" swpout)
+	group_now=$(swapouts "$CGROUP/large/memory.stat" thp_swpout)
+	echo "64 KiB folios that were put out: $size_before, then $size_now;" \
+		"2 MiB ones of the group: $group_before, then $group_now"
+	[ "$size_now" -gt "$size_before" ] && [ "$group_now" -gt "$group_before" ]
+}
+
+test_begin 9
 [ -e "$THP/hugepages-64kB/enabled" ] || skip_rest "no 64 KiB folios in this kernel"
 farswap_up 2
 mkdir -p "$TRACE" || skip_rest "no trace instances in this kernel"
@@ -63,6 +81,8 @@ make_cgroup large 40M
 set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
+size_before=$(swapouts "$THP/hugepages-64kB/stats/swpout" swpout)
+group_before=$(swapouts "$CGROUP/large/memory.stat" thp_swpout)
 check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_whole 16 \
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 800 -u 25 -o 25
 check "64 KiB folios are right, and come back as they should" come_back \
@@ -75,6 +95,7 @@ huge_before=$(thp swpout)
 check "2 MiB folios, partly unmapped, are right, and were stored whole" stored_whole 512 \
 	in_cgroup large "$LOAD" -m 64 -t huge -n 700 -u 25 -o 25 -s 5
 check "the kernel counts those" counted_huge
+check "it counts them by size and by cgroup where it can" counted_by_size
 rmdir "$TRACE"
 stats_show
 check "no page was lost" same load_lost

@@ -65,6 +65,7 @@ static unsigned long report_seconds = 5;
 
 static enum memory memory = MEMORY_ANON;
 static bool sequential;
+static bool filled_first;		/* no page is made all zero before it was something else */
 static bool damage;			/* make some pages wrong: a test of this test */
 static bool lost_allowed;		/* SIGBUS is counted, but is no failure */
 static bool hold_pageout;		/* page everything out before holding */
@@ -342,7 +343,7 @@ static void region_fill(struct region *region)
 	size_t page;
 
 	for (page = 0; page < region->pages && !stopping(); page++)
-		page_access(region, page, false, true, zero_percent &&
+		page_access(region, page, false, true, zero_percent && !filled_first &&
 			    region_random(region) % 100 < zero_percent);
 	region->progress->filled = 1;
 }
@@ -593,6 +594,7 @@ static void usage(void)
 	       "  -d SECONDS  or for a time; SIGTERM ends it early\n"
 	       "  -w PERCENT  of the operations rewrite the page (50)\n"
 	       "  -z PERCENT  of the writes make it all zero (0)\n"
+	       "  -Z          but none of the fill's\n"
 	       "  -c PERCENT  of the other writes make it compress well (0)\n"
 	       "  -u PERMILLE of the operations throw a range away (0)\n"
 	       "  -o PERMILLE of the operations page a range out (0)\n"
@@ -637,11 +639,13 @@ static void parse(int argc, char **argv)
 	const char *slow = getenv("SLOW");
 	int option;
 
-	while ((option = getopt(argc, argv, "m:p:f:t:qs:n:d:w:z:u:o:H:OLS:i:c:b")) != -1) {
+	while ((option = getopt(argc, argv, "m:p:f:t:qs:n:d:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
 		if (option == 't')
 			memory = parse_memory(optarg);
 		else if (option == 'q')
 			sequential = true;
+		else if (option == 'Z')
+			filled_first = true;
 		else if (option == 'b')
 			damage = true;
 		else if (option == 'O')

@@ -1,14 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pages that become all zero are kept in the kernel's zero map, for which
-# there is no hook: an older copy stays in remote memory and must never be
-# read, and a page that is no longer zero must not be taken for zero.
+# Pages that become all zero are kept in the kernel's zero map: an older copy in remote
+# memory must never be read, and a page that is no longer zero must not be taken for zero.
+# There is no hook for that: attached, the older copy stays. A kernel that calls farswap says
+# so, and it is forgotten at once.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-test_begin 4
+# has_read LOAD N: as many pages, and more
+has_read() {
+	read_pages=$(sed -n 's/.* reads=\([0-9]*\).*/\1/p' "$TMP/$1.log" | tail -n 1)
+	echo "$1 has read ${read_pages:-0} pages"
+	[ "${read_pages:-0}" -gt "$2" ]
+}
+
+# all_turn_zero: what donors have is read, and rewritten with zeroes, over and over
+all_turn_zero() {
+	echo 8M >"$CGROUP/zero/memory.high"
+	hold_remote zeroes zero 1 3500 -m 16 -q -w 100 -z 100 -Z -d 600 -i 1 || return 1
+	go_on zeroes
+	wait_for 100 has_read zeroes 8192
+}
+
+# old_copies_go: those of before the zeroes, where the kernel tells of them
+old_copies_go() {
+	reclaim zero
+	if is_direct; then
+		wait_for 30 eval '[ "$(stat_of remote_pages)" -lt 40 ]'
+	fi
+	old_status=$?
+	echo "of 4096 pages, all zero, $(stat_of remote_pages) have the remote bit still"
+	return "$old_status"
+}
+
+test_begin 7
 farswap_up 2
 swap_on
 make_cgroup zero 24M
@@ -18,4 +45,7 @@ stats_show
 check "pages went to donors and came back" grew store_remote load_remote
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_orphaned_pages
+check "pages on donors turn zero" all_turn_zero
+check "the old copies are forgotten where they can be" old_copies_go
+check "pages that turned zero are right" stop_load zeroes
 test_end
