@@ -69,7 +69,7 @@ def tally(output, status):
             total.fail(result[2].lstrip("- "))
         elif skip:
             total.skipped += 1
-            total.reasons.append(f"skipped: {skip[1]}")
+            total.reasons.append(f"skipped: {skip[1] or result[2][:skip.start()].strip()}")
         else:
             total.passed += 1
     seen = total.passed + total.failed + total.skipped

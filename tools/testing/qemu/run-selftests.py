@@ -107,11 +107,14 @@ def by_needs(names):
 
 
 def listed_files():
-    """(path in the guest, path here) of what the Makefile lists."""
+    """(path in the guest, path here) of what the Makefile lists, and the kernel's helpers."""
     for word in make("list").split():
         path = os.path.join(SELFTESTS, word)
         if os.path.exists(path):
             yield f"{GUEST}/{os.path.basename(word)}", path
+    yield (f"{os.path.dirname(GUEST)}/kselftest/ktap_helpers.sh",
+           os.path.join(image.cache_dir(), "kernel/lint/tools/testing/selftests/kselftest",
+                        "ktap_helpers.sh"))
 
 
 def installed_files(directory):

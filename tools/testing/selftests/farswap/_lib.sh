@@ -31,10 +31,6 @@ START_FARSWAPD=${START_FARSWAPD:-donor-start}
 GONE='i=0; while kill -0 $pid 2>/dev/null && [ $((i += 1)) -le 200 ]; do sleep 0.05; done'
 KILL_FARSWAPD="pid=\$(pidof farswapd) && kill -9 \$pid && { $GONE; }"
 
-KSFT_PASS=0
-KSFT_FAIL=1
-KSFT_SKIP=4
-
 restore_list=
 
 # shellcheck source=_tap.sh
@@ -51,10 +47,9 @@ restore_list=
 # test_begin N: N results will follow
 test_begin() {
 	[ "$(id -u)" = 0 ] || skip_all "needs root"
-	echo "TAP version 13"
-	tap_planned=$(($1 + 1))
-	echo "1..$tap_planned"
-	TMP=$(mktemp -d) || exit $KSFT_FAIL
+	ktap_print_header
+	ktap_set_plan $(($1 + 1))
+	TMP=$(mktemp -d) || exit "$KSFT_FAIL"
 	trap 'cleanup; exit 1' HUP INT TERM
 	echo "farswap-selftest: begin $test_name $$" >/dev/kmsg
 	log_mark
@@ -71,14 +66,14 @@ test_begin() {
 test_end() {
 	cleanup
 	check "no complaint from the kernel" kernel_is_quiet
-	[ "$tap_number" -eq "$tap_planned" ] ||
-		say "planned $tap_planned results, gave $tap_number"
-	say "Totals: pass:$((tap_number - tap_failed - tap_skipped)) fail:$tap_failed" \
-		"xfail:0 xpass:0 skip:$tap_skipped error:0"
+	[ $((KTAP_TESTNO - 1)) -eq "$KSFT_NUM_TESTS" ] ||
+		say "planned $KSFT_NUM_TESTS results, gave $((KTAP_TESTNO - 1))"
 	rm -rf "$TMP"
-	[ "$tap_failed" -eq 0 ] && [ "$tap_number" -eq "$tap_planned" ] || exit $KSFT_FAIL
-	[ "$tap_skipped" -lt $((tap_planned - 1)) ] || exit $KSFT_SKIP
-	exit $KSFT_PASS
+	if [ "$KTAP_CNT_FAIL" -eq 0 ] && [ "$KTAP_CNT_SKIP" -eq $((KSFT_NUM_TESTS - 1)) ]; then
+		ktap_print_totals
+		exit "$KSFT_SKIP"
+	fi
+	ktap_finished
 }
 
 cleanup() {

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# A test's output: KTAP. A part of _lib.sh.
+# A test's output: KTAP, by the kernel's own helpers, which a kernel's tree and what it
+# installs have beside these tests. A part of _lib.sh.
 
-tap_planned=0
-tap_number=0
-tap_failed=0
-tap_skipped=0
+KTAP_HELPERS=${KTAP_HELPERS:-$HERE/../kselftest/ktap_helpers.sh}
+[ -r "$KTAP_HELPERS" ] || {
+	echo "Bail out! no $KTAP_HELPERS: say KTAP_HELPERS=, which is tools/testing/selftests/kselftest/ktap_helpers.sh of any Linux"
+	exit 1
+}
+# shellcheck source=/dev/null
+. "$KTAP_HELPERS"
 
 # say TEXT...: a diagnostic line
 say() {
@@ -15,12 +19,10 @@ say() {
 
 # result STATUS DESCRIPTION: one result; STATUS 0 is good
 result() {
-	tap_number=$((tap_number + 1))
 	if [ "$1" -eq 0 ]; then
-		echo "ok $tap_number $2"
+		ktap_test_pass "$2"
 	else
-		echo "not ok $tap_number $2"
-		tap_failed=$((tap_failed + 1))
+		ktap_test_fail "$2"
 	fi
 }
 
@@ -37,7 +39,7 @@ check() {
 
 # skip_rest REASON: the results still owed are skipped; ends the test
 skip_rest() {
-	while [ $((tap_number + 1)) -lt "$tap_planned" ]; do
+	while [ "$KTAP_TESTNO" -lt "$KSFT_NUM_TESTS" ]; do
 		skip_one "$@"
 	done
 	test_end
@@ -45,21 +47,18 @@ skip_rest() {
 
 # skip_one REASON: one result is skipped
 skip_one() {
-	tap_number=$((tap_number + 1))
-	tap_skipped=$((tap_skipped + 1))
-	echo "ok $tap_number # SKIP $*"
+	ktap_test_skip "$*"
 }
 
 # skip_all REASON: before test_begin
 skip_all() {
-	echo "TAP version 13"
-	echo "1..0 # SKIP $*"
+	ktap_print_header
+	ktap_skip_all "$@"
 	exit "$KSFT_SKIP"
 }
 
 # bail REASON: no use going on
 bail() {
-	echo "Bail out! $*"
 	cleanup
-	exit "$KSFT_FAIL"
+	ktap_exit_fail_msg "$@"
 }
