@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -99,10 +99,16 @@ lint:
 mutants:
 	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
 
-# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none; VARIANT= as for check-tree
 chaos: modules daemon tests
-	@tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
-		$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP))
+	@kernel=$(if $(VARIANT),$$(tools/testing/tree/kernel.sh $(VARIANT))) && \
+		tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
+			$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP)) \
+			$(if $(VARIANT),--client-kernel="$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)")
+
+# STEPS=
+nightly:
+	@tools/testing/tree/nightly.sh $(STEPS)
 
 demo:
 	@tools/testing/demo/demo.py
@@ -162,13 +168,14 @@ help:
 	@echo "make tree       put farswap into a kernel's source, to build it in (KSRC=, UNDO=1)"
 	@echo "make fetch      fetch Debian's 6.12 kernel and what the tests need"
 	@echo "make check      build, lint, unit tests, models, and all selftests and chaos in QEMU"
+	@echo "make nightly    what takes too long for make check: every selftest on the debug kernels, and others (STEPS=)"
 	@echo "make htmldocs   these documents as HTML, in out/htmldocs"
 	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       unit tests on this machine"
 	@echo "make model      search the models of slabs, replicas and staging for ways to break the rules"
 	@echo "make mutants    break farswap on purpose: each time a test must fail (NAMES=)"
 	@echo "make tests      build the selftests"
-	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=)"
+	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, VARIANT=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
 	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=)"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What takes too long for make check: all selftests, and chaos, on the kernel that looks for its
+# own mistakes, both ways in, and on the one that looks for data races; farswap built in; the
+# newer kernel; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
+# what is broken on purpose. Each step that is named, or all; what it said is in
+# out/nightly/STEP. The last line is the total, of steps that say no total one each.
+set -u
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+out=$top/out/nightly
+seed=${SEED:-$(date +%j)}
+
+usage() {
+	echo "usage: nightly.sh [STEP ...]"
+	echo "steps: $(steps | cut -d'|' -f1 | tr '\n' ' ')"
+}
+
+# steps: "STEP|what make is told"
+steps() {
+	for variant in debug debug-attach race; do
+		echo "$variant|check-tree VARIANT=$variant"
+		echo "chaos-$variant|chaos VARIANT=$variant SEED=$seed SECONDS=120"
+	done
+	cat <<-STEPS
+	builtin|check-tree VARIANT=builtin
+	later|check-tree KERNEL=7.3
+	kunit|kunit
+	kselftest|kselftest
+	kernel-selftests|kernel-selftests
+	coverage|coverage
+	mutants|mutants
+	STEPS
+}
+
+# count FILE STATUS: adds what its line of totals says, and 1 that has failed if STATUS is bad for
+# no reason that is in it
+count() {
+	# shellcheck disable=SC2046 # two numbers
+	set -- "$2" $(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$1" |
+		awk '{ passed += $1; failed += $2 } END { print passed + 0, failed + 0 }')
+	if [ "$1" -ne 0 ] && [ "$3" -eq 0 ]; then
+		set -- "$1" "$2" 1
+	elif [ "$1" -eq 0 ] && [ "$2" -eq 0 ]; then
+		set -- "$1" 1 "$3"
+	fi
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	echo "== $step: $2 passed, $3 failed ($(($(date +%s) - began)) s)"
+}
+
+case ${1:-} in
+-*) usage; exit 2 ;;
+esac
+for step in "$@"; do
+	steps | grep -q "^$step|" || {
+		echo "nightly: no step $step"
+		usage
+		exit 2
+	}
+done
+# shellcheck disable=SC2046 # several
+[ $# -gt 0 ] || set -- $(steps | cut -d'|' -f1)
+
+mkdir -p "$out"
+passed=0
+failed=0
+for step; do
+	words=$(steps | sed -n "s/^$step|//p")
+	began=$(date +%s)
+	echo "== $step: make $words"
+	# shellcheck disable=SC2086 # several
+	make -C "$top" --no-print-directory $words >"$out/$step" 2>&1 </dev/null
+	status=$?
+	count "$out/$step" "$status"
+	grep -E '^(FAIL|FAILED|failed)' "$out/$step"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
