@@ -12,39 +12,15 @@
 
 #include "log.h"
 #include "mem.h"
-#include "region.h"
+#include "region-pool.h"
 #include "stats.h"
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
-/* What one turn of the loop zeroes: about a millisecond. */
-#define REGION_ZERO_STEP	(4UL << 20)
 /* An id is the number of the loan above the region's place. */
 #define REGION_INDEX_BITS	24
 
-static struct {
-	struct region *regions;
-	unsigned int total;
-	unsigned int limit;
-	unsigned int ordinary_limit;
-	bool refused;
-	bool told_refused;
-	uint64_t present;
-	uint64_t present_huge;
-	bool hugepages;
-	bool told_ordinary;
-	uint64_t slab;
-	unsigned int ahead;
-	uint64_t loans;
-	uint64_t registrations;
-	struct list owners;
-	struct list empty;
-	struct list dirty;
-	struct list free;
-	struct list broken;
-	unsigned int nr[REGION_STATES];
-	unsigned int nr_huge[REGION_STATES];
-} pool;
+struct region_pool pool;
 
 #define BIT(n)	(1U << (n))
 
@@ -150,11 +126,8 @@ static struct region *region_staged(const struct region_owner *owner, bool ordin
 	return NULL;
 }
 
-/*
- * Something staged for another, from who has most of it. The other was not told
- * its key, but could have guessed it.
- */
-static void region_take_back(bool ordinary)
+/* The other was not told its key, but could have guessed it. */
+void region_take_back(bool ordinary)
 {
 	struct region *region;
 	struct list *pos;
@@ -177,19 +150,17 @@ static void region_take_back(bool ordinary)
 	region_set_state(region, REGION_DIRTY);
 }
 
-/* Regions that have memory, or are about to lose it. */
-static unsigned int region_filled(void)
+unsigned int region_filled(void)
 {
 	return pool.total - pool.nr[REGION_EMPTY];
 }
 
-/* Those of them that are on ordinary memory. */
-static unsigned int region_ordinary(void)
+unsigned int region_ordinary(void)
 {
 	return region_filled() - region_huge();
 }
 
-static bool region_is_over(void)
+bool region_is_over(void)
 {
 	return region_filled() > pool.limit || region_ordinary() > pool.ordinary_limit;
 }
@@ -254,65 +225,6 @@ struct region *region_find(const struct region_owner *owner, uint64_t id)
 	return region;
 }
 
-static void region_set_present(struct region *region, size_t bytes)
-{
-	pool.present += bytes - region->present;
-	if (region->huge)
-		pool.present_huge += bytes - region->present;
-	region->present = bytes;
-}
-
-static void region_empty(struct region *region)
-{
-	mem_unmap(region->addr, pool.slab);
-	region->addr = NULL;
-	region_set_present(region, 0);
-	region_set_state(region, REGION_EMPTY);
-}
-
-/* The kernel has no more: for those that have memory that is no reason to end. */
-static void region_refuse(int err)
-{
-	pool.limit = region_filled();
-	pool.refused = true;
-	if (pool.told_refused)
-		return;
-	pool.told_refused = true;
-	log_warn("cannot get %" PRIu64 "M more of memory to lend, %" PRIu64 "M are held: %s; is there a limit for its cgroup?",
-		 pool.slab >> 20, pool.present >> 20, strerror(-err));
-}
-
-static bool region_zero_step(void)
-{
-	struct region *region = list_first(&pool.dirty, struct region, link);
-	size_t bytes;
-	int err = 0;
-
-	if (!region)
-		return false;
-	bytes = pool.slab - region->zeroed;
-	if (bytes > REGION_ZERO_STEP)
-		bytes = REGION_ZERO_STEP;
-	if (region->zeroed < region->present)
-		memset(region->addr + region->zeroed, 0, bytes);
-	else
-		err = mem_populate(region->addr + region->zeroed, bytes);
-	if (err) {
-		region_empty(region);
-		region_refuse(err);
-		return true;
-	}
-	region->zeroed += bytes;
-	if (region->zeroed > region->present)
-		region_set_present(region, region->zeroed);
-	if (region->zeroed == pool.slab) {
-		pool.told_refused = false;
-		stats_inc(STAT_ZEROED);
-		region_set_state(region, REGION_FREE);
-	}
-	return true;
-}
-
 static bool region_stage_step(void)
 {
 	struct region *region = list_first(&pool.free, struct region, link);
@@ -335,74 +247,9 @@ static bool region_stage_step(void)
 	return true;
 }
 
-/* One that is better than @other to give back: its pages are of use to others. */
-static struct region *region_prefer(struct list *list, struct region *other)
-{
-	struct list *pos;
-
-	list_for_each(pos, list) {
-		struct region *region = container_of(pos, struct region, link);
-
-		if (!other || (other->huge && !region->huge))
-			other = region;
-	}
-	return other;
-}
-
-/* One region gives its memory back to the kernel. */
-static bool region_shrink_step(void)
-{
-	bool ordinary = region_ordinary() > pool.ordinary_limit;
-	struct region *region;
-
-	if (!region_is_over())
-		return false;
-	region = region_prefer(&pool.free, region_prefer(&pool.dirty, NULL));
-	if (!region || (ordinary && region->huge)) {
-		region_take_back(ordinary);
-		region = region_prefer(&pool.free, region_prefer(&pool.dirty, NULL));
-	}
-	if (!region || (region->huge && region_filled() <= pool.limit))
-		return false;
-	region_empty(region);
-	return true;
-}
-
-/* One region gets an address. Zeroing it brings the memory. */
-static bool region_grow_step(void)
-{
-	struct region *region = list_first(&pool.empty, struct region, link);
-	bool huge = pool.hugepages;
-
-	if (!region || region_filled() >= pool.limit)
-		return false;
-	region->addr = mem_map(pool.slab, &huge);
-	if (!region->addr) {
-		region_refuse(-errno);
-		return false;
-	}
-	/* The huge pages that there seemed to be are others'. */
-	if (!huge && region_ordinary() >= pool.ordinary_limit) {
-		mem_unmap(region->addr, pool.slab);
-		region->addr = NULL;
-		pool.limit = region_filled();
-		return false;
-	}
-	if (pool.hugepages && !huge && !pool.told_ordinary) {
-		pool.told_ordinary = true;
-		log_info("not all regions are on reserved huge pages: there are too few");
-	}
-	region->zeroed = 0;
-	pool.nr_huge[REGION_EMPTY] += huge - region->huge;
-	region->huge = huge;
-	region_set_state(region, REGION_DIRTY);
-	return true;
-}
-
 bool region_step(void)
 {
-	return region_shrink_step() || region_stage_step() || region_zero_step() ||
-	       region_grow_step();
+	return fill_shrink_step() || region_stage_step() || fill_zero_step() || fill_grow_step();
 }
 
 void region_set_limit(unsigned int limit)

@@ -8,6 +8,7 @@
 #include "loop.c"
 #include "mem.c"
 #include "region.c"
+#include "fill.c"
 #include "stats.c"
 
 #include "pool.h"

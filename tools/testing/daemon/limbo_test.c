@@ -9,6 +9,7 @@
 #include "loop.c"
 #include "mem.c"
 #include "region.c"
+#include "fill.c"
 #include "request.c"
 #include "stats.c"
 #include "wire.c"

@@ -5,6 +5,7 @@
  * a list of who has which memory registered.
  */
 #include "region.c"
+#include "fill.c"
 #include "stats.c"
 
 /* The kernel's memory: mem.c's, some of it as if on reserved huge pages. */
@@ -206,7 +207,7 @@ static void test_zero(void)
 	ok(!is_zero(region), "nothing has been zeroed yet");
 	while (region->state == REGION_DIRTY && region_step())
 		steps++;
-	ok(steps == SLAB / REGION_ZERO_STEP, "zeroed in bounded pieces (%u)", steps);
+	ok(steps == SLAB / FILL_ZERO_STEP, "zeroed in bounded pieces (%u)", steps);
 	ok(is_zero(region), "every byte is zero");
 	ok(!region_lend(&b, &again) && again == region && is_zero(again), "lent to another");
 	ok(again->id != id && !region_find(&b, id) && !region_find(&a, id),

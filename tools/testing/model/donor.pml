@@ -137,7 +137,7 @@ end:	do
 		evicts--;
 		lent = EVICT_WAIT
 	   }
-	/* region_zero_step() */
+	/* fill_zero_step() */
 	:: d_step {
 		lent == DIRTY ->
 #ifndef BREAK_ZERO

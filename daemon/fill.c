@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of regions: from none to free, which is zero, and back.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "log.h"
+#include "mem.h"
+#include "region-pool.h"
+#include "stats.h"
+
+/* What one turn of the loop zeroes: about a millisecond. */
+#define FILL_ZERO_STEP	(4UL << 20)
+
+static void fill_set_present(struct region *region, size_t bytes)
+{
+	pool.present += bytes - region->present;
+	if (region->huge)
+		pool.present_huge += bytes - region->present;
+	region->present = bytes;
+}
+
+static void fill_empty(struct region *region)
+{
+	mem_unmap(region->addr, pool.slab);
+	region->addr = NULL;
+	fill_set_present(region, 0);
+	region_set_state(region, REGION_EMPTY);
+}
+
+/* The kernel has no more: for those that have memory that is no reason to end. */
+static void fill_refuse(int err)
+{
+	pool.limit = region_filled();
+	pool.refused = true;
+	if (pool.told_refused)
+		return;
+	pool.told_refused = true;
+	log_warn("cannot get %" PRIu64 "M more of memory to lend, %" PRIu64 "M are held: %s; is there a limit for its cgroup?",
+		 pool.slab >> 20, pool.present >> 20, strerror(-err));
+}
+
+bool fill_zero_step(void)
+{
+	struct region *region = list_first(&pool.dirty, struct region, link);
+	size_t bytes;
+	int err = 0;
+
+	if (!region)
+		return false;
+	bytes = pool.slab - region->zeroed;
+	if (bytes > FILL_ZERO_STEP)
+		bytes = FILL_ZERO_STEP;
+	if (region->zeroed < region->present)
+		memset(region->addr + region->zeroed, 0, bytes);
+	else
+		err = mem_populate(region->addr + region->zeroed, bytes);
+	if (err) {
+		fill_empty(region);
+		fill_refuse(err);
+		return true;
+	}
+	region->zeroed += bytes;
+	if (region->zeroed > region->present)
+		fill_set_present(region, region->zeroed);
+	if (region->zeroed == pool.slab) {
+		pool.told_refused = false;
+		stats_inc(STAT_ZEROED);
+		region_set_state(region, REGION_FREE);
+	}
+	return true;
+}
+
+/* One that is better than @other to give back: its pages are of use to others. */
+static struct region *fill_prefer(struct list *list, struct region *other)
+{
+	struct list *pos;
+
+	list_for_each(pos, list) {
+		struct region *region = container_of(pos, struct region, link);
+
+		if (!other || (other->huge && !region->huge))
+			other = region;
+	}
+	return other;
+}
+
+bool fill_shrink_step(void)
+{
+	bool ordinary = region_ordinary() > pool.ordinary_limit;
+	struct region *region;
+
+	if (!region_is_over())
+		return false;
+	region = fill_prefer(&pool.free, fill_prefer(&pool.dirty, NULL));
+	if (!region || (ordinary && region->huge)) {
+		region_take_back(ordinary);
+		region = fill_prefer(&pool.free, fill_prefer(&pool.dirty, NULL));
+	}
+	if (!region || (region->huge && region_filled() <= pool.limit))
+		return false;
+	fill_empty(region);
+	return true;
+}
+
+bool fill_grow_step(void)
+{
+	struct region *region = list_first(&pool.empty, struct region, link);
+	bool huge = pool.hugepages;
+
+	if (!region || region_filled() >= pool.limit)
+		return false;
+	region->addr = mem_map(pool.slab, &huge);
+	if (!region->addr) {
+		fill_refuse(-errno);
+		return false;
+	}
+	/* The huge pages that there seemed to be are others'. */
+	if (!huge && region_ordinary() >= pool.ordinary_limit) {
+		mem_unmap(region->addr, pool.slab);
+		region->addr = NULL;
+		pool.limit = region_filled();
+		return false;
+	}
+	if (pool.hugepages && !huge && !pool.told_ordinary) {
+		pool.told_ordinary = true;
+		log_info("not all regions are on reserved huge pages: there are too few");
+	}
+	region->zeroed = 0;
+	pool.nr_huge[REGION_EMPTY] += huge - region->huge;
+	region->huge = huge;
+	region_set_state(region, REGION_DIRTY);
+	return true;
+}
