@@ -417,18 +417,23 @@ static void test_huge(void)
 /* One that is free and on huge pages is no reason to keep what is staged on ordinary memory. */
 static void test_huge_staged(void)
 {
-	struct region *region;
+	struct region *first, *second, *staged;
 
 	setup_huge(1, 3);
 	settle();
-	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1 && region_count(REGION_FREE) == 4,
-	   "one is staged for each");
+	ok(!region_lend(&a, &first) && !region_lend(&b, &second) && first->huge && second->huge,
+	   "two on huge pages are lent");
+	settle();
+	staged = list_first(&b.regions[REGION_STAGED], struct region, link);
+	ok(staged && !staged->huge, "and what is staged for one is not on such");
+	region_return(first);
+	region_return(second);
 	region_set_ordinary_limit(0);
 	settle();
 	ok(region_count(REGION_EMPTY) == 3 && region_huge() == 3 && consistent(),
 	   "with a limit of 0 on ordinary memory all of that goes");
 	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1, "and what is staged is on the rest");
-	ok(!region_lend(&a, &region) && region->huge, "which is lent");
+	ok(!region_lend(&b, &first) && first->huge, "which is lent");
 	teardown();
 }
 
