@@ -18,8 +18,11 @@
 #define HOME_READS	8
 /* Rounds that may fail though the donor's session did not. */
 #define HOME_ROUNDS	3
-/* Attempts to begin a read that the donor is not to blame for. */
-#define HOME_TRIES	100
+/*
+ * Attempts to begin a read that the donor is not to blame for. In a while there may be memory to
+ * map a page again, and a donor that can't wait ends its session meanwhile.
+ */
+#define HOME_TRIES	1000
 #define HOME_PAUSE_MS	10
 /* Slabs that can be fetched however little memory there is. */
 #define HOME_POOL	2

@@ -47,6 +47,9 @@ PHASES = ("fill", "mixed", "clean", "read", "sequential", "strided")
 READAHEAD = {"sequential": 3, "strided": 3}
 PERCENTS = (100, 75, 50, 25, 10)
 THREADS = (1, 2, 4)
+# Of what is swapped. A device that is more than half full has the kernel free each slot as it is
+# read, and so write the page anew though nobody changed it.
+DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
 LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
 MIXES = {"ETC": 95, "SYS": 75}
@@ -166,7 +169,7 @@ class Bench:
     def faults(self, backing_class):
         args = self.args
         megabytes = args.mem * 3 // 2
-        backing = backing_class(megabytes * 4 // 3)
+        backing = backing_class(int(megabytes * DEVICE_PARTS))
         with boot(args, backing, args.mem + backing.more_memory(megabytes)) as cluster:
             self.raw(cluster, backing)
             backing.start(cluster)
@@ -191,7 +194,7 @@ class Bench:
             self.end(cluster, backing, "faults")
 
     def local(self, backing_class):
-        backing = backing_class(LOCAL_MB * 2)
+        backing = backing_class(int(LOCAL_MB * DEVICE_PARTS))
         memory = self.args.mem + LOCAL_MB + backing.more_memory(LOCAL_MB)
         with boot(self.args, backing, memory) as cluster:
             client = cluster.client
@@ -216,7 +219,7 @@ class Bench:
 
     def threads(self, backing_class):
         megabytes = self.args.mem * 3 // 2
-        backing = backing_class(megabytes * 4 // 3)
+        backing = backing_class(int(megabytes * DEVICE_PARTS))
         for threads in THREADS:
             with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
                 backing.start(cluster)
@@ -231,7 +234,7 @@ class Bench:
                 self.end(cluster, backing, "threads", f"{threads} threads")
 
     def hpbd(self, backing_class):
-        backing = backing_class(HPBD_MB * 2)
+        backing = backing_class(int(HPBD_MB * DEVICE_PARTS))
         memory = self.args.mem + HPBD_MB + backing.more_memory(HPBD_MB)
         with boot(self.args, backing, memory, programs=[
                 ("/usr/bin/hpbd", os.path.join(HERE, "hpbd"), None)]) as cluster:
@@ -256,7 +259,7 @@ class Bench:
 
     def server(self, backing_class, name, command):
         megabytes = SERVER_KEYS * 1200 >> 20
-        backing = backing_class(megabytes * 2)
+        backing = backing_class(int(megabytes * DEVICE_PARTS))
         memory = self.args.mem + megabytes + backing.more_memory(megabytes)
         with boot(self.args, backing, memory, programs=server_programs()) as cluster:
             client = cluster.client
