@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -142,6 +142,9 @@ bench-flat:
 bench-hotspots:
 	@tools/testing/bench/hotspots.py
 
+bench-stages:
+	@tools/testing/bench/stages.py
+
 # BASE=, a revision
 bench-compare:
 	@tools/testing/bench/compare.py "$(or $(BASE),$(error say BASE=revision, with which this tree is to be compared))"
@@ -186,6 +189,7 @@ help:
 	@echo "make bench-budget  the instructions of a page in and of one out, by function"
 	@echo "make bench-flat  whether a page costs more where there are more slabs or donors"
 	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
+	@echo "make bench-stages  where the time of a page fault goes, stage by stage, and that of the slowest"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make clean      remove what was built"
 endif

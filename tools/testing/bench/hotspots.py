@@ -139,7 +139,7 @@ def one_load(cluster, program, load, args):
 def measure_swap(kind, args):
     """{load: what one_load() says}"""
     megabytes = args.mem * 3 // 2
-    backing = kind(megabytes * 4 // 3)
+    backing = kind(int(megabytes * bench.DEVICE_PARTS))
     with bench.boot(args, backing, args.mem, programs=[
             ("/usr/bin/sampler", os.path.join(HERE, "sampler"), None)]) as cluster:
         backing.start(cluster)

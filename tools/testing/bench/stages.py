@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Where the time of a page fault goes between two machines, stage by stage: from the client's own
+trace of it, the medians, and what the slowest of a hundred spend where. Pages are read at random,
+and then read and rewritten. What the probes take is in it.
+"""
+
+import argparse
+import collections
+import os
+import re
+import statistics
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
+sys.path.insert(0, HERE)
+
+# pylint: disable=wrong-import-position
+import backing as backings   # noqa: E402
+import bench                 # noqa: E402
+import cluster as harness    # noqa: E402
+import host                  # noqa: E402
+import image                 # noqa: E402
+import report                # noqa: E402
+from programs import Asked   # noqa: E402
+
+TRACE = "/sys/kernel/tracing"
+# Some seconds of it.
+BUFFER_KB = 8192
+PROBES = """p:stages/begin handle_mm_fault
+r:stages/end handle_mm_fault
+p:stages/post rdma_rxe:rxe_post_send qp=%di
+p:stages/sent rdma_rxe:rxe_xmit_packet qp=%di
+p:stages/came rdma_rxe:rxe_comp_queue_pkt qp=%di"""
+EVENTS = ("stages", "farswap/farswap_load_end", "sched/sched_switch")
+PROGRAM = "fault"
+# What each stage ends with.
+STAGES = {
+    "posted": "until the READ is posted: the kernel's fault, memory for the page",
+    "sent": "until soft RoCE has sent it",
+    "came": "until the page has come: the network, the donor",
+    "completed": "until its completion is handled",
+    "runs": "until the task runs again",
+    "mapped": "until the page is mapped and the fault has ended",
+}
+LOADS = ("read", "mixed")
+LINE = re.compile(r"^ *(.+)-(\d+) +\[\d+\] \S+ +(\d+\.\d+): (\w+): (.*)$")
+QP = re.compile(r"qp=(0x[0-9a-f]+)")
+
+
+class Faults:
+    """Faults of one task that read a page, out of a trace: stage by stage, in µs."""
+
+    def __init__(self):
+        self.found = []
+        self.times = None
+        self.qp = None
+
+    def event(self, task, time, name, text):
+        ours = task == PROGRAM
+        if name == "begin" and ours:
+            # The kernel takes a fault again when it has slept.
+            if self.times is None or "runs" not in self.times:
+                self.times, self.qp = {"begun": time}, None
+        elif self.times is None:
+            return
+        elif name == "post" and ours and self.qp is None:
+            self.qp = QP.search(text)[1]
+            self.times["posted"] = time
+        elif name in ("sent", "came") and self.qp and QP.search(text)[1] == self.qp:
+            self.times.setdefault(name, time)
+        elif name == "farswap_load_end" and "came" in self.times:
+            self.times.setdefault("completed", time)
+        elif name == "sched_switch" and f"next_comm={PROGRAM} " in text and \
+                "completed" in self.times:
+            self.times.setdefault("runs", time)
+        elif name == "end" and ours and "completed" in self.times:
+            self.end(time)
+
+    def end(self, time):
+        # What was there before the task slept is not waited for.
+        times = self.times | {"mapped": time}
+        times.setdefault("runs", times["completed"])
+        if all(stage in times for stage in STAGES):
+            last, stages = times["begun"], {}
+            for stage in STAGES:
+                stages[stage] = (times[stage] - last) * 1e6
+                last = times[stage]
+            self.found.append(stages)
+        self.times = None
+
+
+def faults_of(text):
+    faults = Faults()
+    for line in text.splitlines():
+        match = LINE.match(line)
+        if match:
+            task, _, time, name, rest = match.groups()
+            faults.event(task, float(time), name, rest)
+    return faults.found
+
+
+def trace(client, program, load, timeout):
+    """What program does in a load, as the kernel tells it."""
+    client.check(f"cd {TRACE} && echo >trace && echo 1 >tracing_on")
+    program.ask(load, timeout)
+    client.check(f"echo 0 >{TRACE}/tracing_on")
+    return client.check(f"cat {TRACE}/trace", timeout)
+
+
+def prepare(client):
+    client.check(f"echo 0 >{TRACE}/tracing_on && echo {BUFFER_KB} >{TRACE}/buffer_size_kb")
+    for probe in PROBES.splitlines():
+        client.check(f"echo '{probe}' >>{TRACE}/kprobe_events")
+    client.check(f"cd {TRACE}/events && for e in {' '.join(EVENTS)}; do echo 1 >$e/enable; done")
+
+
+def measure(kind, args):
+    """{load: [{stage: µs} of each fault]}"""
+    megabytes = args.mem * 3 // 2
+    backing = kind(int(megabytes * bench.DEVICE_PARTS))
+    found = {}
+    with bench.boot(args, backing, args.mem) as cluster:
+        backing.start(cluster)
+        prepare(cluster.client)
+        program = Asked(cluster.client, f"fault -i -s {args.seconds} {megabytes} 100000 1")
+        program.ask("fill", args.timeout)
+        for load in LOADS:
+            # So that memory is full of what the load itself leaves there.
+            program.ask(load, args.timeout)
+            found[load] = faults_of(trace(cluster.client, program, load, args.timeout))
+            print(f"  {backing.name}: {load}, {len(found[load])} faults", flush=True)
+        program.end()
+        complaints = cluster.complaints()
+        if complaints:
+            raise harness.ClusterError(f"kernel: {complaints[0]}")
+    return found
+
+
+def show(swap, load, runs):
+    """runs: the faults of each"""
+    rows = collections.defaultdict(list)
+    for faults in runs:
+        if len(faults) < 100:
+            raise harness.ClusterError(f"{swap}, {load}: only {len(faults)} faults in the trace")
+        slowest = sorted(faults, key=lambda stages: sum(stages.values()))[-(len(faults) // 100):]
+        for stage in STAGES:
+            rows[stage].append((statistics.median(stages[stage] for stages in faults),
+                                statistics.mean(stages[stage] for stages in slowest)))
+        rows["in all"].append((statistics.median(sum(stages.values()) for stages in faults),
+                               statistics.mean(sum(stages.values()) for stages in slowest)))
+    report.grid(f"{swap}, {load}: µs of a fault that reads a page", [
+        ["", "median", "the slowest 1 %, on average"],
+        *([STAGES.get(stage, stage), report.cell([median for median, _ in pairs], 0),
+           report.cell([mean for _, mean in pairs], 0)] for stage, pairs in rows.items())])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
+    parser.add_argument("--seconds", type=int, default=7, help="of a load, at most")
+    parser.add_argument("--append", default="", help="client's kernel arguments")
+    parser.add_argument("--timeout", type=int, default=120, help="of a load, seconds")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    harness.exit_on_signals()
+    host.build(host.fetch("--bench"), HERE, "modules", "daemon", jobs=os.cpu_count())
+    print(f"machine: {bench.machine()}", flush=True)
+    host.note_other_work()
+    found = {kind: [] for kind in (backings.FarswapNone, backings.Farswap)}
+    for _ in range(args.runs):
+        for kind, runs in found.items():
+            runs.append(measure(kind, args))
+    for kind, runs in found.items():
+        for load in LOADS:
+            show(kind.name, load, [run[load] for run in runs])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (harness.ClusterError, image.ImageError) as error:
+        sys.exit(f"stages: {error}")
