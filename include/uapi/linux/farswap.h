@@ -212,7 +212,7 @@ struct farswap_map {
  * @status:	FARSWAP_STATUS_*; unless OK the rest is zero
  * @rkey:	remote key
  * @region:	the donor's name for the region, never used twice in a run
- * @addr:	remote address of its first byte
+ * @addr:	remote address of its first byte, never used twice in a run
  * @bytes:	its length, the slab size
  */
 struct farswap_mr_info {

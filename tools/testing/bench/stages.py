@@ -47,24 +47,43 @@ STAGES = {
     "mapped": "until the page is mapped and the fault has ended",
 }
 LOADS = ("read", "mixed")
+# What takes less, on average of the slowest faults, is not shown.
+LEAST_US = 10
 LINE = re.compile(r"^ *(.+)-(\d+) +\[\d+\] \S+ +(\d+\.\d+): (\w+): (.*)$")
 QP = re.compile(r"qp=(0x[0-9a-f]+)")
 
 
+def kind_of(task):
+    """Those of a kind have numbers in their names."""
+    if task.startswith("kworker"):
+        return "work items"
+    return "idle" if task.startswith("swapper") or task == "<idle>" else task.split("/")[0]
+
+
 class Faults:
-    """Faults of one task that read a page, out of a trace: stage by stage, in µs."""
+    """
+    Faults of one task that read a page, out of a trace: stage by stage, in µs; and who had the
+    processor meanwhile, with the interrupts that came.
+    """
 
     def __init__(self):
         self.found = []
         self.times = None
         self.qp = None
+        self.ran = collections.Counter()
+        self.switched = 0
 
     def event(self, task, time, name, text):
+        if name == "sched_switch":
+            if self.times is not None:
+                self.ran[kind_of(task)] += time - max(self.switched, self.times["begun"])
+            self.switched = time
         ours = task == PROGRAM
         if name == "begin" and ours:
             # The kernel takes a fault again when it has slept.
             if self.times is None or "runs" not in self.times:
                 self.times, self.qp = {"begun": time}, None
+                self.ran = collections.Counter()
         elif self.times is None:
             return
         elif name == "post" and ours and self.qp is None:
@@ -89,7 +108,8 @@ class Faults:
             for stage in STAGES:
                 stages[stage] = (times[stage] - last) * 1e6
                 last = times[stage]
-            self.found.append(stages)
+            self.ran[PROGRAM] += time - max(self.switched, self.times["begun"])
+            self.found.append((stages, {task: spent * 1e6 for task, spent in self.ran.items()}))
         self.times = None
 
 
@@ -119,7 +139,7 @@ def prepare(client):
 
 
 def measure(kind, args):
-    """{load: [{stage: µs} of each fault]}"""
+    """{load: [({stage: µs}, {task: µs}) of each fault]}"""
     megabytes = args.mem * 3 // 2
     backing = kind(int(megabytes * bench.DEVICE_PARTS))
     found = {}
@@ -146,16 +166,18 @@ def show(swap, load, runs):
     for faults in runs:
         if len(faults) < 100:
             raise harness.ClusterError(f"{swap}, {load}: only {len(faults)} faults in the trace")
-        slowest = sorted(faults, key=lambda stages: sum(stages.values()))[-(len(faults) // 100):]
-        for stage in STAGES:
-            rows[stage].append((statistics.median(stages[stage] for stages in faults),
-                                statistics.mean(stages[stage] for stages in slowest)))
-        rows["in all"].append((statistics.median(sum(stages.values()) for stages in faults),
-                               statistics.mean(sum(stages.values()) for stages in slowest)))
+        faults = [stages | {"in all": sum(stages.values())} |
+                  {f"{task} ran": spent for task, spent in ran.items()} for stages, ran in faults]
+        slowest = sorted(faults, key=lambda fault: fault["in all"])[-(len(faults) // 100):]
+        tasks = {key for fault in slowest for key in fault if key.endswith(" ran")}
+        for row in (*STAGES, "in all", *sorted(tasks)):
+            rows[row].append((statistics.median(fault.get(row, 0) for fault in faults),
+                              statistics.mean(fault.get(row, 0) for fault in slowest)))
     report.grid(f"{swap}, {load}: µs of a fault that reads a page", [
         ["", "median", "the slowest 1 %, on average"],
-        *([STAGES.get(stage, stage), report.cell([median for median, _ in pairs], 0),
-           report.cell([mean for _, mean in pairs], 0)] for stage, pairs in rows.items())])
+        *([STAGES.get(row, row), report.cell([median for median, _ in pairs], 0),
+           report.cell([mean for _, mean in pairs], 0)] for row, pairs in rows.items()
+          if max(mean for _, mean in pairs) >= LEAST_US)])
 
 
 def arguments():
