@@ -172,6 +172,8 @@ static void chan_completed(struct ib_cq *cq, void *context)
 {
 	struct farswap_rdma_chan *chan = context;
 
+	if (!in_interrupt() && !READ_ONCE(chan->conn->soft))
+		WRITE_ONCE(chan->conn->soft, true);
 	if (!in_interrupt() && arch_irq_work_has_interrupt() && !IS_ENABLED(CONFIG_PREEMPT_RT))
 		irq_work_queue(&chan->notify_work);
 	else

@@ -324,6 +324,8 @@ struct farswap_rdma_call {
  * @ping_unsent:	there was no buffer to send it in
  * @ping_seq:	its number
  * @ping_begun:	when it was first to be sent, jiffies
+ * @soft:	its adapter is software, a task of this machine: it completes outside interrupts
+ * @urgent_at:	when a READ was last submitted that a task waits for, jiffies
  * @nr_queues:	data queues that exist; fixed once the connection is live
  * @queue:	data queues, as many as the session wants
  */
@@ -367,6 +369,8 @@ struct farswap_rdma_conn {
 	u32 ping_seq;
 	unsigned long ping_begun;
 
+	bool soft;
+	unsigned long urgent_at;
 	unsigned int nr_queues;
 	struct farswap_rdma_queue queue[];
 };

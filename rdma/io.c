@@ -7,7 +7,9 @@
  * that don't are posted): a single work request with as many scatter or gather entries costs the
  * network one acknowledgment or request and this machine one completion. So how much is merged
  * adapts itself: nothing while the network is faster than reclaim, and a fault finds no long
- * queue ahead of it.
+ * queue ahead of it. Where the adapter is software, WRITEs go one by one, and small, while tasks
+ * wait for READs: a fault needs the processor three times, for its READ to be sent, to complete,
+ * and to go on, and finds it busy with all packets of what is posted.
  *
  * Why no late WRITE can hurt (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
@@ -51,6 +53,9 @@
 #define IO_MERGE_BYTES	SZ_128K
 /* Work requests that keep the network busy while others wait to be merged. */
 #define IO_POSTED	4U
+/* A software adapter's WRITE while tasks wait for READs, and for so long after the last. */
+#define IO_BESIDE_BYTES	SZ_16K
+#define IO_BESIDE_TIME	(HZ / 10)
 
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
@@ -167,11 +172,22 @@ static bool io_is_followed(const struct farswap_io *io, const struct farswap_io 
 	       next->offset == io->offset + io->length;
 }
 
-/* Is there room for one that nobody waits to be merged with? */
-static bool io_has_room(const struct farswap_rdma_queue *queue, bool urgent)
+/* Is it to give way to READs that tasks wait for? */
+static bool io_is_beside(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
 {
-	if (urgent || queue->max_sges == 1)
+	const struct farswap_rdma_conn *conn = queue->chan.conn;
+
+	return io->op == FARSWAP_IO_WRITE && READ_ONCE(conn->soft) &&
+	       time_before(jiffies, READ_ONCE(conn->urgent_at) + IO_BESIDE_TIME);
+}
+
+/* Is there room for one that nobody waits to be merged with? */
+static bool io_has_room(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
+{
+	if (io->urgent || queue->max_sges == 1)
 		return queue->inflight < queue->depth;
+	if (io_is_beside(queue, io))
+		return !queue->bulk;
 	return queue->bulk < min(queue->depth, IO_POSTED);
 }
 
@@ -179,18 +195,19 @@ static bool io_has_room(const struct farswap_rdma_queue *queue, bool urgent)
  * Beyond that, what waits first is posted if what waits next doesn't follow it: then there is
  * nothing to wait for.
  */
-static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list, bool urgent)
+static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list)
 {
-	struct farswap_rdma_io *first;
+	struct farswap_rdma_io *rio = list_first_entry(list, struct farswap_rdma_io, entry);
+	const struct farswap_io *first = to_io(rio);
 
 	if (queue->inflight == queue->depth)
 		return false;
-	if (io_has_room(queue, urgent))
+	if (io_has_room(queue, first))
 		return true;
-	if (urgent || queue->bulk_bytes >= IO_MERGE_BYTES || list_is_singular(list))
+	if (first->urgent || queue->bulk_bytes >= IO_MERGE_BYTES || list_is_singular(list) ||
+	    io_is_beside(queue, first))
 		return false;
-	first = list_first_entry(list, struct farswap_rdma_io, entry);
-	return !io_is_followed(to_io(first), to_io(list_next_entry(first, entry)));
+	return !io_is_followed(first, to_io(list_next_entry(rio, entry)));
 }
 
 /* What waits next goes with @rio, as far as it follows. */
@@ -198,11 +215,12 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 		     struct list_head *list)
 {
 	struct farswap_io *last = to_io(rio), *next;
+	unsigned int most = io_is_beside(queue, last) ? IO_BESIDE_BYTES : IO_MERGE_BYTES;
 
 	lockdep_assert_held(&queue->lock);
 	for (rio->nr = 1; rio->nr < queue->max_sges && !list_empty(list); rio->nr++) {
 		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
-		if (rio->bytes + next->length > IO_MERGE_BYTES || !io_is_followed(last, next))
+		if (rio->bytes + next->length > most || !io_is_followed(last, next))
 			break;
 		rio->bytes += next->length;
 		list_move_tail(&to_rio(next)->entry, &rio->merged);
@@ -268,10 +286,10 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 		/* Urgent ones first, but never so that the others stand still. */
 		urgent = !list_empty(&queue->backlog[1]) &&
 			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8 ||
-			  !io_may_post(queue, &queue->backlog[0], false));
+			  !io_may_post(queue, &queue->backlog[0]));
 		list = &queue->backlog[urgent];
 		rio = list_first_entry_or_null(list, struct farswap_rdma_io, entry);
-		if (!rio || !io_may_post(queue, list, urgent))
+		if (!rio || !io_may_post(queue, list))
 			break;
 		list_del(&rio->entry);
 		if (!urgent)
@@ -376,7 +394,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	struct farswap_rdma_io *rio = to_rio(io);
 	struct farswap_rdma_queue *queue;
 	struct farswap_rdma_conn *conn;
-	unsigned long flags;
+	unsigned long flags, now = jiffies;
 	int err, backlog_err = 0;
 
 	if (WARN_ON_ONCE((u64)io->offset + io->length > io->region->bytes))
@@ -394,6 +412,9 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	io_be_alone(rio);
 	rio->cqe.done = io_done;
 	io_canary_set(io);
+	/* Stores look at it, on other processors too. */
+	if (io->urgent && READ_ONCE(conn->urgent_at) != now)
+		WRITE_ONCE(conn->urgent_at, now);
 	err = io_map(io, conn->device);
 	if (unlikely(err)) {
 		err = -ENOMEM;
@@ -403,7 +424,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
-	} else if (io_has_room(queue, io->urgent) && queue->inflight < queue->depth &&
+	} else if (io_has_room(queue, io) && queue->inflight < queue->depth &&
 		   list_empty(&queue->backlog[io->urgent])) {
 		err = io_post(queue, rio);
 	} else {
@@ -482,10 +503,11 @@ void farswap_rdma_io_drain(struct farswap_rdma_queue *queue)
 
 /**
  * farswap_rdma_io_init() - an empty queue
- * @queue:	the queue
+ * @queue:	the queue; its connection is known
  */
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
 {
+	queue->chan.conn->urgent_at = jiffies - IO_BESIDE_TIME;
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->posted);
 	INIT_LIST_HEAD(&queue->backlog[0]);

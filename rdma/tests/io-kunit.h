@@ -82,8 +82,8 @@ static int io_test_init(struct kunit *test)
 	conn->open = true;
 	conn->nr_queues = 2;
 	for (i = 0; i < 2; i++) {
-		farswap_rdma_io_init(&conn->queue[i]);
 		conn->queue[i].chan.conn = conn;
+		farswap_rdma_io_init(&conn->queue[i]);
 		conn->queue[i].chan.qp = &io_test->qp;
 		conn->queue[i].depth = 64;
 		conn->queue[i].max_sges = i ? FARSWAP_RDMA_SGES : 1;
@@ -116,6 +116,15 @@ static void io_test_submit(struct kunit *test, unsigned int nth, enum farswap_io
 	io->op = op;
 	io->done = io_test_done;
 	KUNIT_ASSERT_EQ(test, farswap_rdma_io_submit(io), 0);
+}
+
+/* One that a task waits for. */
+static void io_test_submit_urgent(struct kunit *test, unsigned int nth)
+{
+	struct io_test *io_test = test->priv;
+
+	io_test->ios[nth].io.urgent = true;
+	io_test_submit(test, nth, FARSWAP_IO_READ, 0, nth);
 }
 
 static void io_test_complete(struct io_test *io_test, unsigned int nth, enum ib_wc_status status)
@@ -311,6 +320,42 @@ static void io_test_canary(struct kunit *test)
 	}
 }
 
+/*
+ * While a task waits for a page, and for a while after that, a software adapter has one WRITE under
+ * way, of four pages at most, whether they follow each other or not; READs ahead are as ever.
+ */
+static void io_test_beside(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	unsigned int i;
+
+	io_test->conn->soft = true;
+	io_test->conn->queue[0].max_sges = FARSWAP_RDMA_SGES;
+	io_test_submit_urgent(test, 40);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 1);
+	for (i = 0; i < 10; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
+	for (i = 10; i < 12; i++)
+		io_test_submit(test, i, FARSWAP_IO_WRITE, 1, 2 * i);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 2);
+	KUNIT_EXPECT_EQ(test, io_test->posted[1].nr_sges, 1);
+	for (i = 41; i < 41 + IO_POSTED; i++)
+		io_test_submit(test, i, FARSWAP_IO_READ, 0, 2 * i);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 2 + IO_POSTED);
+	io_test_complete(io_test, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 3 + IO_POSTED);
+	KUNIT_EXPECT_EQ(test, io_test->posted[2 + IO_POSTED].nr_sges, 4);
+	/* The waiting is over, for long enough. */
+	io_test->conn->urgent_at = jiffies - IO_BESIDE_TIME;
+	io_test_complete(io_test, 2 + IO_POSTED, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 6 + IO_POSTED);
+	KUNIT_EXPECT_EQ(test, io_test->posted[3 + IO_POSTED].nr_sges, 5);
+	for (i = 0; i < 3; i++)
+		io_test_complete(io_test, 3 + IO_POSTED + i, IB_WC_SUCCESS);
+	for (i = 0; i < 12; i++)
+		KUNIT_EXPECT_EQ(test, io_test->ios[i].ended, 1);
+}
+
 /* When the connection is dead each is told so, once: what was merged, and what still waits. */
 static void io_test_dead(struct kunit *test)
 {
@@ -338,6 +383,7 @@ static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_borders),
 	KUNIT_CASE(io_test_reads),
 	KUNIT_CASE(io_test_full),
+	KUNIT_CASE(io_test_beside),
 	KUNIT_CASE(io_test_canary),
 	KUNIT_CASE(io_test_dead),
 	{}
