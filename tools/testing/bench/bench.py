@@ -407,6 +407,31 @@ def machine():
             f"accelerator {os.environ.get('FARSWAP_ACCEL', 'tcg')}")
 
 
+def revision():
+    """Of this tree, if it is a checkout."""
+    found = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
+                           cwd=TOP, text=True, check=False, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return found.stdout.strip() or "?"
+
+
+class Said:
+    """What is printed, and kept in a file beside the CSV."""
+
+    def __init__(self, path):
+        self.terminal = sys.stdout
+        # pylint: disable=consider-using-with
+        self.file = open(path, "w", encoding="utf-8")
+
+    def write(self, text):
+        self.file.write(text)
+        return self.terminal.write(text)
+
+    def flush(self):
+        self.file.flush()
+        self.terminal.flush()
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -443,8 +468,11 @@ def main():
     host.build(host.fetch("--bench"), HERE, "modules", "daemon")
     subprocess.run(["make", "-s", "-C", HERE, "kv"], check=True)
     os.makedirs(args.out, exist_ok=True)
+    sys.stdout = Said(os.path.join(args.out, "tables.txt"))
     print(f"machine: {machine()}\nguests: client {args.mem} MB and 1 CPU, donors "
-          f"{args.donor_mem} MB and 1 CPU, Linux {image.kernel()[0]}; soft RoCE, MTU 9000")
+          f"{args.donor_mem} MB and 1 CPU, Linux {image.kernel()[0]}; soft RoCE, MTU 9000\n"
+          f"farswap {revision()}; {args.runs} run{'s' * (args.runs > 1)}, loads of "
+          f"{args.seconds} s or {args.accesses} accesses")
     for backing in args.swap:
         print(f"  {backing.name}: {backing.about}")
     host.note_other_work()
@@ -459,7 +487,7 @@ def main():
     goals.show(bench.results, args.runs)
     bench.results.write(args.out)
     plot_results(bench.results, args.out)
-    print(f"\n{os.path.relpath(args.out)}: CSV and plots; "
+    print(f"\n{os.path.relpath(args.out)}: tables, CSV and plots; "
           f"{(time.monotonic() - started) / 60:.1f} min")
     for line in bench.failed:
         print(f"FAILED: {line}")
