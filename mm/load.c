@@ -48,6 +48,8 @@
  * @began:	when the first read was, jiffies
  * @slot:	of its first page
  * @tries:	remote reads begun
+ * @lacked:	those of them that ended for want of memory
+ * @lacked_since: when the first of these did that followed another end, jiffies
  * @error:	of the last
  * @cpu:	who asked
  */
@@ -61,6 +63,8 @@ struct load_request {
 	unsigned long began;
 	unsigned int slot;
 	unsigned int tries;
+	unsigned int lacked;
+	unsigned long lacked_since;
 	int error;
 	int cpu;
 };
@@ -133,12 +137,17 @@ static bool load_is_late(const struct load_request *request)
 	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
 }
 
-/* A page that can't be mapped for the adapter just now is as if the donor were silent. */
+/*
+ * A page that can't be mapped for the adapter just now is as if the donor were silent, and no
+ * attempt.
+ */
 static bool load_is_over(const struct load_request *request)
 {
 	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms);
 
-	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
+	if (request->error == -ENOMEM)
+		return time_after(jiffies, request->lacked_since + msecs_to_jiffies(ms));
+	return request->tries - request->lacked >= LOAD_TRIES;
 }
 
 /*
@@ -154,7 +163,7 @@ static bool load_again(struct load_request *request)
 	struct farswap_mapping *mapping;
 	bool wait;
 
-	if (request->error == -ENOMEM ? load_is_over(request) : request->tries >= LOAD_TRIES)
+	if (load_is_over(request))
 		return false;
 	mapping = farswap_mapping_find(slab, request->slot, nr, request->mapping);
 	if (!mapping)
@@ -238,6 +247,9 @@ static void load_done(struct farswap_io *io, int error)
 		goto out_put;
 	}
 	if (error) {
+		if (error == -ENOMEM && request->error != -ENOMEM)
+			request->lacked_since = jiffies;
+		request->lacked += error == -ENOMEM;
 		request->error = error;
 		INIT_WORK(&request->work, load_fallback);
 		queue_work(load_is_sole(request) ? load_wait_wq : farswap_wq,
@@ -341,6 +353,8 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	if (!request)
 		goto out_put;
 	request->tries = 0;
+	request->lacked = 0;
+	request->error = 0;
 	request->began = jiffies;
 	load_submit(request, mapping, folio, slot, urgent);
 	return true;
