@@ -56,6 +56,8 @@
 /* A software adapter's WRITE while tasks wait for READs, and for so long after the last. */
 #define IO_BESIDE_BYTES	SZ_16K
 #define IO_BESIDE_TIME	(HZ / 10)
+/* With more than these waiting, they are in a hurry too: one that is late fails the connection. */
+#define IO_BESIDE_MAX	64
 
 /* In struct farswap_io.transport. */
 struct farswap_rdma_io {
@@ -177,7 +179,8 @@ static bool io_is_beside(const struct farswap_rdma_queue *queue, const struct fa
 {
 	const struct farswap_rdma_conn *conn = queue->chan.conn;
 
-	return io->op == FARSWAP_IO_WRITE && READ_ONCE(conn->soft) &&
+	return io->op == FARSWAP_IO_WRITE && READ_ONCE(conn->soft) && conn->nr_queues > 1 &&
+	       queue->submitted[0] - queue->completed[0] <= IO_BESIDE_MAX &&
 	       time_before(jiffies, READ_ONCE(conn->urgent_at) + IO_BESIDE_TIME);
 }
 

@@ -327,12 +327,16 @@ static void io_test_canary(struct kunit *test)
 static void io_test_beside(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
+	unsigned long begun = jiffies;
 	unsigned int i;
 
 	io_test->conn->soft = true;
 	io_test->conn->queue[0].max_sges = FARSWAP_RDMA_SGES;
 	io_test_submit_urgent(test, 40);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 1);
+	KUNIT_EXPECT_TRUE(test, time_before_eq(begun, io_test->conn->urgent_at));
+	/* However long the rest takes. */
+	io_test->conn->urgent_at = jiffies + 60 * HZ;
 	for (i = 0; i < 10; i++)
 		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
 	for (i = 10; i < 12; i++)
