@@ -41,8 +41,8 @@ beside_swapoff() {
 	swapoff "$SWAP_DISK" &
 	beside_pid=$!
 	sleep 1
-	echo 1 >"$FARSWAP/attached"
-	beside_status=$?
+	beside_status=0
+	echo 1 >"$FARSWAP/attached" || beside_status=1
 	kill -TERM "$beside_pid" || beside_status=1
 	host iops "${SWAP_DISK##*/}" 0
 	wait "$beside_pid" && beside_status=1
