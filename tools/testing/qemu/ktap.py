@@ -20,6 +20,8 @@ class Tally:
         self.failed = failed
         self.skipped = skipped
         self.reasons = []
+        # Lines that went before a result that failed, and none before it that didn't.
+        self.told = []
 
     def add(self, other):
         self.passed += other.passed
@@ -56,6 +58,7 @@ def tally(output, status):
     """
     total = Tally()
     planned = None
+    told = []
     for line in output.splitlines():
         plan = PLAN.match(line)
         if plan:
@@ -63,15 +66,18 @@ def tally(output, status):
             continue
         result = RESULT.match(line)
         if not result:
+            told.append(line)
             continue
         skip = SKIP.search(result[2])
         if result[1] == "not ok":
             total.fail(result[2].lstrip("- "))
+            total.told += told
         elif skip:
             total.skipped += 1
             total.reasons.append(f"skipped: {skip[1] or result[2][:skip.start()].strip()}")
         else:
             total.passed += 1
+        told = []
     seen = total.passed + total.failed + total.skipped
     if status == EXIT_SKIP and not total.failed:
         if not seen:

@@ -50,15 +50,18 @@ made_again() {
 	wait_for 40 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
 }
 
-# The network to a donor is cut, and mended before it is lost.
+# The network to a donor is cut until that is noticed, if nothing is read there by a PING only,
+# and mended before the donor is lost.
 one_resumes() {
 	stats_save
 	cut_donor=$(donor_of_most)
 	cut_resumes=$(donor_field "$cut_donor" resumes)
 	cut_off "$cut_donor" || return 1
-	sleep 2
+	wait_for 20 donor_field_is "$cut_donor" state suspect
+	cut_status=$?
 	heal "$cut_donor"
-	wait_for 30 donor_field_above "$cut_donor" resumes "$cut_resumes"
+	[ "$cut_status" -eq 0 ] &&
+		wait_for 30 donor_field_above "$cut_donor" resumes "$cut_resumes"
 }
 
 wants_back() {
