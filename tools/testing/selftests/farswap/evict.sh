@@ -126,7 +126,8 @@ farswap_up 2
 swap_on
 make_cgroup evict 16M
 # Its pages stay out, in slabs that get idle.
-check "pages are remote that nobody uses" hold_remote idle evict 1 4000 -m 56 -n 1
+check "pages are remote that nobody uses" hold_remote idle evict 1 4000 -m 56 -n 1 ||
+	skip_rest "there are none"
 # The kernel would put others beside them into the same slabs.
 swap_on "$SWAP_DISK2" 10
 start_load evict evict -m 28 -p 2 -d 250 -w 50 -i 10
