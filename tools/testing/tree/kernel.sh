@@ -62,7 +62,8 @@ inputs() {
 	{
 		cat "$ready"
 		# shellcheck disable=SC2086 # several
-		sha256sum $options "$here"/*.sh "$here/$version"/*.patch "$modules/Makefile"
+		sha256sum $options "$here/graft.sh" "$here/kernel.sh" "$here/$version"/*.patch \
+			"$modules/Makefile"
 		find "$modules" -name '*.[ch]' ! -name '*.mod.c' -exec sha256sum {} + | sort
 		sources | grep -vx Makefile | xargs sha256sum
 		# That which kbuild reads.
