@@ -13,8 +13,8 @@
 
 /* Literal numbers, entered again in rdma/wire.c: both programs have to agree. */
 #define ASSERT_WIRE(type, bytes, last, at)				\
-	static_assert(sizeof(struct type) == (bytes), "size of " #type);	\
-	static_assert(offsetof(struct type, last) == (at), "layout of " #type)
+	static_assert(sizeof(struct type) == (bytes) &&			\
+		      offsetof(struct type, last) == (at), "layout of " #type)
 
 ASSERT_WIRE(farswap_connect, 24, attempt, 20);
 ASSERT_WIRE(farswap_accept, 16, reserved, 8);
@@ -71,11 +71,11 @@ static bool wire_is_zero(const void *data, size_t len)
 	return true;
 }
 
-#define FIELD_IS_ZERO(s, field)	wire_is_zero((s)->field, sizeof((s)->field))
+#define FIELD_IS_ZERO(field)	wire_is_zero((field), sizeof(field))
 
 static enum wire_error wire_check_hello(const struct farswap_hello *hello)
 {
-	if (le16toh(hello->auth_kind) == FARSWAP_AUTH_NONE && !FIELD_IS_ZERO(hello, auth))
+	if (le16toh(hello->auth_kind) == FARSWAP_AUTH_NONE && !FIELD_IS_ZERO(hello->auth))
 		return WIRE_RESERVED;
 	return le16toh(hello->queues) ? WIRE_OK : WIRE_RANGE;
 }
@@ -103,7 +103,7 @@ static enum wire_error wire_check_check_activity(const struct farswap_check_acti
 {
 	uint32_t count = le32toh(check->count);
 
-	if (!FIELD_IS_ZERO(check, reserved))
+	if (!FIELD_IS_ZERO(check->reserved))
 		return WIRE_RESERVED;
 	if (!count || count > FARSWAP_ACTIVITY_REGIONS)
 		return WIRE_RANGE;
@@ -116,12 +116,12 @@ static enum wire_error wire_check_activity(const struct farswap_activity *activi
 {
 	uint32_t count = le32toh(activity->count), i;
 
-	if (!FIELD_IS_ZERO(activity, reserved))
+	if (!FIELD_IS_ZERO(activity->reserved))
 		return WIRE_RESERVED;
 	if (!count || count > FARSWAP_ACTIVITY_REGIONS)
 		return WIRE_RANGE;
 	for (i = 0; i < count; i++)
-		if (!FIELD_IS_ZERO(&activity->entry[i], reserved))
+		if (!FIELD_IS_ZERO(activity->entry[i].reserved))
 			return WIRE_RESERVED;
 	return wire_is_zero(&activity->entry[count],
 			    (FARSWAP_ACTIVITY_REGIONS - count) * sizeof(activity->entry[0])) ?
@@ -151,12 +151,12 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 	case FARSWAP_MSG_WELCOME:
 		return wire_check_welcome(msg);
 	case FARSWAP_MSG_FREE_MEM:
-		return FIELD_IS_ZERO((const struct farswap_free_mem *)msg, reserved) ?
+		return FIELD_IS_ZERO(((const struct farswap_free_mem *)msg)->reserved) ?
 			WIRE_OK : WIRE_RESERVED;
 	case FARSWAP_MSG_MR_INFO:
 		return wire_check_mr_info(msg);
 	case FARSWAP_MSG_EVICT:
-		return FIELD_IS_ZERO((const struct farswap_evict *)msg, reserved) ?
+		return FIELD_IS_ZERO(((const struct farswap_evict *)msg)->reserved) ?
 			WIRE_OK : WIRE_RESERVED;
 	case FARSWAP_MSG_CHECK_ACTIVITY:
 		return wire_check_check_activity(msg);
@@ -165,7 +165,7 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 	case FARSWAP_MSG_RESUME:
 		return wire_check_resume(msg);
 	case FARSWAP_MSG_RESUMED:
-		return FIELD_IS_ZERO((const struct farswap_resumed *)msg, reserved) ?
+		return FIELD_IS_ZERO(((const struct farswap_resumed *)msg)->reserved) ?
 			WIRE_OK : WIRE_RESERVED;
 	default:
 		return WIRE_OK;
@@ -210,7 +210,7 @@ enum wire_error wire_check_connect(const void *data, size_t len)
 		return WIRE_MAGIC;
 	if (le16toh(connect->version) != FARSWAP_VERSION)
 		return WIRE_VERSION;
-	if (!FIELD_IS_ZERO(connect, reserved))
+	if (!FIELD_IS_ZERO(connect->reserved))
 		return WIRE_RESERVED;
 	switch (le16toh(connect->kind)) {
 	case FARSWAP_CONNECT_CONTROL:
@@ -230,7 +230,7 @@ enum wire_error wire_check_accept(const void *data, size_t len)
 		return WIRE_SHORT;
 	if (le32toh(accept->magic) != FARSWAP_MAGIC)
 		return WIRE_MAGIC;
-	return FIELD_IS_ZERO(accept, reserved) ? WIRE_OK : WIRE_RESERVED;
+	return FIELD_IS_ZERO(accept->reserved) ? WIRE_OK : WIRE_RESERVED;
 }
 
 const char *wire_error_name(enum wire_error error)

@@ -581,7 +581,7 @@ static unsigned int watch(pid_t *pids, uint64_t began_us)
 	return failures;
 }
 
-static void usage(void)
+static void help(void)
 {
 	printf("usage: load [options]\n"
 	       "  -m MB       data, over all processes (64)\n"
@@ -616,7 +616,7 @@ static enum memory parse_memory(const char *name)
 	for (i = 0; i < ARRAY_SIZE(memory_names); i++)
 		if (!strcmp(name, memory_names[i]))
 			return i;
-	usage();
+	help();
 	return MEMORY_ANON;
 }
 
@@ -655,11 +655,11 @@ static void parse(int argc, char **argv)
 		else if (option == 'H')
 			hold_prefix = optarg;
 		else if (!parse_number(option))
-			usage();
+			help();
 	}
 	if (optind != argc || !megabytes || !processes || processes > PROCESSES_MAX ||
 	    children >= GEN_WRITERS)
-		usage();
+		help();
 	/* How many times as long all takes here: the tests' other limits are longer, too. */
 	if (slow)
 		seconds *= strtoul(slow, NULL, 10);

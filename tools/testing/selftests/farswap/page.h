@@ -2,8 +2,9 @@
 /*
  * What load.c writes into a page and how it recognises it again. A page's
  * contents are a function of who owns it, its number and its generation, differ
- * in every word and don't compress, but for a share of sparse pages. The first word says all three in the clear,
- * so that a wrong page can be told as stale, foreign, zero or torn.
+ * in every word and don't compress, but for a share of sparse pages. The first
+ * word says all three in the clear, so that a wrong page can be told as stale,
+ * foreign, zero or torn.
  */
 #ifndef FARSWAP_TEST_PAGE_H
 #define FARSWAP_TEST_PAGE_H

@@ -497,7 +497,7 @@ static void cmd_outoforder(void)
 		unsigned int type;
 		int greeted;
 		const char *what;
-	} cases[] = {
+	} sent[] = {
 		{ FARSWAP_MSG_MAP, 0, "MAP before HELLO" },
 		{ FARSWAP_MSG_PING, 0, "PING before HELLO" },
 		{ FARSWAP_MSG_HELLO, 1, "a second HELLO" },
@@ -515,20 +515,20 @@ static void cmd_outoforder(void)
 	struct peer peer;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE_OF(cases); i++) {
-		if (cases[i].greeted ? peer_greet(&peer) : peer_connect(&peer))
+	for (i = 0; i < ARRAY_SIZE_OF(sent); i++) {
+		if (sent[i].greeted ? peer_greet(&peer) : peer_connect(&peer))
 			tap_bail("cannot connect");
 		memset(&msg, 0, sizeof(msg));
-		if (cases[i].type == FARSWAP_MSG_HELLO)
+		if (sent[i].type == FARSWAP_MSG_HELLO)
 			peer_hello(&peer, &msg);
 		else
-			wire_init(&msg.hdr, cases[i].type, 77);
-		if (cases[i].type == FARSWAP_MSG_ACTIVITY)
+			wire_init(&msg.hdr, sent[i].type, 77);
+		if (sent[i].type == FARSWAP_MSG_ACTIVITY)
 			msg.activity.count = htole32(1);
-		if (cases[i].type == FARSWAP_MSG_UNMAP || cases[i].type == FARSWAP_MSG_DONE)
+		if (sent[i].type == FARSWAP_MSG_UNMAP || sent[i].type == FARSWAP_MSG_DONE)
 			msg.region.region = htole64(4711);
-		verbs_send(&peer.control, &msg, wire_length(cases[i].type));
-		tap(verbs_is_dropped(&peer.control, DROP_MS), "%s ends its session", cases[i].what);
+		verbs_send(&peer.control, &msg, wire_length(sent[i].type));
+		tap(verbs_is_dropped(&peer.control, DROP_MS), "%s ends its session", sent[i].what);
 		peer_close(&peer);
 	}
 	peer_open(&peer);
@@ -785,7 +785,8 @@ static void cmd_resume(void)
 
 	peer_resume(&b, a.session, 1, "it resumes its session, though the connections still work");
 	tap(b.session == a.session, "which is called the same");
-	tap(b.answers == 3, "the donor has counted its answers: %llu", (unsigned long long)b.answers);
+	tap(b.answers == 3, "the donor has counted its answers: %llu",
+	    (unsigned long long)b.answers);
 	failed = peer_write(&a, &maps[0], PAGE, 99);
 	tap(failed, "its old connections don't any more (%s)", ibv_wc_status_str(a.data.status));
 	tap(peer_data(&b, b.session, 0) == RDMA_CM_EVENT_REJECTED,
