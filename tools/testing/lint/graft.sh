@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # make tree, on as much of a kernel's source as the patches are about: done twice it is what it
-# is done once, what was changed there is brought again, and undone nothing is left. Silent if so.
-# For each kernel whose source is there already.
+# is done once, and touches nothing; what was changed there is brought again, all that git has goes
+# there, and undone nothing is left, of a build neither. Silent if so. For each kernel whose source
+# is there already.
 set -eu
 export LC_ALL=C
 
@@ -46,6 +47,38 @@ graft() {
 	exit 1
 }
 
+# stamps: when each file there was written
+stamps() {
+	(cd "$work/tree" && find . -path ./.farswap -prune -o -type f -printf '%p %T@\n' | sort)
+}
+
+# build: as make does there
+build() {
+	for place in $(cd "$work/tree" && find mm drivers -path '*/farswap/*.c') mm/frontswap.c; do
+		object=${place%.c}.o
+		touch "$work/tree/$object" "$work/tree/${object%/*}/.${object##*/}.cmd" \
+			"$work/tree/${place%.c}.gcno"
+	done
+	for place in mm/farswap drivers/infiniband/ulp/farswap; do
+		for file in farswap.ko farswap.mod farswap.mod.c .farswap.ko.cmd built-in.a \
+			.built-in.a.cmd modules.order; do
+			touch "$work/tree/$place/$file"
+		done
+	done
+	for file in load swapon_at peer fakedonor; do
+		touch "$work/tree/tools/testing/selftests/farswap/$file"
+	done
+}
+
+# left_behind: what git has of our directories and graft.sh does not put there
+left_behind() {
+	[ -e "$top/.git" ] || return 0
+	git -c safe.directory='*' -C "$top" ls-files mm rdma Kconfig include Documentation \
+		tools/testing/selftests "daemon/wire.[ch]" | sort >"$work/ours"
+	"$tree/graft.sh" --list | cut -d' ' -f1 | sort | comm -23 "$work/ours" - | grep -vxE \
+		'mm/(hook-ftrace|helper|symbol)\.[ch]|include/compat\.h|.*/\.shellcheckrc' || true
+}
+
 # from_the_cache VERSION: what is wanted of a large archive, taken out of it once
 from_the_cache() {
 	kept=$cache/tree/pristine-$({
@@ -62,6 +95,11 @@ from_the_cache() {
 }
 
 bad=0
+left=$(left_behind)
+[ -z "$left" ] || {
+	echo "graft.sh leaves behind: $left"
+	bad=1
+}
 for version in $(cd "$tree" && echo [0-9]*); do
 	archive=$(archive "$version")
 	[ -e "$archive" ] || continue
@@ -69,8 +107,13 @@ for version in $(cd "$tree" && echo [0-9]*); do
 	cp -a "$work/$version" "$work/tree"
 	graft "$work/tree"
 	cp -a "$work/tree" "$work/once"
+	stamps >"$work/stamps"
 	graft "$work/tree"
 	same "done twice" "$work/once" "$work/tree"
+	stamps | cmp -s "$work/stamps" - || {
+		echo "$version: done twice, it has written files again"
+		bad=1
+	}
 	[ "$(wc -l <"$work/said")" -eq 1 ] || {
 		echo "$version: done twice, it has more to say than that it is in:"
 		cat "$work/said"
@@ -80,6 +123,7 @@ for version in $(cd "$tree" && echo [0-9]*); do
 	rm "$work/tree/drivers/infiniband/ulp/farswap/io.c"
 	graft "$work/tree"
 	same "what was changed or gone is not brought again" "$work/once" "$work/tree"
+	build
 	graft --undo "$work/tree"
 	same "undone" "$work/$version" "$work/tree"
 	rm -rf "$work/tree" "$work/once"

@@ -10,6 +10,7 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
+selftests=tools/testing/selftests/farswap
 
 usage() {
 	cat <<-USAGE
@@ -17,8 +18,9 @@ usage() {
 	       graft.sh --list
 
 	DIRECTORY is a kernel's source: linux-source-6.12 or 7.3 unpacked, or a git tree.
-	With --undo it is what it was. With --list, print what goes there and where, but
-	for the patches.
+	With --undo it is what it was, without what a build in it has made of farswap; a
+	build elsewhere, with O=, keeps that. With --list, print what goes there and
+	where, but for the patches.
 	USAGE
 }
 
@@ -34,7 +36,7 @@ ours() {
 		-type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.rst' -o -name Kconfig \
 		-o -name Makefile -o -name config -o -name settings \
 		-o -path 'Documentation/ABI/*' \) ! -name '*.mod.c' ! -name '.*' \
-		-o -path mm/.kunitconfig | sort)
+		-o -path mm/.kunitconfig -o -path "$selftests/.gitignore" | sort)
 }
 
 # places: "FILE PLACE" of each
@@ -47,7 +49,7 @@ places() {
 		rdma/*) echo "$file drivers/infiniband/ulp/farswap/${file#rdma/}" ;;
 		Kconfig) echo "$file mm/farswap/Kconfig" ;;
 		# The selftests speak it too.
-		daemon/*) echo "$file tools/testing/selftests/farswap/${file#daemon/}" ;;
+		daemon/*) echo "$file $selftests/${file#daemon/}" ;;
 		*) echo "$file $file" ;;
 		esac
 	done
@@ -60,6 +62,11 @@ apply() {
 	shift
 	cat "$apply_patches"/*.patch | (cd "$tree" &&
 		GIT_CEILING_DIRECTORIES=$(dirname "$tree") git apply -p1 "$@")
+}
+
+# sums DIRECTORY: of the patches in it
+sums() {
+	(cd "$1" 2>/dev/null && sha256sum -- *.patch)
 }
 
 patches_put() {
@@ -108,6 +115,22 @@ files_put() {
 	mv "$notes/files.now" "$notes/files"
 }
 
+# What make has left beside the sources when it was not told O=.
+built_undo() {
+	[ ! -e "$notes/files" ] || sed -nE 's/^((mm|drivers\/.*)\/farswap(\/.*)?)\/.*/\1/p' \
+		"$notes/files" | sort -u | while read -r dir; do
+		[ ! -d "$tree/$dir" ] || find "$tree/$dir" -maxdepth 1 -type f \( \
+			-name '*.[aios]' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+			-o -name '*.gc[dn][ao]' -o -name '*.lst' -o -name '.*.cmd' \
+			-o -name modules.order \) -exec rm -f {} +
+	done
+	find "$tree/mm" -maxdepth 1 -type f \( -name 'frontswap.*' -o -name '.frontswap.*' \) \
+		! -name '*.[ch]' -exec rm -f {} +
+	sed 's/#.*//' "$top/$selftests/.gitignore" | while read -r program; do
+		[ -z "$program" ] || rm -f "$tree/$selftests/$program"
+	done
+}
+
 files_undo() {
 	[ ! -e "$notes/files" ] || while read -r place; do
 		remove "$place"
@@ -133,6 +156,7 @@ patches=$here/$version
 if [ -n "$undo" ]; then
 	[ -d "$notes" ] || die "$tree has no farswap in it"
 	patches_undo
+	built_undo
 	files_undo
 	rm -rf "$notes"
 	echo "farswap is out of $tree"
@@ -140,7 +164,7 @@ if [ -n "$undo" ]; then
 fi
 [ -d "$patches" ] || die "no patches for Linux $version, only for $(cd "$here" &&
 	echo [0-9]*): KSRC= is to be one of those"
-if ! diff -r "$patches" "$notes/patches" >/dev/null 2>&1 ||
+if [ "$(sums "$patches")" != "$(sums "$notes/patches")" ] ||
 	! apply "$patches" -R --check 2>/dev/null; then
 	patches_undo
 	patches_put
