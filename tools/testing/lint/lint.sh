@@ -175,7 +175,7 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 	for file in $FILES; do
 		case $file in
 		LICENSES/* | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
-		tools/testing/tree/*.patch) continue ;;
+		tools/testing/tree/*.patch | tools/testing/tree/cover-letter.txt) continue ;;
 		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
 		esac
 		[ -s "$file" ] || continue
