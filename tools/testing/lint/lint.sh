@@ -98,12 +98,18 @@ lint_sparse() { # sparse on every kernel source
 }
 
 lint_coccinelle() { # the kernel's own rules for coccinelle
-	local rule options where output tree bad=0
+	local rule options where output tree dir bad=0
 	# Of several directories spatch takes the last.
 	tree=$(mktemp -d)
 	mkdir "$tree/modules"
 	matching '^(mm|rdma|include|tools/testing/modules)/.*\.[ch]$' |
 		xargs -d '\n' cp --parents -t "$tree/modules"
+	# What a patch makes, and nothing else has.
+	for dir in tools/testing/tree/[0-9]*; do
+		mkdir -p "$tree/modules/$dir"
+		cat "$dir"/*.patch | (cd "$tree/modules/$dir" && GIT_CEILING_DIRECTORIES=$tree git \
+			apply --include=mm/frontswap.c --include=include/linux/frontswap.h) || bad=1
+	done
 	cp -r "$tree/modules" "$tree/all"
 	matching '^daemon/.*\.[ch]$' | xargs -d '\n' cp --parents -t "$tree/all"
 	for rule in $(find "$SCRIPTS/coccinelle" -name '*.cocci' | sort); do
