@@ -4,14 +4,14 @@
  * or "[fd00::2]:9400". Numbers only; nothing is looked up.
  */
 #include <linux/ctype.h>
+#include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/farswap-transport.h>
 #include <linux/if.h>
 #include <linux/inet.h>
 #include <linux/string.h>
 #include <linux/stringify.h>
 #include <net/net_namespace.h>
-
-#include "internal.h"
 
 /* A scope is an interface's name, after a percent sign. */
 #define ADDRESS_BYTES	(INET6_ADDRSTRLEN + 1 + IFNAMSIZ + sizeof("[]:65535"))
@@ -52,13 +52,21 @@ int farswap_address_parse(const char *address, struct sockaddr_storage *sockaddr
 			family = AF_INET;
 			*end = '\0';
 			port = end + 1;
+		} else if (end) {
+			/* What reads IPv4 addresses takes a colon for their end. */
+			family = AF_INET6;
 		}
 	}
 
 	memset(sockaddr, 0, sizeof(*sockaddr));
-	if (!isdigit(*port) || !strcmp(port, "0") ||
+	/* Neither port 0 nor, by a 0 before it, one in octal or hexadecimal. */
+	if (!isdigit(*port) || *port == '0' ||
 	    inet_pton_with_scope(&init_net, family, host, port, sockaddr))
 		return -EINVAL;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(farswap_address_parse);
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/address-kunit.h"
+#endif

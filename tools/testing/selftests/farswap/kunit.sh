@@ -16,10 +16,11 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-test_begin 11
+test_begin 12
 farswap_up 2
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
-for name in activity backup donor placement rdma_io rdma_session slab slabmap trend window wire; do
+for name in activity address backup donor placement rdma_io rdma_session slab slabmap \
+	trend window wire; do
 	check "$name" suite "$name"
 done
 test_end

@@ -14,4 +14,15 @@ static inline void *memchr_inv(const void *start, int c, size_t bytes)
 	return NULL;
 }
 
+/* Its length, or less than 0 if it is cut off. */
+static inline ssize_t strscpy(char *to, const char *from, size_t bytes)
+{
+	size_t length = strnlen(from, bytes);
+
+	if (length == bytes)
+		return -E2BIG;
+	memcpy(to, from, length + 1);
+	return length;
+}
+
 #endif
