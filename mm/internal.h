@@ -31,6 +31,7 @@
 
 #include "activity.h"
 #include "backup.h"
+#include "latency.h"
 #include "settings.h"
 #include "slabmap.h"
 
@@ -168,34 +169,6 @@ static inline void farswap_stat_add(enum farswap_stat stat, unsigned long n)
 }
 
 int farswap_stats_show(struct seq_file *m, void *v);
-
-/* latency.c */
-
-/**
- * enum farswap_latency - what is timed, from submission to completion unless said
- * otherwise
- * @FARSWAP_LATENCY_LOAD_URGENT: remote reads of the fault's own page
- * @FARSWAP_LATENCY_LOAD:	all remote reads
- * @FARSWAP_LATENCY_STORE:	remote writes
- * @FARSWAP_LATENCY_DEVICE:	the device writes that belong to them
- * @FARSWAP_LATENCY_QUERY:	a donor's answer to how much it could lend
- * @FARSWAP_LATENCY_MAP:	a slab that is wanted, until it is mapped
- * @FARSWAP_LATENCIES:		how many there are
- */
-enum farswap_latency {
-	FARSWAP_LATENCY_LOAD_URGENT,
-	FARSWAP_LATENCY_LOAD,
-	FARSWAP_LATENCY_STORE,
-	FARSWAP_LATENCY_DEVICE,
-	FARSWAP_LATENCY_QUERY,
-	FARSWAP_LATENCY_MAP,
-	FARSWAP_LATENCIES,
-};
-
-int farswap_latency_init(void);
-void farswap_latency_exit(void);
-void farswap_latency_add(enum farswap_latency what, u64 ns);
-int farswap_latency_show(struct seq_file *m, void *v);
 
 /* debugfs.c */
 void farswap_debugfs_init(void);

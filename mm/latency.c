@@ -3,13 +3,18 @@
  * Latency histograms, per CPU: eight buckets to each power of two, so a
  * percentile is known within an eighth.
  */
+#include <linux/build_bug.h>
 #include <linux/cpumask.h>
+#include <linux/errno.h>
 #include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/time64.h>
 
-#include "internal.h"
+#include "latency.h"
 
 #define LATENCY_STEPS		8	/* to a power of two */
 #define LATENCY_STEP_SHIFT	3
@@ -148,3 +153,7 @@ void farswap_latency_exit(void)
 {
 	free_percpu(latency_histograms);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/latency-kunit.h"
+#endif

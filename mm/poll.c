@@ -18,6 +18,11 @@
 /* What the fault's own reads took lately, ns. */
 static DEFINE_PER_CPU(u32, poll_average_ns);
 
+static u32 poll_average(u32 old, u32 ns)
+{
+	return old + (ns >> POLL_AVERAGE_SHIFT) - (old >> POLL_AVERAGE_SHIFT);
+}
+
 /**
  * farswap_poll_learn() - the fault's own page has come
  * @cpu:	who asked for it, which is where the next fault will look
@@ -28,10 +33,8 @@ static DEFINE_PER_CPU(u32, poll_average_ns);
 void farswap_poll_learn(int cpu, u32 ns)
 {
 	u32 *average = per_cpu_ptr(&poll_average_ns, cpu);
-	u32 old = READ_ONCE(*average);
 
-	WRITE_ONCE(*average, old + (ns >> POLL_AVERAGE_SHIFT) -
-		   (old >> POLL_AVERAGE_SHIFT));
+	WRITE_ONCE(*average, poll_average(READ_ONCE(*average), ns));
 }
 
 /**
@@ -67,3 +70,7 @@ bool farswap_poll_lock(struct folio *folio)
 	farswap_stat_add(FARSWAP_STAT_WAIT_SLEPT, 1);
 	return false;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/poll-kunit.h"
+#endif

@@ -16,10 +16,10 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-test_begin 12
+test_begin 14
 farswap_up 2
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
-for name in activity address backup donor placement rdma_io rdma_session slab slabmap \
+for name in activity address backup donor latency placement poll rdma_io rdma_session slab slabmap \
 	trend window wire; do
 	check "$name" suite "$name"
 done

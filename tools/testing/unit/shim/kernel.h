@@ -100,6 +100,11 @@ static inline void *kvzalloc(size_t size, gfp_t gfp)
 	return kvcalloc(1, size, gfp);
 }
 
+static inline void *kcalloc(size_t n, size_t size, gfp_t gfp)
+{
+	return kvcalloc(n, size, gfp);
+}
+
 static inline void *kmalloc(size_t size, gfp_t gfp)
 {
 	return kvcalloc(1, size, gfp);
