@@ -39,14 +39,27 @@ static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_s
 	return session_moves[to] & BIT(from);
 }
 
-/* The only writer of session->state. */
-static void farswap_rdma_session_set_state(struct farswap_session *session,
-					   enum farswap_rdma_state state)
+/*
+ * False, with nothing changed, if it may not become live. The other states follow what was
+ * done to the connection: refused one, the session would never connect again.
+ */
+static bool session_become(struct farswap_session *session, enum farswap_rdma_state state)
 {
 	lockdep_assert_held(&session->lock);
-	WARN_ON_ONCE(!session_may_become(session->state, state));
+
+	if (state == FARSWAP_RDMA_LIVE && !session_may_become(session->state, state))
+		return false;
 	trace_farswap_rdma_session_state(session->address, session->state, state);
 	session->state = state;
+	return true;
+}
+
+/* The only writer of session->state; returns what session_become() does. */
+static bool farswap_rdma_session_set_state(struct farswap_session *session,
+					   enum farswap_rdma_state state)
+{
+	WARN_ON_ONCE(!session_may_become(session->state, state));
+	return session_become(session, state);
 }
 
 static void session_queue_connect(struct farswap_session *session, unsigned int ms)
@@ -201,10 +214,8 @@ static bool session_up(struct farswap_session *session,
 	mutex_lock(&session->ops_lock);
 	conn->live_since = jiffies;
 	spin_lock_irq(&session->lock);
-	if (!session->closing && !farswap_rdma_conn_dead(conn)) {
-		farswap_rdma_session_set_state(session, FARSWAP_RDMA_LIVE);
-		up = true;
-	}
+	if (!session->closing && !farswap_rdma_conn_dead(conn))
+		up = farswap_rdma_session_set_state(session, FARSWAP_RDMA_LIVE);
 	spin_unlock_irq(&session->lock);
 	if (up) {
 		if (__ratelimit(&session->says))

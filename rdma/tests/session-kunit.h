@@ -24,8 +24,31 @@ static void session_test_moves(struct kunit *test)
 					    "from %u to %u", from, to);
 }
 
+/* It is not made live by a move that is not legal. */
+static void session_test_refused(struct kunit *test)
+{
+	struct farswap_session *session = kunit_kzalloc(test, struct_size(session, address, 1),
+							GFP_KERNEL);
+	unsigned int from, to;
+	bool moved;
+
+	KUNIT_ASSERT_NOT_NULL(test, session);
+	spin_lock_init(&session->lock);
+	for (from = 0; from < FARSWAP_RDMA_STATES; from++)
+		for (to = 0; to < FARSWAP_RDMA_STATES; to++) {
+			session->state = from;
+			spin_lock_irq(&session->lock);
+			moved = session_become(session, to);
+			spin_unlock_irq(&session->lock);
+			KUNIT_EXPECT_EQ(test, moved, to != FARSWAP_RDMA_LIVE ||
+					session_legal_moves[from][to]);
+			KUNIT_EXPECT_EQ(test, session->state, moved ? to : from);
+		}
+}
+
 static struct kunit_case session_cases[] = {
 	KUNIT_CASE(session_test_moves),
+	KUNIT_CASE(session_test_refused),
 	{}
 };
 
