@@ -7,6 +7,7 @@
  * taking the lock once after the error leaves nothing to be posted behind the
  * drain. Completions come in process context.
  */
+#include <linux/error-injection.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -56,8 +57,8 @@ static size_t control_offset(const struct farswap_rdma_ring *ring,
 	return (msg - ring->msg) * FARSWAP_MSG_BYTES;
 }
 
-static int control_post_recv(struct farswap_rdma_conn *conn,
-			     struct farswap_rdma_msg *msg)
+static farswap_rdma_injectable int control_post_recv(struct farswap_rdma_conn *conn,
+						     struct farswap_rdma_msg *msg)
 {
 	struct ib_sge sge = {
 		.addr = conn->recv.dma + control_offset(&conn->recv, msg),
@@ -77,6 +78,14 @@ static int control_post_recv(struct farswap_rdma_conn *conn,
 				      DMA_FROM_DEVICE);
 	return ib_post_recv(conn->control.qp, &wr, NULL);
 }
+ALLOW_ERROR_INJECTION(control_post_recv, ERRNO);
+
+static farswap_rdma_injectable int control_post_send(struct farswap_rdma_conn *conn,
+						     const struct ib_send_wr *wr)
+{
+	return ib_post_send(conn->control.qp, wr, NULL);
+}
+ALLOW_ERROR_INJECTION(control_post_send, ERRNO);
 
 /**
  * farswap_rdma_control_send() - send a copy of a message
@@ -119,7 +128,7 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 	ib_dma_sync_single_for_cpu(conn->device, sge.addr, len, DMA_TO_DEVICE);
 	memcpy(conn->send.data + offset, msg, len);
 	ib_dma_sync_single_for_device(conn->device, sge.addr, len, DMA_TO_DEVICE);
-	err = ib_post_send(conn->control.qp, &wr, NULL);
+	err = control_post_send(conn, &wr);
 	if (err)
 		return err;
 	list_del(&buffer->entry);

@@ -47,6 +47,13 @@
 #define FARSWAP_RDMA_CALL_MS	1000
 #define FARSWAP_RDMA_CM_MS	3000
 
+/* Errors can be injected into what is a function of its own only. */
+#ifdef CONFIG_FUNCTION_ERROR_INJECTION
+#define farswap_rdma_injectable	noinline
+#else
+#define farswap_rdma_injectable
+#endif
+
 /**
  * enum farswap_rdma_state - of a session
  * @FARSWAP_RDMA_IDLE:		no connection; the next attempt is due later

@@ -42,13 +42,6 @@
 
 #include "internal.h"
 
-/* Errors can be injected into what is a function of its own only. */
-#ifdef CONFIG_FUNCTION_ERROR_INJECTION
-#define io_injectable	noinline
-#else
-#define io_injectable
-#endif
-
 /* A fault waits no longer for one that is under way, and a large folio's may be larger. */
 #define IO_MERGE_BYTES	SZ_128K
 /* Work requests that keep the network busy while others wait to be merged. */
@@ -239,7 +232,8 @@ static void io_set_sge(const struct farswap_rdma_queue *queue, struct farswap_rd
 	sge->lkey = queue->chan.conn->pd->local_dma_lkey;
 }
 
-static io_injectable int io_post(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio)
+static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
+					   struct farswap_rdma_io *rio)
 {
 	struct ib_sge *sge = queue->sges;
 	const struct farswap_io *io = to_io(rio);
@@ -308,7 +302,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 	return 0;
 }
 
-static io_injectable int io_status_errno(enum ib_wc_status status)
+static farswap_rdma_injectable int io_status_errno(enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_SUCCESS:

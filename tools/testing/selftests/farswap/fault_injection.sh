@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# In a kernel that can inject faults: farswap's allocations fail, requests can't be posted
-# and completions are bad, while memory is swapped and donors, slabs and farswap itself come
-# and go; the disk fails the writes of copies. No byte is wrong, nothing hangs, and all goes on
+# In a kernel that can inject faults: farswap's allocations fail, requests and messages can't
+# be posted and completions are bad, while memory is swapped and donors, slabs and farswap
+# itself come and go; the disk fails the writes of copies. No byte is wrong, nothing hangs, and all goes on
 # afterwards.
 # cluster: donors=2 mem=192 disks=1 tree=1
 # shellcheck source=_lib.sh
@@ -137,7 +137,7 @@ works_again() {
 	wait_for 60 donors_live 2 && wait_for 60 grew store_remote load_remote
 }
 
-test_begin 11
+test_begin 14
 if [ ! -e "$FAULTS/failslab" ] || [ ! -e "$FAULTS/fail_function" ]; then
 	skip_rest "no fault injection in this kernel"
 fi
@@ -157,9 +157,12 @@ check "the core lacks memory" through inject_allocations failslab farswap
 check "it works again" works_again
 check "the core lacks pages" through inject_allocations fail_page_alloc farswap
 check "the transport lacks memory" through inject_allocations failslab farswap_rdma
+check "the transport lacks pages" through inject_allocations fail_page_alloc farswap_rdma
 check "it works again after that" works_again
 check "requests can't be posted" through inject_into io_post -12 200
 check "completions are bad" through inject_into io_status_errno -5 200
+check "messages can't be sent" through inject_into control_post_send -12 10
+check "nor be received" through inject_into control_post_recv -12 150
 check "copies can't be written to the disk" copies_fail
 check "it works again after those" works_again
 check "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
