@@ -6,8 +6,8 @@ errors, lint, unit tests, the model, and the selftests and a short run of chaos 
 clusters of virtual machines. These wait a third of the time: so the selftests are run
 from both ends, after chaos and beside it, and what needs none when the processors have
 nothing else to do: first a kernel that looks for its own mistakes is built, on which
-KUnit and chaos are run, then lint and the models. What may have failed for that is run again
-at the end, alone.
+KUnit, chaos, faults on purpose and one of the selftests are run, then lint and the models.
+What may have failed for that is run again at the end, alone.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
 
@@ -43,6 +43,8 @@ KERNEL = ["sh", "-c", 'kernel=$("$0" debug) && echo "$kernel" | tee "$1.new" && 
 KERNEL_TIMEOUT = 3600
 ON_KERNEL = ["sh", "-c", 'kernel=$(cat "$0") && exec "$@" --client-kernel="$kernel"']
 ON_KERNEL_TIMEOUT = 900
+# All take hours there, so each has its turn, from one commit to the next.
+ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh"]
 
 # Below DESTDIR, with PREFIX=/usr.
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
@@ -201,6 +203,13 @@ def install_step(checks, make):
             directory, *make, "install", f"DESTDIR={directory}", "PREFIX=/usr"], 120)
 
 
+def commits():
+    """How many have led to what is checked; 0 where git can't tell."""
+    counted = subprocess.run(["git", "-C", TOP, "rev-list", "--count", "HEAD"], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return int(counted.stdout or 0)
+
+
 def unit_directories():
     for name in ("tools/testing/unit", "tools/testing/daemon"):
         if os.path.exists(os.path.join(TOP, name, "Makefile")):
@@ -210,7 +219,7 @@ def unit_directories():
 def clusters_step(checks, lint_and_models):
     """
     In one lane the selftests from the first; in the other chaos, the selftests from the
-    last, KUnit and chaos on the other kernel as soon as there is one, and the rest of the
+    last, all that is for the other kernel as soon as there is one, and the rest of the
     selftests.
     lint_and_models(): the jobs that are begun when that kernel has been built.
     """
@@ -232,12 +241,15 @@ def clusters_step(checks, lint_and_models):
                     idle=False, after=[some, kernel])
         there = Job("chaos, on the same kernel", [*ON_KERNEL, built, *CHAOS],
                     ON_KERNEL_TIMEOUT, idle=False, after=[kunit])
+        faults = Job("faults on purpose and one more selftest, on the same kernel",
+                     [*ON_KERNEL, built, runner, *ON_KERNEL_SOME, f"--turn={commits()}"],
+                     ON_KERNEL_TIMEOUT, count_totals, idle=False, after=[there])
         others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
-                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=[there])
+                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=[faults])
         beside = lint_and_models([kernel])
         checks.step("selftests in virtual machines, from the first", command,
                     SELFTESTS_TIMEOUT, count_totals)
-        for job in [chaos, some, kernel, kunit, there, others, *beside]:
+        for job in [chaos, some, kernel, kunit, there, faults, others, *beside]:
             checks.end(job)
         names = []
         if os.path.exists(again):

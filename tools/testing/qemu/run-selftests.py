@@ -194,7 +194,8 @@ class Runner:
     def run(self, name, needs):
         if self.attempt(name, needs):
             return
-        print(f"note: {name} is tried once more: the emulator failed", flush=True)
+        print(f"note: {name} is tried once more: the emulator failed, or it was too slow",
+              flush=True)
         self.attempt(name, needs, last=True)
 
     def attempt(self, name, needs, last=False):
@@ -229,12 +230,14 @@ class Runner:
             output += str(error)
         if complaints:
             result.fail(f"kernel: {complaints[0]}")
-        if not last and self.cluster and self.cluster.emulator_failed():
+        of_time = not complaints and may_be_of_time(result, status)
+        if not last and self.cluster and (
+                self.cluster.emulator_failed() or (of_time and self.args.twice)):
             self.report(name, result, time.monotonic() - started)
             self.show(output, consoles)
             self.drop_cluster()
             return False
-        again = self.args.again and not complaints and may_be_of_time(result, status)
+        again = self.args.again and of_time
         self.report(name, result, time.monotonic() - started, again)
         if result.failed:
             self.show(output, consoles)
@@ -303,9 +306,14 @@ def arguments():
     parser.add_argument("--until", metavar="FILE",
                         help="begin no more tests when there is this file; --share's other run, "
                              "or a later one, has them")
+    parser.add_argument("--turn", metavar="NUMBER", type=int,
+                        help="only the test whose turn it is: each has one in as many numbers "
+                             "as there are tests; beside those that are named")
     parser.add_argument("--again", metavar="FILE",
                         help="don't count a failure that may come of what runs beside this, but "
                              "note the test here, to be run again alone")
+    parser.add_argument("--twice", action="store_true",
+                        help="what may come of what runs beside this counts if it comes again")
     parser.add_argument("--append", default="", help="kernel arguments of the client")
     parser.add_argument("--client-kernel", metavar="DIR",
                         help="what the client runs, as tools/testing/tree/kernel.sh prints it")
@@ -346,8 +354,11 @@ def main():
     runner = Runner(args)
     started = time.monotonic()
     try:
-        names = [os.path.basename(name) for name in args.tests or tests
+        all_of_them = [] if args.turn is not None else tests
+        names = [os.path.basename(name) for name in args.tests or all_of_them
                  if args.tests or args.client_kernel or not needs_of(name)["tree"]]
+        if args.turn is not None and (turn := tests[args.turn % len(tests)]) not in names:
+            names.append(turn)
         for name, needs in by_needs(names)[::-1 if args.backwards else 1]:
             if args.until and os.path.exists(args.until):
                 break
