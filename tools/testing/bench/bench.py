@@ -52,6 +52,7 @@ THREADS = (1, 2, 4)
 DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
 LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
+HPBD = ("testswap", "quicksort")
 MIXES = {"ETC": 95, "SYS": 75}
 SERVERS = {
     "redis": "redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
@@ -185,10 +186,11 @@ class Bench:
                 numbers = self.phase(cluster, backing, program, load)
                 if load == "read":
                     self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
-            # What looking after its own memory takes of a donor's daemon, at all times.
-            with Costs(cluster) as costs:
-                time.sleep(args.seconds)
-            self.add("idle", backing, "", costs.costs)
+            if isinstance(backing, backings.Farswap):
+                # What looking after its own memory takes of a donor's daemon, at all times.
+                with Costs(cluster) as costs:
+                    time.sleep(args.seconds)
+                self.add("idle", backing, "", costs.costs)
             program.end()
             self.raw(cluster, backing)
             self.end(cluster, backing, "faults")
@@ -242,14 +244,14 @@ class Bench:
             backing.start(cluster)
             make_cgroup(client)
             client.check("echo 3 >/proc/sys/vm/page-cluster")
-            self.limit(client, HPBD_MB << 20,
-                       100 if isinstance(backing, backings.Local) else 50)
-            for load in ("testswap", "quicksort"):
+            percent = 100 if isinstance(backing, backings.Local) else 50
+            self.limit(client, HPBD_MB << 20, percent)
+            for load in HPBD:
                 with Costs(cluster) as costs:
                     output = client.check(f"echo $$ >{CGROUP}/cgroup.procs; "
                                           f"hpbd {load} {HPBD_MB} 1", self.args.timeout)
                 numbers, _ = numbers_of(output.splitlines())
-                self.add(load, backing, "50 % local", numbers | costs.costs)
+                self.add(load, backing, f"{percent} % local", numbers | costs.costs)
                 self.say(backing, f"{load} {numbers['seconds']:.1f} s")
             self.end(cluster, backing, "hpbd")
 
@@ -307,6 +309,11 @@ PARTS = {
 }
 
 
+def all_swaps(results, load, value):
+    return list(dict.fromkeys(swap for setting in results.settings(load, value)
+                              for swap in results.swaps(load, setting, value)))
+
+
 def print_results(results):
     def numbers(load, setting, value):
         return lambda swap: results.numbers.get((load, swap, setting, value))
@@ -352,20 +359,18 @@ def print_results(results):
                                                                 "accesses_per_s"),
                     [(setting, numbers(load, setting, "accesses_per_s"), 0)
                      for setting in settings])
-    loads = [load for load in ("testswap", "quicksort")
-             if results.swaps(load, "50 % local", "seconds")]
-    if loads:
-        report.table("HPBD's programs, half of their memory local, seconds",
-                     results.swaps(loads[0], "50 % local", "seconds"),
-                     [(load, numbers(load, "50 % local", "seconds"), 1) for load in loads])
+    settings = [(load, setting) for load in HPBD
+                for setting in results.settings(load, "seconds")]
+    if settings:
+        report.table("HPBD's programs, seconds", all_swaps(results, HPBD[0], "seconds"), [
+            (f"{load}, {setting}", numbers(load, setting, "seconds"), 1)
+            for load, setting in settings])
     for server in SERVERS:
         for mix in MIXES:
             load = f"{server} {mix}"
             settings = results.settings(load, "per_s")
-            swaps = list(dict.fromkeys(swap for setting in settings
-                                       for swap in results.swaps(load, setting, "per_s")))
-            if swaps:
-                report.table(f"{load}, commands a second", swaps,
+            if settings:
+                report.table(f"{load}, commands a second", all_swaps(results, load, "per_s"),
                              [(setting, numbers(load, setting, "per_s"), 0)
                               for setting in settings])
 
@@ -385,6 +390,11 @@ def plot_results(results, directory):
         report.plot_bars(directory, load, f"All pages in order, {load}", "MB/s",
                          [("", "MB/s"), *((swap, results.median(load, swap, "", "mb_per_s"))
                                           for swap in results.swaps(load, "", "mb_per_s"))])
+    report.plot_bars(directory, "hpbd", "testswap and quicksort", "seconds", [("", *HPBD), *(
+        (f"{swap}, {setting}", *(results.median(load, swap, setting, "seconds")
+                                 for load in HPBD))
+        for load, swap, setting, value in results.numbers
+        if (load, value) == (HPBD[0], "seconds"))])
     series = [(load, "accesses_per_s") for load in ("read", "mixed")]
     series += [(f"{server} {mix}", "per_s") for server in SERVERS for mix in MIXES]
     for load, value in series:
