@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import functools
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -340,7 +341,14 @@ def print_results(results):
                 ("p99 µs", numbers(load, "", "p99_us"), 0),
                 ("raw READ µs", numbers("raw READ", "4 KiB", "p50_us"), 0),
                 ("a second", numbers(load, "", "accesses_per_s"), 0),
+                ("out/in", numbers(load, "", "pages_out_per_in"), 2),
                 *costs(load)])
+    swaps = results.swaps("idle", "", "donor_daemon_ms_per_s")
+    if swaps:
+        report.table("farswapd, while pages are read and while nothing is", swaps, [
+            (f"{heading} a second, {load}", numbers(load, "", f"donor_daemon_{value}_per_s"), 1)
+            for heading, value in (("ms", "ms"), ("times run", "runs"))
+            for load in ("read", "idle")])
     for load in ("fill", "sequential"):
         swaps = results.swaps(load, "", "mb_per_s")
         if swaps:
@@ -413,7 +421,7 @@ def machine():
         model = re.search(r"model name\s*: (.*)", file.read())
     qemu = subprocess.check_output(["qemu-system-x86_64", "--version"], text=True).splitlines()[0]
     return (f"{os.cpu_count()} CPUs, {model[1] if model else '?'}, "
-            f"load {os.getloadavg()[0]:.1f}; {qemu}; "
+            f"load {os.getloadavg()[0]:.1f}; {platform.system()} {platform.release()}; {qemu}; "
             f"accelerator {os.environ.get('FARSWAP_ACCEL', 'tcg')}")
 
 
@@ -493,6 +501,9 @@ def main():
             for backing in PARTS[part]:
                 if backing in args.swap:
                     harness.once_more(functools.partial(bench.attempt, part, backing))
+    spread = "median (lowest–highest)" if args.runs > 1 else \
+        "1 run, so that no spread is known but raw RDMA's, of before and after"
+    print(f"\n{spread}; out/in: pages put out for each that is read in")
     print_results(bench.results)
     goals.show(bench.results, args.runs)
     bench.results.write(args.out)

@@ -8,12 +8,12 @@ COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 TICKS_PER_S = 100
 READ = ("cat /proc/stat /proc/vmstat; echo net $(cat /sys/class/net/eth0/statistics/rx_bytes "
         "/sys/class/net/eth0/statistics/tx_bytes); for p in $(pidof farswapd nbd-server); do "
-        "echo daemon $(cut -d' ' -f1 /proc/$p/task/*/schedstat); done")
+        "echo daemon $(cut -d' ' -f1,3 /proc/$p/task/*/schedstat); done")
 
 
 def sample(vm):
     """{counter: value} of a machine at this moment; times in ms."""
-    values = {"rx": 0, "tx": 0, "daemon": 0}
+    values = {"rx": 0, "tx": 0, "daemon": 0, "daemon_runs": 0}
     for words in map(str.split, vm.check(READ).splitlines()):
         if words[0] == "cpu":
             values |= {name: int(word) * 1000 / TICKS_PER_S
@@ -22,7 +22,9 @@ def sample(vm):
             values["rx"], values["tx"] = int(words[1]), int(words[2])
         elif words[0] == "daemon":
             # Of each thread, to the nanosecond: a look at memory takes far less than a tick.
-            values["daemon"] += sum(map(int, words[1:])) / 1e6
+            # Interrupts that came meanwhile are in it, unless the kernel keeps their time apart.
+            values["daemon"] += sum(map(int, words[1::2])) / 1e6
+            values["daemon_runs"] += sum(map(int, words[2::2]))
         elif words[0] in ("pswpin", "pswpout"):
             values[words[0]] = int(words[1])
     return values
@@ -62,8 +64,11 @@ class Costs:
             "donor_softirq_ms": sum(donor["irq"] + donor["softirq"] for donor in donors),
             "donor_daemon_ms": sum(donor["daemon"] for donor in donors),
             "donor_daemon_ms_per_s": sum(donor["daemon"] for donor in donors) / seconds,
+            "donor_daemon_runs_per_s": sum(donor["daemon_runs"] for donor in donors) / seconds,
             "wire_mb": (client["rx"] + client["tx"]) / 1e6,
         }
+        if client["pswpin"]:
+            self.costs["pages_out_per_in"] = client["pswpout"] / client["pswpin"]
         if pages:
             kernel = client["system"] + client["irq"] + client["softirq"]
             self.costs["client_kernel_us_per_page"] = kernel * 1000 / pages
