@@ -164,8 +164,8 @@ class Bench:
         with Costs(cluster) as costs:
             numbers, buckets = numbers_of(program.ask(load, self.args.timeout))
         self.add(load, backing, setting, numbers | costs.costs)
-        if buckets and not setting:
-            self.found.add_histogram(load, backing.name, buckets)
+        if buckets:
+            self.found.add_histogram(load, backing.name, setting, buckets)
         return numbers
 
     def faults(self, backing_class):
@@ -203,7 +203,7 @@ class Bench:
             client = cluster.client
             backing.start(cluster)
             make_cgroup(client)
-            program = Asked(client, f"fault -i -s {self.args.seconds // 2} {LOCAL_MB} "
+            program = Asked(client, f"fault -b -i -s {self.args.seconds // 2} {LOCAL_MB} "
                                     f"{self.args.accesses} 1", CGROUP)
             program.ask("fill")
             for percent in PERCENTS:
@@ -227,7 +227,7 @@ class Bench:
             with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
                 backing.start(cluster)
                 program = Asked(cluster.client,
-                                f"fault -i -s {self.args.seconds} -t {threads} {megabytes} "
+                                f"fault -b -i -s {self.args.seconds} -t {threads} {megabytes} "
                                 f"{self.args.accesses} 1")
                 program.ask("fill")
                 for load in ("read", "mixed"):
@@ -386,7 +386,8 @@ def print_results(results):
 def plot_results(results, directory):
     for load in ("read", "mixed", "strided"):
         lines = {swap: report.cumulated(counts)
-                 for (other, swap), counts in results.histograms.items() if other == load}
+                 for (other, swap, setting), counts in results.histograms.items()
+                 if other == load and not setting}
         report.plot_lines(directory, f"faults-{load}", f"Page faults, {load}",
                           ("µs", "per cent of all faults"), lines, "set logscale x")
         report.plot_bars(directory, f"percentiles-{load}", f"Page faults, {load}", "µs",

@@ -12,7 +12,7 @@ KEYS = ("run", "load", "swap", "setting", "value")
 
 
 class Results:
-    """Numbers by (load, swap, setting, value), some for each run."""
+    """Numbers by (load, swap, setting, value), some for each run; histograms, of all runs."""
 
     def __init__(self):
         self.numbers = {}
@@ -21,9 +21,9 @@ class Results:
     def add(self, load, swap, setting, value, number):
         self.numbers.setdefault((load, swap, setting, value), []).append(number)
 
-    def add_histogram(self, load, swap, counts):
+    def add_histogram(self, load, swap, setting, counts):
         """counts: {upper bound in µs: how many}"""
-        whole = self.histograms.setdefault((load, swap), {})
+        whole = self.histograms.setdefault((load, swap, setting), {})
         for bound, count in counts.items():
             whole[bound] = whole.get(bound, 0) + count
 
@@ -60,7 +60,7 @@ class Results:
         with open(os.path.join(directory, "histograms.csv"), "w", encoding="utf-8",
                   newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["load", "swap", "at_most_us", "faults"])
+            writer.writerow(["load", "swap", "setting", "at_most_us", "faults"])
             for key, counts in self.histograms.items():
                 writer.writerows([*key, f"{bound:g}", count]
                                  for bound, count in sorted(counts.items()))
