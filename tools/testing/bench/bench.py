@@ -223,9 +223,9 @@ class Bench:
     def threads(self, backing_class):
         megabytes = self.args.mem * 3 // 2
         backing = backing_class(int(megabytes * DEVICE_PARTS))
-        for threads in THREADS:
-            with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
-                backing.start(cluster)
+        with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
+            backing.start(cluster)
+            for threads in THREADS:
                 program = Asked(cluster.client,
                                 f"fault -b -i -s {self.args.seconds} -t {threads} {megabytes} "
                                 f"{self.args.accesses} 1")
@@ -234,7 +234,7 @@ class Bench:
                     numbers = self.phase(cluster, backing, program, load, f"{threads} threads")
                 self.say(backing, f"{threads} threads: {numbers['accesses_per_s']:.0f} a second")
                 program.end()
-                self.end(cluster, backing, "threads", f"{threads} threads")
+            self.end(cluster, backing, "threads")
 
     def hpbd(self, backing_class):
         backing = backing_class(int(HPBD_MB * DEVICE_PARTS))
@@ -257,38 +257,41 @@ class Bench:
             self.end(cluster, backing, "hpbd")
 
     def servers(self, backing_class):
-        for name, command in SERVERS.items():
-            self.server(backing_class, name, command)
-
-    def server(self, backing_class, name, command):
         megabytes = SERVER_KEYS * 1200 >> 20
         backing = backing_class(int(megabytes * DEVICE_PARTS))
         memory = self.args.mem + megabytes + backing.more_memory(megabytes)
         with boot(self.args, backing, memory, programs=server_programs()) as cluster:
-            client = cluster.client
             backing.start(cluster)
-            make_cgroup(client)
-            client.spawn(f"echo $$ >{CGROUP}/cgroup.procs && exec {command}")
-            client.wait_for(f"[ -S /run/{name}.sock ]", 20)
-            program = Asked(client, f"kv {name} /run/{name}.sock {SERVER_KEYS} 1")
-            program.ask("fill")
-            whole = int(client.check(f"cat {CGROUP}/memory.current"))
-            percents = (100,) if isinstance(backing, backings.Local) else (75, 50, 25)
-            for percent in percents:
-                self.limit(client, whole, percent)
-                for mix, gets in MIXES.items():
-                    # As much again, before, to have the popular keys in memory.
-                    program.ask(f"run {gets} {self.args.seconds / 2}")
-                    with Costs(cluster) as costs:
-                        numbers, _ = numbers_of(
-                            program.ask(f"run {gets} {self.args.seconds / 2}"))
-                    self.add(f"{name} {mix}", backing, f"{percent} % local",
-                             numbers | costs.costs)
-                    if percent in (50, 100):
-                        self.say(backing, f"{name} {mix} at {percent} %: "
-                                          f"{numbers['per_s']:.0f} a second")
-            program.end()
-            self.end(cluster, backing, name)
+            make_cgroup(cluster.client)
+            for name, command in SERVERS.items():
+                self.server(cluster, backing, name, command)
+            self.end(cluster, backing, "servers")
+
+    def server(self, cluster, backing, name, command):
+        client = cluster.client
+        self.limit(client, 0, 100)
+        server = client.spawn(f"echo $$ >{CGROUP}/cgroup.procs && exec {command}")
+        client.wait_for(f"[ -S /run/{name}.sock ]", 20)
+        program = Asked(client, f"kv {name} /run/{name}.sock {SERVER_KEYS} 1")
+        program.ask("fill")
+        whole = int(client.check(f"cat {CGROUP}/memory.current"))
+        for percent in SERVER_PERCENTS[type(backing)]:
+            seconds = self.args.seconds / (4 if percent in BRIEF else 2)
+            self.limit(client, whole, percent)
+            for mix, gets in MIXES.items():
+                # As much again, before, to have the popular keys in memory.
+                program.ask(f"run {gets} {seconds}", self.args.timeout)
+                with Costs(cluster) as costs:
+                    numbers, _ = numbers_of(
+                        program.ask(f"run {gets} {seconds}", self.args.timeout))
+                self.add(f"{name} {mix}", backing, f"{percent} % local",
+                         numbers | costs.costs)
+                if percent in (50, 100):
+                    self.say(backing, f"{name} {mix} at {percent} %: "
+                                      f"{numbers['per_s']:.0f} a second")
+        program.end()
+        server.kill()
+        server.wait(20)
 
 
 def server_programs():
@@ -299,6 +302,11 @@ def server_programs():
             ("/usr/bin/kv", os.path.join(HERE, "kv"), None)]
 
 
+# What a server has of its memory, per cent.
+SERVER_PERCENTS = {backings.Farswap: PERCENTS, backings.NvmeRdma: PERCENTS,
+                   backings.Nbd: (75, 50, 25), backings.Local: (100,)}
+# Of these a short look will do.
+BRIEF = (100, 10)
 # Of each part: what is compared in it. All that there is only where it is quick.
 PARTS = {
     "faults": backings.ALL,
@@ -306,7 +314,7 @@ PARTS = {
     "threads": (backings.Farswap, backings.NvmeRdma),
     "hpbd": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Backing,
              backings.Local),
-    "servers": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Local),
+    "servers": tuple(SERVER_PERCENTS),
 }
 
 
