@@ -13,6 +13,7 @@ Parts:
   threads   the same by so many threads, on two processors
   hpbd      testswap and quicksort (Liang et al., CLUSTER 2005)
   servers   Redis and memcached with the ETC and SYS mixes (Gu et al., NSDI 2017)
+  counted   instructions of a page in and of one out, in one machine alone (instructions.py)
 """
 
 import argparse
@@ -36,6 +37,7 @@ import cluster as harness   # noqa: E402
 import goals                # noqa: E402
 import host                 # noqa: E402
 import image                # noqa: E402
+import instructions         # noqa: E402
 import raw                  # noqa: E402
 import report               # noqa: E402
 from measure import Costs   # noqa: E402
@@ -55,6 +57,8 @@ DEVICE_PARTS = 9 / 4
 LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
 HPBD = ("testswap", "quicksort")
 MIXES = {"ETC": 95, "SYS": 75}
+# The counted load's, MB and accesses; and how far its figures may be from those of the same again.
+COUNTED_MB, COUNTED_ACCESSES, COUNTED_LIMIT = 48, 2000, 1.01
 SERVERS = {
     "redis": "redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
              "--daemonize no --logfile /run/redis.log --dir /run",
@@ -293,6 +297,22 @@ class Bench:
         server.kill()
         server.wait(20)
 
+    def counted(self, backing_class):
+        args = argparse.Namespace(mem=COUNTED_MB, accesses=COUNTED_ACCESSES,
+                                  append=self.args.append, timeout=self.args.timeout)
+        device = COUNTED[backing_class]
+        # farswap's twice: what is called repeatable has to be.
+        runs = [instructions.one_run(args, device, 1)
+                for _ in range(2 if device == "farswap" else 1)]
+        for row in instructions.ROWS:
+            numbers = [run[row] for run in runs]
+            for number in numbers:
+                self.add("counted", backing_class, "", {" ".join(row): number})
+            if max(numbers) > min(numbers) * COUNTED_LIMIT:
+                raise harness.ClusterError(f"{' '.join(row)}: the same gave {numbers}")
+        self.say(backing_class, f"{runs[0]['read', 'p50_us']:.1f} thousand instructions a load, "
+                                f"{runs[0]['out', 'us_per_page']:.1f} a store")
+
 
 def server_programs():
     redis = os.path.join(image.cache_dir(), "redis")
@@ -307,14 +327,17 @@ SERVER_PERCENTS = {backings.Farswap: PERCENTS, backings.NvmeRdma: PERCENTS,
                    backings.Nbd: (75, 50, 25), backings.Local: (100,)}
 # Of these a short look will do.
 BRIEF = (100, 10)
+# Whose instructions are counted, and what instructions.py calls them.
+COUNTED = {backings.FarswapNone: "farswap", backings.Zram: "zram", backings.RamDisk: "brd"}
 # Of each part: what is compared in it. All that there is only where it is quick.
 PARTS = {
-    "faults": backings.ALL,
+    "faults": backings.TIMED,
     "local": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
     "threads": (backings.Farswap, backings.NvmeRdma),
     "hpbd": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Backing,
              backings.Local),
     "servers": tuple(SERVER_PERCENTS),
+    "counted": tuple(COUNTED),
 }
 
 
@@ -381,6 +404,12 @@ def print_results(results):
         report.table("HPBD's programs, seconds", all_swaps(results, HPBD[0], "seconds"), [
             (f"{load}, {setting}", numbers(load, setting, "seconds"), 1)
             for load, setting in settings])
+    swaps = results.swaps("counted", "", "read p50_us")
+    if swaps:
+        report.table("Thousands of instructions; farswap over farswap-ram, twice", swaps, [
+            (heading, numbers("counted", "", value), 2) for heading, value in (
+                ("load, median", "read p50_us"), ("p99", "read p99_us"),
+                ("load, pages rewritten", "mixed p50_us"), ("store, mean", "out us_per_page"))])
     for server in SERVERS:
         for mix in MIXES:
             load = f"{server} {mix}"
