@@ -14,6 +14,9 @@ Parts:
   hpbd      testswap and quicksort (Liang et al., CLUSTER 2005)
   servers   Redis and memcached with the ETC and SYS mixes (Gu et al., NSDI 2017)
   counted   instructions of a page in and of one out, in one machine alone (instructions.py)
+
+A load of a part but faults and threads has half of --seconds, a server with all or a tenth of
+its memory local a quarter; fill, HPBD's and what is counted have what they need.
 """
 
 import argparse
@@ -58,7 +61,7 @@ LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
 HPBD = ("testswap", "quicksort")
 MIXES = {"ETC": 95, "SYS": 75}
 # The counted load's, MB and accesses; and how far its figures may be from those of the same again.
-COUNTED_MB, COUNTED_ACCESSES, COUNTED_LIMIT = 48, 2000, 1.01
+COUNTED_MB, COUNTED_ACCESSES, COUNTED_LIMIT = 64, 2000, 1.01
 SERVERS = {
     "redis": "redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
              "--daemonize no --logfile /run/redis.log --dir /run",
@@ -488,22 +491,27 @@ class Said:
         self.terminal.flush()
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
+def common_options(about, runs, seconds, timeout=300):
+    """A parser, for whatever measures between a client and its donors."""
+    parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=runs)
+    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
+    parser.add_argument("--donor-mem", type=int, default=1024, help="each donor's, MB")
+    parser.add_argument("--seconds", type=int, default=seconds, help="of a load, at most")
+    parser.add_argument("--append", default="", help="client's kernel arguments")
+    parser.add_argument("--timeout", type=int, default=timeout, help="of a load, seconds")
+    return parser
+
+
+def arguments():
+    parser = common_options(__doc__, runs=1, seconds=7)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--swap", help="only these kinds of swap, with commas between")
     parser.add_argument("--out", default=os.path.join(TOP, "out/bench"),
                         help="folder for CSV and plots")
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--donor-mem", type=int, default=1024, help="each donor's, MB")
     parser.add_argument("--accesses", type=int, default=10000,
                         help="of a random load, at most")
-    parser.add_argument("--seconds", type=int, default=7,
-                        help="of each load but fill and HPBD's; half of that where there are many")
-    parser.add_argument("--append", default="", help="client's kernel arguments")
-    parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     args = parser.parse_args()
     args.only = args.only.split(",")
     for part in args.only:

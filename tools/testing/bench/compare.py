@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Two revisions beside each other, in turn, on this machine: what a page costs in instructions
-(instructions.py), and page faults over the network (bench.py). Prints for each figure the
-ratio of this tree to the other revision. The programs that measure, and the guests' kernel, are
-this tree's in both.
+(instructions.py), and page faults over the network (bench.py; with --runs 0 none). Prints for
+each figure the ratio of this tree to the other revision. The programs that measure, and the
+guests' kernel, are this tree's in both.
 """
 
 import argparse
@@ -86,16 +86,9 @@ def print_network(runs):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = bench.common_options(__doc__, runs=5, seconds=10)
     parser.add_argument("base", help="the other revision")
-    parser.add_argument("--runs", type=int, default=5, help="of each over the network, 0: none")
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
     parser.add_argument("--accesses", type=int, default=10000, help="of a random load")
-    parser.add_argument("--seconds", type=int, default=10, help="of each load, at most")
-    parser.add_argument("--append", default="", help="client's kernel arguments")
-    parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     return parser.parse_args()
 
 

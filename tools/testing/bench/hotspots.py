@@ -3,11 +3,10 @@
 """
 Where the time of both machines goes while pages go out to a donor, and while they come in at
 random: what each executes is sampled, with what called it, some hundred times a second. farswap
-without a backup, beside NVMe over RDMA; microseconds of a machine's time for each page. What
-runs with interrupts off is seen where they are on again.
+without a backup, and with one on the disk, beside NVMe over RDMA; microseconds of a machine's
+time for each page. What runs with interrupts off is seen where they are on again.
 """
 
-import argparse
 import collections
 import functools
 import os
@@ -30,7 +29,7 @@ import report                # noqa: E402
 from programs import Asked   # noqa: E402
 from symbols import Symbols  # noqa: E402
 
-SWAPS = (backings.FarswapNone, backings.NvmeRdma)
+SWAPS = (backings.FarswapNone, backings.Farswap, backings.NvmeRdma)
 # Of each load: which pages it moves.
 LOADS = {"fill": "pswpout", "read": "pswpin"}
 # Whose a sample is: of the first function, from the innermost on, that is one of these.
@@ -44,8 +43,8 @@ PARTS = (
      r"napi_|net_(rx|tx)_|skb_|alloc_skb|kfree_skb|consume_skb|pskb_|sch_|eth_|nf_|fib_|neigh_|"
      r"gro_|vring_|virtqueue_|qdisc|sock_|dst_)"),
     ("farswap", r" \[farswap(_rdma)?\]$"),
-    ("NVMe, the block layer",
-     r" \[(nvme|nvmet|brd)[a-z_]*\]$|^_*(blk_|bio_|submit_bio|brd_|sg_)"),
+    ("NVMe, disks, the block layer",
+     r" \[(nvme|nvmet|brd|virtio_blk)[a-z_]*\]$|^_*(blk_|bio_|submit_bio|brd_|sg_)"),
     ("memory management",
      r"^_*(shrink_|try_to_|do_swap_page|swap_|add_to_swap|folio_|handle_mm_fault|"
      r"do_anonymous_page|kswapd|balance_pgdat|lru_|rmap_|alloc_pages|get_page_from_freelist|"
@@ -182,17 +181,10 @@ def show(found, args):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="of each kind of swap, in turn")
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
-    parser.add_argument("--seconds", type=int, default=10, help="of a load, at most")
+    parser = bench.common_options(__doc__, runs=3, seconds=10, timeout=120)
     parser.add_argument("--hertz", type=int, default=250, help="samples a second")
     parser.add_argument("--least", type=float, default=0,
                         help="also functions that take so many µs a page, in the last run")
-    parser.add_argument("--append", default="", help="client's kernel arguments")
-    parser.add_argument("--timeout", type=int, default=120, help="of a load, seconds")
     return parser.parse_args()
 
 

@@ -13,7 +13,6 @@ Loads, of memory one and a half times the machine's:
   read        at random
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -91,17 +90,10 @@ def show(rates, counts):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5)
+    parser = bench.common_options(__doc__, runs=5, seconds=4)
     parser.add_argument("--loads", default=",".join(LOADS), help="with commas between")
     parser.add_argument("--pages", type=int, default=32, help="farswap's prefetch_pages")
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
     parser.add_argument("--accesses", type=int, default=100000, help="of a load, at most")
-    parser.add_argument("--seconds", type=int, default=4, help="of a load, at most")
-    parser.add_argument("--append", default="", help="client's kernel arguments")
-    parser.add_argument("--timeout", type=int, default=300, help="of a load, seconds")
     args = parser.parse_args()
     args.loads = args.loads.split(",")
     return args

@@ -6,7 +6,6 @@ trace of it, the medians, and what the slowest of a hundred spend where. Pages a
 and then read and rewritten. What the probes take is in it.
 """
 
-import argparse
 import collections
 import os
 import re
@@ -180,20 +179,8 @@ def show(swap, load, runs):
           if max(mean for _, mean in pairs) >= LEAST_US)])
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
-    parser.add_argument("--donor-mem", type=int, default=1024, help="the donor's, MB")
-    parser.add_argument("--seconds", type=int, default=7, help="of a load, at most")
-    parser.add_argument("--append", default="", help="client's kernel arguments")
-    parser.add_argument("--timeout", type=int, default=120, help="of a load, seconds")
-    return parser.parse_args()
-
-
 def main():
-    args = arguments()
+    args = bench.common_options(__doc__, runs=3, seconds=7, timeout=120).parse_args()
     harness.exit_on_signals()
     host.build(host.fetch("--bench"), HERE, "modules", "daemon", jobs=os.cpu_count())
     print(f"machine: {bench.machine()}", flush=True)
