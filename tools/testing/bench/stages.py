@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Where the time of a page fault goes between two machines, stage by stage: from the client's own
-trace of it, the medians, and what the slowest of a hundred spend where. Pages are read at random,
-and then read and rewritten. What the probes take is in it.
+trace of it, the medians, and what the slowest of a hundred spend where; and who had the processor
+meanwhile, work items by their function. Pages are read at random, and then read and rewritten.
+What the probes take is in it.
 """
 
 import collections
@@ -34,7 +35,8 @@ r:stages/end handle_mm_fault
 p:stages/post rdma_rxe:rxe_post_send qp=%di
 p:stages/sent rdma_rxe:rxe_xmit_packet qp=%di
 p:stages/came rdma_rxe:rxe_comp_queue_pkt qp=%di"""
-EVENTS = ("stages", "farswap/farswap_load_end", "sched/sched_switch")
+EVENTS = ("stages", "farswap/farswap_load_end", "sched/sched_switch",
+          "workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end")
 PROGRAM = "fault"
 # What each stage ends with.
 STAGES = {
@@ -50,12 +52,13 @@ LOADS = ("read", "mixed")
 LEAST_US = 10
 LINE = re.compile(r"^ *(.+)-(\d+) +\[\d+\] \S+ +(\d+\.\d+): (\w+): (.*)$")
 QP = re.compile(r"qp=(0x[0-9a-f]+)")
+WORK = re.compile(r"function (\S+( \[\w+\])?)")
 
 
 def kind_of(task):
     """Those of a kind have numbers in their names."""
     if task.startswith("kworker"):
-        return "work items"
+        return "kworkers, between work items,"
     return "idle" if task.startswith("swapper") or task == "<idle>" else task.split("/")[0]
 
 
@@ -71,12 +74,23 @@ class Faults:
         self.qp = None
         self.ran = collections.Counter()
         self.switched = 0
+        # What kworkers are at, by their pid; one may sleep meanwhile.
+        self.works = {}
 
-    def event(self, task, time, name, text):
-        if name == "sched_switch":
-            if self.times is not None:
-                self.ran[kind_of(task)] += time - max(self.switched, self.times["begun"])
-            self.switched = time
+    def account(self, task, pid, time, name, text):
+        """The time until an event that has the processor turn to something else."""
+        if self.times is not None:
+            self.ran[self.works.get(pid) or kind_of(task)] += \
+                time - max(self.switched, self.times["begun"])
+        self.switched = time
+        if name == "workqueue_execute_start":
+            self.works[pid] = f"work item {WORK.search(text)[1]}"
+        elif name == "workqueue_execute_end":
+            self.works.pop(pid, None)
+
+    def event(self, task, pid, time, name, text):
+        if name == "sched_switch" or name.startswith("workqueue_"):
+            self.account(task, pid, time, name, text)
         ours = task == PROGRAM
         if name == "begin" and ours:
             # The kernel takes a fault again when it has slept.
@@ -117,8 +131,8 @@ def faults_of(text):
     for line in text.splitlines():
         match = LINE.match(line)
         if match:
-            task, _, time, name, rest = match.groups()
-            faults.event(task, float(time), name, rest)
+            task, pid, time, name, rest = match.groups()
+            faults.event(task, pid, float(time), name, rest)
     return faults.found
 
 
