@@ -544,9 +544,11 @@ def main():
     for run in range(1, args.runs + 1):
         for part in args.only:
             print(f"run {run}, {part}", flush=True)
+            began = time.monotonic()
             for backing in PARTS[part]:
                 if backing in args.swap:
                     harness.once_more(functools.partial(bench.attempt, part, backing))
+            print(f"  {(time.monotonic() - began) / 60:.1f} min", flush=True)
     spread = "median (lowest–highest)" if args.runs > 1 else \
         "1 run, so that no spread is known but raw RDMA's, of before and after"
     print(f"\n{spread}; out/in: pages put out for each that is read in")
