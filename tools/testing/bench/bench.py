@@ -232,15 +232,15 @@ class Bench:
         backing = backing_class(int(megabytes * DEVICE_PARTS))
         with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
             backing.start(cluster)
+            program = Asked(cluster.client, f"fault -b -i -s {self.args.seconds} {megabytes} "
+                                            f"{self.args.accesses} 1")
+            program.ask("fill")
             for threads in THREADS:
-                program = Asked(cluster.client,
-                                f"fault -b -i -s {self.args.seconds} -t {threads} {megabytes} "
-                                f"{self.args.accesses} 1")
-                program.ask("fill")
+                program.ask(f"threads {threads}")
                 for load in ("read", "mixed"):
                     numbers = self.phase(cluster, backing, program, load, f"{threads} threads")
                 self.say(backing, f"{threads} threads: {numbers['accesses_per_s']:.0f} a second")
-                program.end()
+            program.end()
             self.end(cluster, backing, "threads")
 
     def hpbd(self, backing_class):
@@ -505,7 +505,7 @@ def common_options(about, runs, seconds, timeout=300):
 
 
 def arguments():
-    parser = common_options(__doc__, runs=1, seconds=7)
+    parser = common_options(__doc__, runs=1, seconds=6)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--swap", help="only these kinds of swap, with commas between")
     parser.add_argument("--out", default=os.path.join(TOP, "out/bench"),

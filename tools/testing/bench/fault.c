@@ -19,7 +19,8 @@
  *
  * -b: also "PHASE bucket_us N faults N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
- * -i: phases are lines of standard input, "done" is the last line of each
+ * -i: phases are lines of standard input, "done" is the last line of each; "threads N" divides
+ *     the memory anew
  * -s N: seconds after which each phase but "fill" ends
  * -t N: threads, each with a share of the memory
  */
@@ -72,9 +73,11 @@ struct worker {
 	pthread_t thread;
 };
 
+static struct worker whole;	/* what workers share */
 static struct worker workers[THREADS_MAX];
 static size_t nr_workers = 1;
-static size_t accesses_max;	/* of each worker in a random phase */
+static size_t accesses_whole;	/* of all in a random phase */
+static size_t accesses_max;	/* of each */
 static bool buckets;
 static uint64_t limit_ns;	/* of each phase; 0: none */
 static uint64_t end_ns;		/* of this one */
@@ -387,9 +390,24 @@ static void *memory_locked(size_t bytes)
 	return memset(memory, 0, bytes);
 }
 
+static void workers_divide(size_t nr)
+{
+	size_t share = whole.nr / nr;
+
+	nr_workers = nr;
+	accesses_max = accesses_whole / nr;
+	for (size_t i = 0; i < nr; i++)
+		workers[i] = (struct worker){
+			.memory = whole.memory + i * share * PAGE,
+			.versions = whole.versions + i * share,
+			.nr = share,
+			.state = (whole.state + i) * 0x9e3779b97f4a7c15 | 1,
+			.times = whole.times + i * accesses_max,
+		};
+}
+
 static void workers_init(size_t nr_pages, size_t accesses, uint64_t seed, int advice)
 {
-	size_t share = nr_pages / nr_workers;
 	char *memory = mmap(NULL, nr_pages * PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *versions = memory_locked(nr_pages);
@@ -403,21 +421,21 @@ static void workers_init(size_t nr_pages, size_t accesses, uint64_t seed, int ad
 		perror("fault: large folios");
 		exit(2);
 	}
-	accesses_max = accesses / nr_workers;
-	for (size_t i = 0; i < nr_workers; i++)
-		workers[i] = (struct worker){
-			.memory = memory + i * share * PAGE,
-			.versions = versions + i * share,
-			.nr = share,
-			.state = (seed + i) * 0x9e3779b97f4a7c15 | 1,
-			.times = times + i * accesses_max,
-		};
+	whole = (struct worker){
+		.memory = memory,
+		.versions = versions,
+		.nr = nr_pages,
+		.state = seed,
+		.times = times,
+	};
+	accesses_whole = accesses;
+	workers_divide(nr_workers);
 }
 
 /* Pages that were wrong. */
 static size_t run_lines(void)
 {
-	size_t wrong = 0;
+	size_t wrong = 0, threads;
 	char line[80];
 
 	while (fgets(line, sizeof(line), stdin)) {
@@ -425,11 +443,15 @@ static size_t run_lines(void)
 
 		line[strcspn(line, "\n")] = 0;
 		phase = phase_named(line);
-		if (!phase) {
+		if (phase) {
+			wrong += run(phase);
+		} else if (sscanf(line, "threads %zu", &threads) == 1 && threads &&
+			   threads <= THREADS_MAX) {
+			workers_divide(threads);
+		} else {
 			fprintf(stderr, "fault: there is no phase \"%s\"\n", line);
 			exit(2);
 		}
-		wrong += run(phase);
 		puts("done");
 		fflush(stdout);
 	}
