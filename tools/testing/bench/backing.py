@@ -52,6 +52,9 @@ class Backing:
     def start(self, cluster):
         cluster.swap_on()
 
+    def warm(self, _cluster):
+        """What start() does beside that, for another program to begin with the same."""
+
     def remote_percent(self, _cluster):
         """Of what was read, what came from donors; None where nobody counts that."""
 
@@ -112,17 +115,20 @@ class Farswap(Backing):
 
     def start(self, cluster):
         cluster.up()
+        self.warm(cluster)
+        self.before = self.counters(cluster)
+
+    def warm(self, cluster):
         # The first slab's first pages go to the disk until it is mapped, which isn't what is
         # measured. Those behind it are mapped ahead.
         group = "/sys/fs/cgroup/warm"
         cluster.client.check(
-            f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir {group} && "
+            f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p {group} && "
             f"echo 24M >{group}/memory.max && (echo 0 >{group}/cgroup.procs && "
             "exec fault 32 1 1 read) >/dev/null")
         cluster.client.wait_for(
             f"grep -q '^mapped_slabs [1-9]' {farswap.DEBUG}/stats", 20,
             f"grep slab {farswap.DEBUG}/stats")
-        self.before = self.counters(cluster)
 
     @staticmethod
     def counters(cluster):

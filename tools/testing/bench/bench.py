@@ -276,6 +276,7 @@ class Bench:
 
     def server(self, cluster, backing, name, command):
         client = cluster.client
+        backing.warm(cluster)
         self.limit(client, 0, 100)
         server = client.spawn(f"echo $$ >{CGROUP}/cgroup.procs && exec {command}")
         client.wait_for(f"[ -S /run/{name}.sock ]", 20)
