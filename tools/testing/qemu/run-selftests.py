@@ -239,6 +239,10 @@ class Runner:
             return False
         again = self.args.again and of_time
         self.report(name, result, time.monotonic() - started, again)
+        if self.args.results:
+            with open(self.args.results, "a", encoding="utf-8") as file:
+                file.writelines(f"{name}: {line}\n" for line in output.splitlines()
+                                if ktap.RESULT.match(line))
         if result.failed:
             self.show(output, consoles)
         if result.failed or not self.cluster_is_sane():
@@ -320,6 +324,8 @@ def arguments():
     parser.add_argument("--kselftest", metavar="DIR",
                         help="have the kernel's run_kselftest.sh run them, as the kernel's make "
                              "has installed them here")
+    parser.add_argument("--results", metavar="FILE",
+                        help="add each result of each test to this, a line each")
     parser.add_argument("--coverage", metavar="DIR",
                         help="what gcov's files in the client say, here, for each cluster")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",

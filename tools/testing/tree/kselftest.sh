@@ -3,7 +3,9 @@
 #
 # Have the kernel's own kselftest build, install and run the selftests, or those named:
 # with Debian's kernel, to which farswap attaches itself, and with one that calls it. Ends
-# with the tests that gave other results there; fails if there are any, or one failed.
+# with the results that were others there; fails if there are any, or one failed. Before
+# that, what the kernel's "make run_tests" does: on this machine, where each test is to say
+# that it may not run, since no user of a namespace without any is root.
 set -eu
 export LC_ALL=C
 
@@ -11,8 +13,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 out=$top/out/kselftest
 
-results() {
-	sed -nE 's/^(ok|FAIL|skip) +([^ ]*\.sh) \([^)]*\): (.*)/\2 \3/p' "$1" | sort
+here_skipped() {
+	make -s -C "$source/tools/testing/selftests" TARGETS=farswap all
+	unshare --user make -s -C "$source/tools/testing/selftests" TARGETS=farswap run_tests |
+		tee "$out/run_tests.log" |
+		sed -n 's/^ok [0-9]* selftests: farswap: \(.*\.sh\) # SKIP.*/\1/p' | sort
 }
 
 source=$("$here/kernel.sh" --source)
@@ -21,20 +26,26 @@ rm -rf "$out"
 mkdir -p "$out/build"
 make -s -C "$source/tools/testing/selftests" TARGETS=farswap "O=$out/build" \
 	"INSTALL_PATH=$out/installed" install
+sed -n 's/^farswap:\(.*\.sh\)$/\1/p' "$out/installed/kselftest-list.txt" | sort >"$out/listed"
 
 failed=0
+if ! here_skipped | diff "$out/listed" - >"$out/not_run"; then
+	echo "the tests there are (<) and those that make run_tests has run here (>):"
+	cat "$out/not_run" "$out/run_tests.log"
+	failed=1
+fi
 for way in attach direct; do
 	echo "== $way"
 	[ "$way" = attach ] || set -- --client-kernel "$kernel" "$@"
 	{
-		"$top/tools/testing/qemu/run-selftests.py" --kselftest "$out/installed" "$@" ||
-			echo failed >"$out/failed"
+		"$top/tools/testing/qemu/run-selftests.py" --kselftest "$out/installed" \
+			--results "$out/$way.said" "$@" || echo failed >"$out/failed"
 	} | tee "$out/$way.log"
-	results "$out/$way.log" >"$out/$way"
+	sort "$out/$way.said" >"$out/$way"
 done
 [ ! -e "$out/failed" ] || failed=1
 # Some are for one way only.
-cut -d' ' -f1 "$out/attach" | sort >"$out/both"
+cut -d' ' -f1 "$out/attach" | sort -u >"$out/both"
 if ! grep -wFf "$out/both" "$out/direct" | diff "$out/attach" - >"$out/differences"; then
 	echo "other results, attached (<) and called (>):"
 	cat "$out/differences"
