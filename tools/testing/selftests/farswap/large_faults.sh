@@ -4,7 +4,7 @@
 # In a kernel that reads large folios whole: those that can't be are given up, and read page
 # by page. Nobody sees one without its contents, neither a fault nor swapoff, over a transport
 # that fails at will.
-# cluster: donors=0 mem=384 disks=1 tree=1
+# cluster: donors=0 mem=384 disks=1 tree=1 zswap.enabled=0
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_ram.sh

@@ -5,7 +5,7 @@
 # 64 KiB whole in a kernel that does so, and may lose a part while they are remote. None of
 # their slots keeps its remote bit when it is freed: the kernel frees those without telling
 # zswap.
-# cluster: donors=2 mem=384 disks=1
+# cluster: donors=2 mem=384 disks=1 zswap.enabled=0
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

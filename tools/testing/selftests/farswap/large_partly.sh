@@ -3,7 +3,7 @@
 #
 # Folios of 64 KiB of which donors have all pages, or some, and the swap device the others: those
 # that donors have as a whole come back so, the others page by page, and all are right.
-# cluster: donors=2 mem=384 disks=1 tree=1
+# cluster: donors=2 mem=384 disks=1 tree=1 zswap.enabled=0
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
