@@ -44,6 +44,7 @@ KERNEL_TIMEOUT = 3600
 ON_KERNEL = ["sh", "-c", 'kernel=$(cat "$0") && exec "$@" --client-kernel="$kernel"']
 ON_KERNEL_TIMEOUT = 900
 # All take hours there, so each has its turn, from one commit to the next; each kind of fault too.
+ON_KERNEL_SOME_TIMEOUT = 1500
 ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh"]
 
 # Below DESTDIR, with PREFIX=/usr.
@@ -245,7 +246,7 @@ def clusters_step(checks, lint_and_models):
         faults = Job("faults on purpose and one more selftest, on the same kernel",
                      [*ON_KERNEL, built, runner, *ON_KERNEL_SOME, f"--env=TURN={turn}",
                       f"--turn={turn}"],
-                     ON_KERNEL_TIMEOUT, count_totals, idle=False, after=[there])
+                     ON_KERNEL_SOME_TIMEOUT, count_totals, idle=False, after=[there])
         others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
                      SELFTESTS_TIMEOUT, count_totals, idle=False, after=[faults])
         beside = lint_and_models([kernel])
