@@ -12,8 +12,12 @@
 TRACE=/sys/kernel/tracing
 HOOKED="__swap_writepage swap_read_folio zswap_store zswap_swapon zswap_swapoff
 	__folio_lock_or_retry swapin_readahead clear_shadow_from_swap_cache"
-# Not __frontswap_has: once zswap has been on, 6.12 asks for no large folio any more.
-! is_direct || HOOKED="__frontswap_store __frontswap_load __frontswap_poll_lock
+# 6.12 asks for large folios only where some may come, and for none once zswap has been on.
+case $(uname -r) in
+6.12.*) large= ;;
+*) large=__frontswap_has ;;
+esac
+! is_direct || HOOKED="__frontswap_store __frontswap_load $large __frontswap_poll_lock
 	__frontswap_invalidate frontswap_swapon frontswap_swapoff"
 # One that is there either way.
 LOADED=$(echo "$HOOKED" | grep -ow -e swap_read_folio -e __frontswap_load)
