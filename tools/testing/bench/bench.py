@@ -47,8 +47,9 @@ from measure import Costs   # noqa: E402
 from programs import Asked  # noqa: E402
 
 CGROUP = "/sys/fs/cgroup/bench"
-# In this order: what is rewritten finds memory full of such pages; what is only read, none.
-PHASES = ("fill", "mixed", "clean", "read", "sequential", "strided")
+# In this order: what is rewritten finds memory full of such pages, however many of them a kind of
+# swap had put out ahead; what is only read, none.
+PHASES = ("fill", "dirty", "mixed", "clean", "read", "sequential", "strided")
 # Pages that the kernel reads ahead, as a power of two.
 READAHEAD = {"sequential": 3, "strided": 3}
 PERCENTS = (100, 75, 50, 25, 10)

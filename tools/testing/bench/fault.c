@@ -8,6 +8,7 @@
  *   read       faults N p50_us N p99_us N max_us N accesses_per_s N wrong N
  *                                             random pages
  *   mixed      (the same)                     random pages, and rewrites them
+ *   dirty      rewritten N wrong N            rewrites all that is in memory
  *   sequential (the same)                     all in order, from where the last
  *   sequential mb_per_s N                     such phase ended
  *   strided    (the same as read)             every tenth, then from the next on
@@ -262,6 +263,22 @@ static void run_clean(struct worker *worker)
 	}
 }
 
+static void run_dirty(struct worker *worker)
+{
+	unsigned char in_memory;
+
+	for (size_t page = 0; page < worker->nr; page++) {
+		if (mincore(page_of(worker, page), PAGE, &in_memory)) {
+			perror("fault: mincore");
+			exit(2);
+		}
+		if (in_memory & 1) {
+			page_access(worker, page);
+			page_rewrite(worker, page);
+		}
+	}
+}
+
 static const struct phase {
 	const char *name;
 	void (*run)(struct worker *worker);
@@ -275,6 +292,7 @@ static const struct phase {
 	{ "both", run_both },
 	{ "out", run_out },
 	{ "clean", run_clean },
+	{ "dirty", run_dirty },
 };
 
 static const struct phase *phase_named(const char *name)
@@ -329,6 +347,8 @@ static size_t report(const char *phase, uint64_t ns)
 	}
 	if (!strcmp(phase, "out") || !strcmp(phase, "clean")) {
 		printf("%s us_per_page %.2f wrong %zu\n", phase, spent / 1e3 / accesses, wrong);
+	} else if (!strcmp(phase, "dirty")) {
+		printf("%s rewritten %zu wrong %zu\n", phase, accesses, wrong);
 	} else if (strcmp(phase, "fill")) {
 		qsort(times, faults, sizeof(*times), compare);
 		printf("%s faults %zu p50_us %.2f p99_us %.2f max_us %.2f accesses_per_s %.0f wrong %zu\n",
