@@ -113,9 +113,9 @@ nightly:
 demo:
 	@tools/testing/demo/demo.py
 
-# RUNS=, PARTS=, SWAP=
+# RUNS=, PARTS=, SWAP=, LOCAL=
 bench:
-	@tools/testing/bench/bench.py $(if $(RUNS),--runs=$(RUNS)) $(if $(PARTS),--only=$(PARTS)) $(if $(SWAP),--swap=$(SWAP))
+	@tools/testing/bench/bench.py $(if $(RUNS),--runs=$(RUNS)) $(if $(PARTS),--only=$(PARTS)) $(if $(SWAP),--swap=$(SWAP)) $(if $(LOCAL),--local=$(LOCAL))
 
 bench-headroom:
 	@tools/testing/bench/headroom.py

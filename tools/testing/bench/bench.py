@@ -214,13 +214,16 @@ class Bench:
             program = Asked(client, f"fault -b -i -s {self.args.seconds // 2} {LOCAL_MB} "
                                     f"{self.args.accesses} 1", CGROUP)
             program.ask("fill")
-            for percent in PERCENTS:
+            for percent in self.percents(PERCENTS):
                 self.limit(client, LOCAL_MB << 20, percent)
                 for load in ("read", "mixed"):
                     numbers = self.phase(cluster, backing, program, load, f"{percent} % local")
                 self.say(backing, f"{percent} % local: {numbers['accesses_per_s']:.0f} a second")
             program.end()
             self.end(cluster, backing, "local")
+
+    def percents(self, most):
+        return [percent for percent in most if percent in self.args.local]
 
     def limit(self, client, whole, percent):
         """What a cgroup may have of what it needs; all of it, and some more, at 100."""
@@ -284,7 +287,7 @@ class Bench:
         program = Asked(client, f"kv {name} /run/{name}.sock {SERVER_KEYS} 1")
         program.ask("fill")
         whole = int(client.check(f"cat {CGROUP}/memory.current"))
-        for percent in SERVER_PERCENTS[type(backing)]:
+        for percent in self.percents(SERVER_PERCENTS[type(backing)]):
             seconds = self.args.seconds / (4 if percent in BRIEF else 2)
             self.limit(client, whole, percent)
             for mix, gets in MIXES.items():
@@ -510,6 +513,8 @@ def arguments():
     parser = common_options(__doc__, runs=1, seconds=6)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--swap", help="only these kinds of swap, with commas between")
+    parser.add_argument("--local", default=",".join(map(str, PERCENTS)), metavar="PERCENTS",
+                        help="what programs of local and servers have of their memory")
     parser.add_argument("--out", default=os.path.join(TOP, "out/bench"),
                         help="folder for CSV and plots")
     parser.add_argument("--accesses", type=int, default=10000,
@@ -519,6 +524,13 @@ def arguments():
     for part in args.only:
         if part not in PARTS:
             parser.error(f"there is no part {part!r}; there are {', '.join(PARTS)}")
+    try:
+        args.local = [int(percent) for percent in args.local.split(",")]
+    except ValueError:
+        parser.error(f"{args.local!r} is not per cents; there are {', '.join(map(str, PERCENTS))}")
+    if unknown := [percent for percent in args.local if percent not in PERCENTS]:
+        parser.error(f"{unknown[0]} per cent is not measured; "
+                     f"there are {', '.join(map(str, PERCENTS))}")
     names = {backing.name.replace(",", "").replace(" ", "-").lower(): backing
              for backing in backings.ALL}
     args.swap = [names.get(name) for name in args.swap.split(",")] if args.swap else backings.ALL
