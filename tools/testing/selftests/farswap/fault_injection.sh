@@ -22,7 +22,8 @@ text_of() {
 # range_of FUNCTION: its first address and the one behind it
 range_of() {
 	sort /proc/kallsyms |
-		awk -v name="$1" 'seen && $1 != seen { print seen, $1; exit } $3 == name { seen = $1 }'
+		awk -v name="$1" '!end && seen && $1 != seen { end = $1 } $3 == name { seen = $1 }
+			END { if (end) print seen, end }'
 }
 
 # So many may happen; each takes one away.
@@ -56,7 +57,8 @@ inject_no_more() {
 	echo >"$FAULTS/fail_function/inject"
 }
 
-# inject_allocations FAULT MODULE
+# inject_allocations FAULT MODULE FUNCTION: but for those of the function, which complains if it has
+# no memory. SLUB does of a cache that can't be made, and loses its name; vmalloc() of an area.
 inject_allocations() {
 	inject_range=$(text_of "$2")
 	[ -n "$inject_range" ] || return 1
@@ -64,8 +66,7 @@ inject_allocations() {
 	inject_range=${inject_range#* }
 	echo "0x${inject_range%% *}" >"$FAULTS/$1/require-end"
 	echo 32 >"$FAULTS/$1/stacktrace-depth"
-	# SLUB complains of a cache that can't be made, and loses its name.
-	inject_range=$(range_of __kmem_cache_create_args)
+	inject_range=$(range_of "$3")
 	[ -n "$inject_range" ] || return 1
 	echo "0x${inject_range% *}" >"$FAULTS/$1/reject-start"
 	echo "0x${inject_range#* }" >"$FAULTS/$1/reject-end"
@@ -141,9 +142,9 @@ works_again() {
 # that complains.)
 phases() {
 	cat <<-PHASES
-	the core lacks memory|through inject_allocations failslab farswap
-	the core lacks pages|through inject_allocations fail_page_alloc farswap
-	the transport lacks memory|through inject_allocations failslab farswap_rdma
+	the core lacks memory|through inject_allocations failslab farswap __kmem_cache_create_args
+	the core lacks pages|through inject_allocations fail_page_alloc farswap __kmem_cache_create_args
+	the transport lacks memory|through inject_allocations failslab farswap_rdma __vmalloc_node_range_noprof
 	requests can't be posted|through inject_into io_post -12 200
 	completions are bad|through inject_into io_status_errno -5 200
 	messages can't be sent|through inject_into control_post_send -12 10
