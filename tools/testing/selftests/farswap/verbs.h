@@ -22,6 +22,7 @@
 
 #define VERBS_CM_MS	20000	/* software RDMA on an emulated machine is slow */
 #define VERBS_IO_MS	20000
+#define VERBS_LATE_MS	200
 #define VERBS_RECVS	FARSWAP_RECV_DEPTH
 #define VERBS_SENDS	64
 #define VERBS_BUF_BYTES	1024	/* longer than any message, to send too long ones */
@@ -42,6 +43,7 @@ struct verbs {
 	int sends_done;
 	enum ibv_wc_status status;	/* of the last send or RDMA */
 	int broken;			/* disconnected, or a completion failed */
+	uint64_t late;			/* when what came before that should have completed, ms */
 	struct farswap_accept accept;	/* private data of the answer to connect */
 };
 
@@ -221,6 +223,16 @@ static inline int verbs_connect(struct verbs *v, struct sockaddr *addr, struct i
 	return event == RDMA_CM_EVENT_ESTABLISHED ? 0 : event;
 }
 
+/* Is there nothing more to wait for? What came before it broke may complete a little later. */
+static inline int verbs_is_over(struct verbs *v, uint64_t end)
+{
+	uint64_t now = verbs_now_ms();
+
+	if (v->broken && !v->late)
+		v->late = now + VERBS_LATE_MS;
+	return now > end || (v->broken && now > v->late);
+}
+
 static inline int verbs_wait_sends(struct verbs *v, int target)
 {
 	uint64_t end = verbs_now_ms() + VERBS_IO_MS;
@@ -230,9 +242,8 @@ static inline int verbs_wait_sends(struct verbs *v, int target)
 		if (v->sends_done >= target)
 			break;
 		/* A send to one who has gone may never complete. */
-		if (v->broken || verbs_now_ms() > end)
+		if (verbs_is_over(v, end))
 			return -1;
-		/* If this breaks it, there is one more look at what came before. */
 		verbs_event(v, 0);
 		usleep(100);
 	}
@@ -286,9 +297,8 @@ static inline int verbs_recv(struct verbs *v, void *msg, int ms)
 		verbs_poll(v);
 		if (v->nr_got)
 			break;
-		if (v->broken || verbs_now_ms() > end)
+		if (verbs_is_over(v, end))
 			return -1;
-		/* If this breaks it, there is one more look at what came before. */
 		verbs_event(v, 0);
 		usleep(200);
 	}
