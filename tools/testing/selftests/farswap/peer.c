@@ -186,20 +186,11 @@ static int peer_greet(struct peer *peer)
 	return le32toh(msg.welcome.status) ? -1 : 0;
 }
 
-/*
- * A connection that is only the way to what is tested, greeted or not: on a machine with much other
- * work one may fail.
- */
+/* A connection that is only the way to what is tested, greeted or not. */
 static void peer_reach(struct peer *peer, int greeted)
 {
-	int tries;
-
-	for (tries = 0; tries < 3; tries++) {
-		if (!(greeted ? peer_greet(peer) : peer_connect_patiently(peer)))
-			return;
-		peer_close(peer);
-	}
-	tap_bail("cannot connect");
+	if (greeted ? peer_greet(peer) : peer_connect(peer))
+		tap_bail("cannot connect");
 }
 
 static void peer_open_data(struct peer *peer)
