@@ -38,7 +38,7 @@ usage() {
 # Host packages. Headers come from the cache, so none of linux-* is here.
 BUILD="gcc libc6-dev make bc flex bison libelf-dev pahole kmod xz-utils pkg-config
 	librdmacm-dev libibverbs-dev"
-QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux
+QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux zstd
 	ibverbs-providers perftest"
 LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme"
 MODEL="spin"
@@ -55,9 +55,10 @@ PEERS="nbd-server nbd-client libnl-genl-3-200 memcached libevent-2.1-7"
 BENCH="gnuplot-nox libmemcached-dev libhiredis-dev"
 
 SOURCE=linux-source-6.12.tar.xz
-# What only the kernel's source has, and lint needs.
+# What only the kernel's source has, and is needed here.
 SCRIPTS="scripts/checkpatch.pl scripts/const_structs.checkpatch scripts/spelling.txt
 	scripts/spdxcheck.py scripts/kernel-doc scripts/get_abi.pl scripts/coccinelle
+	scripts/extract-vmlinux
 	Documentation/dev-tools/checkpatch.rst Documentation/conf.py Documentation/sphinx
 	Documentation/sphinx-static Documentation/images/logo.svg
 	LICENSES tools/testing/selftests/kselftest"
@@ -259,6 +260,18 @@ fetch_scripts() {
 	rm -rf "$tmp"
 }
 
+# An emulated machine takes a second to decompress it.
+fetch_elf() {
+	elf=$CACHE/kernel/boot/vmlinux-$(cat "$CACHE/kernel/ready")
+	[ ! -e "$elf" ] || return 0
+	tmp=$CACHE/tmp.$$
+	mkdir -p "$tmp"
+	sh "$CACHE/kernel/lint/scripts/extract-vmlinux" \
+		"$CACHE/kernel/boot/vmlinuz-$(cat "$CACHE/kernel/ready")" >"$tmp/vmlinux"
+	mv "$tmp/vmlinux" "$elf"
+	rm -rf "$tmp"
+}
+
 # fetch_apart NAME PACKAGE...: what they contain, in a directory of the cache
 fetch_apart() {
 	name=$1
@@ -335,6 +348,7 @@ elif [ -n "$source" ]; then
 	exit 0
 fi
 fetch_scripts
+fetch_elf
 fetch_redis
 if [ -n "$bench" ]; then
 	# shellcheck disable=SC2086

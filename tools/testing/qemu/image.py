@@ -48,17 +48,15 @@ def cache_dir():
 
 def kernel(root=None):
     """Version, boot image and root of a kernel; of the cached one of Debian, if None."""
-    if root:
-        with open(os.path.join(root, "ready"), encoding="ascii") as file:
-            version = file.read().strip()
-        return version, os.path.join(root, "boot", "vmlinuz-" + version), root
-    ready = os.path.join(cache_dir(), "kernel", "ready")
+    ready = os.path.join(root or os.path.join(cache_dir(), "kernel"), "ready")
     if not os.path.exists(ready):
         raise ImageError("no kernel in the cache: run tools/testing/qemu/fetch.sh")
     with open(ready, encoding="ascii") as file:
         version = file.read().strip()
-    root = os.path.join(cache_dir(), "kernel-" + version)
-    return version, os.path.join(root, "boot", "vmlinuz-" + version), root
+    root = root or os.path.join(cache_dir(), "kernel-" + version)
+    boot = os.path.join(root, "boot")
+    elf = os.path.join(boot, "vmlinux-" + version)
+    return version, elf if os.path.exists(elf) else os.path.join(boot, "vmlinuz-" + version), root
 
 
 def machine_of(root):
