@@ -3,12 +3,16 @@
 #
 # Runs every lint, or those named. Each is one test, silent when it passes; the
 # last line is the total. With -l, lists them. KDIR= as for make.
+#
+# That a slow one has passed is remembered in the cache until what it looks at, a tool or this
+# file changes; one that is named looks anew.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 
 FETCH=tools/testing/qemu/fetch.sh
-SCRIPTS=$($FETCH --cache)/kernel/lint/scripts
+CACHE=$($FETCH --cache)
+SCRIPTS=$CACHE/kernel/lint/scripts
 KDIR=${KDIR:-$($FETCH --kdir)}
 if [ -z "$KDIR" ] || [ ! -e "$SCRIPTS/coccinelle" ]; then
 	echo "lint: run $FETCH first"
@@ -268,12 +272,45 @@ if [ "${1:-}" = -l ]; then
 	exit
 fi
 
+# inputs NAME: the files that a slow lint looks at
+inputs() {
+	case $1 in
+	checkpatch) matching '\.[ch]$|^Kconfig$' ;;
+	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
+	shellcheck) shell_files ;;
+	clang_tidy) matching '^(daemon|include)/' ;;
+	esac
+}
+
+# memory NAME: the file that is there if the lint has passed with all as it is; none if it is quick
+memory() {
+	local list
+	list=$(inputs "$1")
+	[ -z "$list" ] || echo "$CACHE/lint/$1-$({
+		cat "$CACHE/kernel/ready" "$CACHE/kernel/lint/ready"
+		dpkg-query -W coccinelle shellcheck clang-tidy libc6-dev librdmacm-dev
+		xargs -d '\n' sha256sum tools/testing/lint/lint.sh <<<"$list"
+	} | sha256sum | cut -c1-24)"
+}
+
+# remember FILE: and nothing older
+remember() {
+	mkdir -p "$CACHE/lint"
+	rm -f "${1%-*}"-*
+	: >"$1"
+}
+
 wanted=()
 passed=0
 failed=0
 [ $# -gt 0 ] || mapfile -t wanted <<<"$LINTS"
 for name in "$@" "${wanted[@]}"; do
-	if output=$("lint_$name"); then
+	known=$(memory "$name")
+	if [ $# -eq 0 ] && [ -e "$known" ]; then
+		echo "ok   $name, as it was"
+		passed=$((passed + 1))
+	elif output=$("lint_$name"); then
+		[ -z "$known" ] || remember "$known"
 		echo "ok   $name"
 		passed=$((passed + 1))
 	else
