@@ -11,7 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-/* What ends in a burst begins in one, and a donor's window has no more than twice as many. */
+/* What ends in a burst begins in one: reclaim's are as large, SWAP_CLUSTER_MAX. */
 #define FARSWAP_REQUESTS_READY	32
 
 /**
