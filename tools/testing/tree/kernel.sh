@@ -127,7 +127,8 @@ keep_notes() {
 
 build() {
 	say "building"
-	make -s "O=$build" -j"$(nproc)" bzImage modules
+	# shellcheck disable=SC2046 # several
+	make -s "O=$build" -j"$(nproc)" $(said make) bzImage modules
 	release=$(make -s "O=$build" kernelrelease)
 	rm -rf "$build/extra" "$new"
 	mkdir -p "$build/extra" "$new/boot"
