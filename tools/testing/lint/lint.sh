@@ -272,10 +272,10 @@ if [ "${1:-}" = -l ]; then
 	exit
 fi
 
-# inputs NAME: the files that a slow lint looks at
+# inputs NAME: the files that a slow lint looks at, and that say how
 inputs() {
 	case $1 in
-	checkpatch) matching '\.[ch]$|^Kconfig$' ;;
+	checkpatch) matching '\.[ch]$|^Kconfig$|^\.checkpatch\.conf$' ;;
 	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
 	shellcheck) shell_files ;;
 	clang_tidy) matching '^(daemon|include)/' ;;
@@ -293,11 +293,12 @@ memory() {
 	} | sha256sum | cut -c1-24)"
 }
 
-# remember FILE: and nothing older
+# remember NAME FILE: and nothing older; nor what has changed meanwhile
 remember() {
+	[ -n "$2" ] && [ "$(memory "$1")" = "$2" ] || return
 	mkdir -p "$CACHE/lint"
-	rm -f "${1%-*}"-*
-	: >"$1"
+	rm -f "$CACHE/lint/$1"-*
+	: >"$2"
 }
 
 wanted=()
@@ -310,7 +311,7 @@ for name in "$@" "${wanted[@]}"; do
 		echo "ok   $name, as it was"
 		passed=$((passed + 1))
 	elif output=$("lint_$name"); then
-		[ -z "$known" ] || remember "$known"
+		remember "$name" "$known"
 		echo "ok   $name"
 		passed=$((passed + 1))
 	else

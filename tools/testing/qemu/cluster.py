@@ -87,8 +87,7 @@ CPU = "max,-erms,-pclmulqdq,-cx16"
 # Of a processor whose instructions take a nanosecond each.
 COUNTED_KHZ = 1000000
 
-# Ciphers that look whether they work, and keys that ask for modules, take a third of the time until
-# a machine is up.
+# Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
 QUICK_BOOT = ("cryptomgr.notests "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 

@@ -268,6 +268,8 @@ fetch_elf() {
 	mkdir -p "$tmp"
 	sh "$CACHE/kernel/lint/scripts/extract-vmlinux" \
 		"$CACHE/kernel/boot/vmlinuz-$(cat "$CACHE/kernel/ready")" >"$tmp/vmlinux"
+	# It says so when there is none, and ends well.
+	[ -s "$tmp/vmlinux" ] || die "no ELF file in the kernel's image; is its compressor installed?"
 	mv "$tmp/vmlinux" "$elf"
 	rm -rf "$tmp"
 }

@@ -50,7 +50,9 @@ def kernel(root=None):
     """Version, boot image and root of a kernel; of the cached one of Debian, if None."""
     ready = os.path.join(root or os.path.join(cache_dir(), "kernel"), "ready")
     if not os.path.exists(ready):
-        raise ImageError("no kernel in the cache: run tools/testing/qemu/fetch.sh")
+        raise ImageError(f"no kernel in {root}: tools/testing/tree/kernel.sh prints where one is"
+                         if root else
+                         "no kernel in the cache: run tools/testing/qemu/fetch.sh")
     with open(ready, encoding="ascii") as file:
         version = file.read().strip()
     root = root or os.path.join(cache_dir(), "kernel-" + version)
