@@ -201,7 +201,7 @@ class Runner:
     def attempt(self, name, needs, last=False):
         """Run a test, and count it: False if it should be tried again instead."""
         started = time.monotonic()
-        output, consoles, complaints = "", "", []
+        output, consoles, complaints, status = "", "", [], None
         try:
             cluster = self.cluster_for(needs)
             marks = cluster.marks()
