@@ -56,9 +56,7 @@ def kernel(root=None):
     with open(ready, encoding="ascii") as file:
         version = file.read().strip()
     root = root or os.path.join(cache_dir(), "kernel-" + version)
-    boot = os.path.join(root, "boot")
-    elf = os.path.join(boot, "vmlinux-" + version)
-    return version, elf if os.path.exists(elf) else os.path.join(boot, "vmlinuz-" + version), root
+    return version, os.path.join(root, "boot", "vmlinux-" + version), root
 
 
 def machine_of(root):

@@ -11,8 +11,8 @@
 #
 # VERSION is 6.12, if it isn't said, or another for which there are patches here.
 #
-# Prints the directory that has boot/vmlinuz-RELEASE and lib/modules/RELEASE as its
-# only line on stdout. attach/ in it is the same kernel with farswap built out of its
+# Prints the directory that has boot/vmlinux-RELEASE, not compressed, and lib/modules/RELEASE
+# as its only line on stdout. attach/ in it is the same kernel with farswap built out of its
 # tree, which attaches itself; not where the kernel lacks the types that it goes by. With
 # --source, no more than the source that it is built from.
 set -eu
@@ -128,14 +128,14 @@ keep_notes() {
 build() {
 	say "building"
 	# shellcheck disable=SC2046 # several
-	make -s "O=$build" -j"$(nproc)" $(said make) bzImage modules
+	make -s "O=$build" -j"$(nproc)" $(said make) vmlinux modules
 	release=$(make -s "O=$build" kernelrelease)
 	rm -rf "$build/extra" "$new"
 	mkdir -p "$build/extra" "$new/boot"
 	cp "$modules/Makefile" "$build/extra/"
 	find "$modules" -name '*.[ch]' ! -name '*.mod.c' -exec cp {} "$build/extra/" \;
 	make -s "O=$build" "M=$build/extra" modules
-	cp "$build/arch/x86/boot/bzImage" "$new/boot/vmlinuz-$release"
+	strip --strip-all -o "$new/boot/vmlinux-$release" "$build/vmlinux"
 	make -s "O=$build" "INSTALL_MOD_PATH=$new" INSTALL_MOD_STRIP=1 modules_install
 	make -s "O=$build" "INSTALL_MOD_PATH=$new" INSTALL_MOD_STRIP=1 "M=$build/extra" \
 		modules_install
