@@ -15,14 +15,16 @@ PROGRAM = "/usr/bin/load"
 SUMMARY = re.compile(r"^load: (\w+) seconds=\S+ reads=(\d+) writes=(\d+) wrong_pages=(\d+) "
                      r"wrong_bytes=(\d+) lost_pages=(\d+) longest_ms=(\d+)")
 
-# Each has less memory than data, all together less than the machine.
+# MB and options. Each has less memory than data, all together less than the machine.
 OPTIONS = {
-    "anon": "-m 20 -p 2 -w 50 -z 5 -c 40 -u 4",
-    "fork": "-m 8 -p 2 -f 2 -w 60 -u 4 -o 2",
-    "shmem": "-m 16 -p 2 -f 1 -t shmem -c 30 -u 4 -o 4",
-    "huge": "-m 24 -p 1 -t huge -u 20 -o 20",
+    "anon": (20, "-p 2 -w 50 -z 5 -c 40 -u 4"),
+    "fork": (8, "-p 2 -f 2 -w 60 -u 4 -o 2"),
+    "shmem": (16, "-p 2 -f 1 -t shmem -c 30 -u 4 -o 4"),
+    "huge": (24, "-p 1 -t huge -u 20 -o 20"),
 }
 LIMIT_MB = 9
+# Of both, where the kernel is slow: it would verify for longer than anything happens.
+SLOW_PART = 0.5
 # Of mixed reads and writes, after the fill; then all is verified.
 ROUND = (6, 24)
 # From SIGTERM to the last page verified.
@@ -54,14 +56,15 @@ class Load:
             self.loads.fail(f"load {self.name}: {error}")
 
     def one_round(self):
+        megabytes, options = OPTIONS[self.name]
         seconds = round(self.draw.between(*ROUND))
         seed = int(self.draw.between(1, 1 << 30))
         self.rounds += 1
         self.last = (0,) * 4
         job = self.loads.client.spawn(
             f"echo $$ >/sys/fs/cgroup/{self.name}/cgroup.procs && exec {PROGRAM} "
-            f"{OPTIONS[self.name]} {'-L' if self.loads.may_lose else ''} -d {seconds} -s {seed} "
-            f"-S {STUCK} -i 1", self.on_output)
+            f"-m {megabytes * self.loads.part:g} {options} {'-L' if self.loads.may_lose else ''} "
+            f"-d {seconds} -s {seed} -S {STUCK} -i 1", self.on_output)
         job.wait(seconds + 2 * self.loads.finish_seconds)
         self.add_round()
         if not job.ended.is_set():
@@ -97,6 +100,7 @@ class Loads:
     def __init__(self, client, seed, may_lose, slow, fail):
         self.client = client
         self.finish_seconds = FINISH * slow
+        self.part = SLOW_PART if slow > 1 else 1
         self.may_lose = may_lose
         self.fail = fail
         self.finishing = threading.Event()
@@ -109,7 +113,8 @@ class Loads:
                           "echo inherit >hugepages-64kB/enabled")
         for load in self.loads:
             group = f"/sys/fs/cgroup/{load.name}"
-            self.client.check(f"mkdir -p {group} && echo {LIMIT_MB}M >{group}/memory.high")
+            self.client.check(f"mkdir -p {group} && "
+                              f"echo {LIMIT_MB * self.part * 1024:.0f}K >{group}/memory.high")
             load.thread.start()
 
     def finish(self, failed):

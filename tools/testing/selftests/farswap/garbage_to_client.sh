@@ -31,7 +31,7 @@ survive_one() {
 	echo "$fake,$real" >"$FARSWAP/donors" || return 1
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 16 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
+	in_cgroup fake "$LOAD" -m 8 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
@@ -48,7 +48,7 @@ survive_one() {
 good_is_used() {
 	fake_start good && echo "$fake" >"$FARSWAP/donors" && wait_for 20 donors_live 1 || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 16 -p 2 -n 300 -w 60 -i 0 || return 1
+	in_cgroup fake "$LOAD" -m 8 -p 2 -n 300 -w 60 -i 0 || return 1
 	grew store_remote load_remote || return 1
 	swapoff "$SWAP_DISK" && fake_said map
 }
@@ -66,7 +66,7 @@ test_begin 14
 farswap_up 2
 # Its memory is the fake one's now.
 donor_kill "${DONORS%% *}"
-make_cgroup fake 8M
+make_cgroup fake 4M
 check "a fake donor that does nothing wrong is used" good_is_used
 fake_stop
 stats_save

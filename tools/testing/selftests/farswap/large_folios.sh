@@ -84,7 +84,7 @@ set_value "$THP/hugepages-2048kB/enabled" never
 size_before=$(swapouts "$THP/hugepages-64kB/stats/swpout" swpout)
 group_before=$(swapouts "$CGROUP/large/memory.stat" thp_swpout)
 check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_whole 16 \
-	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 800 -u 25 -o 25
+	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 500 -u 25 -o 25
 check "64 KiB folios are right, and come back as they should" come_back \
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 400 -o 25
 check "pages went to donors and came back" grew store_remote load_remote
@@ -93,7 +93,7 @@ set_value "$THP/hugepages-64kB/enabled" never
 set_value "$THP/hugepages-2048kB/enabled" always
 huge_before=$(thp swpout)
 check "2 MiB folios, partly unmapped, are right, and were stored whole" stored_whole 512 \
-	in_cgroup large "$LOAD" -m 64 -t huge -n 700 -u 25 -o 25 -s 5
+	in_cgroup large "$LOAD" -m 64 -t huge -n 500 -u 25 -o 25 -s 5
 check "the kernel counts those" counted_huge
 check "it counts them by size and by cgroup where it can" counted_by_size
 rmdir "$TRACE"

@@ -40,7 +40,7 @@ farswap_up 2
 swap_on
 make_cgroup zero 24M
 check "pages that turn zero and back are right" \
-	in_cgroup zero "$LOAD" -m 48 -p 2 -n 3500 -w 70 -z 50 -u 4
+	in_cgroup zero "$LOAD" -m 40 -p 2 -n 2000 -w 70 -z 50 -u 4
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
 check "no page was lost" same load_lost

@@ -27,10 +27,10 @@ set_value "$ZSWAP/enabled" Y
 zswpout_before=$(zswpout)
 # In half of the pages all but a few bytes are zero: those zswap does take.
 check "right with a small pool" \
-	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 1500 -w 60 -s 21 -c 50
+	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 800 -w 60 -s 21 -c 50
 [ ! -e "$CGROUP/zswap/memory.zswap.max" ] || echo 1M >"$CGROUP/zswap/memory.zswap.max"
 check "right with a small limit of the cgroup" \
-	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 2000 -w 60 -s 22 -c 50
+	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 1000 -w 60 -s 22 -c 50
 stats_show
 check "zswap took pages" zswap_took_pages
 check "donors took pages, zswap newer copies of some" \
