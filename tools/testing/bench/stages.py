@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Where the time of a page fault goes between two machines, stage by stage: from the client's own
-trace of it, the medians, and what the slowest of a hundred spend where; and who had the processor
-meanwhile, work items by their function. Pages are read at random, and then read and rewritten.
-What the probes take is in it.
+Where the time of a page-out and of a page fault goes between two machines, stage by stage: from
+the client's own trace of it, the medians, and what the slowest of a hundred spend where; for faults
+also who had the processor meanwhile, work items by their function. Memory is filled, then pages
+are read at random, and then read and rewritten. What the probes take is in it.
 """
 
 import collections
@@ -24,6 +24,7 @@ import bench                 # noqa: E402
 import cluster as harness    # noqa: E402
 import host                  # noqa: E402
 import image                 # noqa: E402
+import pageouts              # noqa: E402
 import report                # noqa: E402
 from programs import Asked   # noqa: E402
 
@@ -32,10 +33,13 @@ TRACE = "/sys/kernel/tracing"
 BUFFER_KB = 8192
 PROBES = """p:stages/begin handle_mm_fault
 r:stages/end handle_mm_fault
-p:stages/post rdma_rxe:rxe_post_send qp=%di
+p:stages/out swap_writepage entry=+40(%di):x64
+p:stages/submit farswap_rdma:farswap_rdma_io_submit io=%di
+p:stages/post rdma_rxe:rxe_post_send qp=%di cqe=+8(%si):x64 pages=+24(%si):s32 op=+28(%si):s32
 p:stages/sent rdma_rxe:rxe_xmit_packet qp=%di
 p:stages/came rdma_rxe:rxe_comp_queue_pkt qp=%di"""
-EVENTS = ("stages", "farswap/farswap_load_end", "sched/sched_switch",
+EVENTS = ("stages/begin", "stages/end", "stages/post", "stages/sent", "stages/came",
+          "farswap/farswap_load_end", "sched/sched_switch",
           "workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end")
 PROGRAM = "fault"
 # What each stage ends with.
@@ -52,6 +56,7 @@ LOADS = ("read", "mixed")
 LEAST_US = 10
 LINE = re.compile(r"^ *(.+)-(\d+) +\[\d+\] \S+ +(\d+\.\d+): (\w+): (.*)$")
 QP = re.compile(r"qp=(0x[0-9a-f]+)")
+OF_READ = "op=4"        # IB_WR_RDMA_READ
 WORK = re.compile(r"function (\S+( \[\w+\])?)")
 
 
@@ -99,7 +104,7 @@ class Faults:
                 self.ran = collections.Counter()
         elif self.times is None:
             return
-        elif name == "post" and ours and self.qp is None:
+        elif name == "post" and ours and self.qp is None and text.endswith(OF_READ):
             self.qp = QP.search(text)[1]
             self.times["posted"] = time
         elif name in ("sent", "came") and self.qp and QP.search(text)[1] == self.qp:
@@ -126,33 +131,48 @@ class Faults:
         self.times = None
 
 
-def faults_of(text):
-    faults = Faults()
+def events_of(text):
+    """(task, pid, time, name, what it says) of each."""
     for line in text.splitlines():
         match = LINE.match(line)
         if match:
             task, pid, time, name, rest = match.groups()
-            faults.event(task, pid, float(time), name, rest)
+            yield task, pid, float(time), name, rest
+
+
+def faults_of(text):
+    faults = Faults()
+    for event in events_of(text):
+        faults.event(*event)
     return faults.found
 
 
-def trace(client, program, load, timeout):
-    """What program does in a load, as the kernel tells it."""
-    client.check(f"cd {TRACE} && echo >trace && echo 1 >tracing_on")
+def pageouts_of(text):
+    outs = pageouts.PageOuts()
+    for _, *event in events_of(text):
+        outs.event(*event)
+    return outs
+
+
+def trace(client, program, load, events, timeout):
+    """What program does in a load, as the kernel tells it: the first of it, if it is much."""
+    files = " ".join(f"events/{event}/enable" for event in events)
+    client.check(f"cd {TRACE} && echo >trace && for f in {files}; do echo 1 >$f; done && "
+                 "echo 1 >tracing_on")
     program.ask(load, timeout)
-    client.check(f"echo 0 >{TRACE}/tracing_on")
+    client.check(f"cd {TRACE} && echo 0 >tracing_on && for f in {files}; do echo 0 >$f; done")
     return client.check(f"cat {TRACE}/trace", timeout)
 
 
 def prepare(client):
-    client.check(f"echo 0 >{TRACE}/tracing_on && echo {BUFFER_KB} >{TRACE}/buffer_size_kb")
+    client.check(f"cd {TRACE} && echo 0 >tracing_on && echo 0 >options/overwrite && "
+                 f"echo {BUFFER_KB} >buffer_size_kb")
     for probe in PROBES.splitlines():
         client.check(f"echo '{probe}' >>{TRACE}/kprobe_events")
-    client.check(f"cd {TRACE}/events && for e in {' '.join(EVENTS)}; do echo 1 >$e/enable; done")
 
 
 def measure(kind, args):
-    """{load: [({stage: µs}, {task: µs}) of each fault]}"""
+    """{load: [({stage: µs}, {task: µs}) of each fault]}, and PageOuts of "fill"."""
     megabytes = args.mem * 3 // 2
     backing = kind(int(megabytes * bench.DEVICE_PARTS))
     found = {}
@@ -160,17 +180,48 @@ def measure(kind, args):
         backing.start(cluster)
         prepare(cluster.client)
         program = Asked(cluster.client, f"fault -i -s {args.seconds} {megabytes} 100000 1")
-        program.ask("fill", args.timeout)
+        found["fill"] = pageouts_of(trace(cluster.client, program, "fill", pageouts.EVENTS,
+                                          args.timeout))
+        print(f"  {backing.name}: fill, {len(found['fill'].found)} pages put out", flush=True)
         for load in LOADS:
             # So that memory is full of what the load itself leaves there.
             program.ask(load, args.timeout)
-            found[load] = faults_of(trace(cluster.client, program, load, args.timeout))
+            found[load] = faults_of(trace(cluster.client, program, load, EVENTS, args.timeout))
             print(f"  {backing.name}: {load}, {len(found[load])} faults", flush=True)
         program.end()
         complaints = cluster.complaints()
         if complaints:
             raise harness.ClusterError(f"kernel: {complaints[0]}")
     return found
+
+
+def show_table(title, stages, rows):
+    """rows: {row: [(median, mean of the slowest) of each run]}"""
+    report.grid(title, [
+        ["", "median", "the slowest 1 %, on average"],
+        *([stages.get(row, row), report.cell([median for median, _ in pairs], 0),
+           report.cell([mean for _, mean in pairs], 0)] for row, pairs in rows.items()
+          if max(mean for _, mean in pairs) >= LEAST_US)])
+
+
+def add_rows(rows, names, found):
+    """found: {name: number} of each; one more run of them."""
+    slowest = sorted(found, key=lambda one: one["in all"])[-(len(found) // 100):]
+    for row in names(slowest):
+        rows[row].append((statistics.median(one.get(row, 0) for one in found),
+                          statistics.mean(one.get(row, 0) for one in slowest)))
+
+
+def show_pageouts(swap, runs):
+    rows = collections.defaultdict(list)
+    for outs in runs:
+        if len(outs.found) < 100:
+            raise harness.ClusterError(f"{swap}: only {len(outs.found)} page-outs in the trace")
+        add_rows(rows, lambda _: (*pageouts.STAGES, "in all"),
+                 [stages | {"in all": sum(stages.values())} for stages in outs.found])
+    show_table(f"{swap}, fill: µs of a page-out", pageouts.STAGES, rows)
+    print("  pages in a WRITE: " + report.cell(
+        [statistics.median(outs.together) for outs in runs], 0))
 
 
 def show(swap, load, runs):
@@ -181,16 +232,9 @@ def show(swap, load, runs):
             raise harness.ClusterError(f"{swap}, {load}: only {len(faults)} faults in the trace")
         faults = [stages | {"in all": sum(stages.values())} |
                   {f"{task} ran": spent for task, spent in ran.items()} for stages, ran in faults]
-        slowest = sorted(faults, key=lambda fault: fault["in all"])[-(len(faults) // 100):]
-        tasks = {key for fault in slowest for key in fault if key.endswith(" ran")}
-        for row in (*STAGES, "in all", *sorted(tasks)):
-            rows[row].append((statistics.median(fault.get(row, 0) for fault in faults),
-                              statistics.mean(fault.get(row, 0) for fault in slowest)))
-    report.grid(f"{swap}, {load}: µs of a fault that reads a page", [
-        ["", "median", "the slowest 1 %, on average"],
-        *([STAGES.get(row, row), report.cell([median for median, _ in pairs], 0),
-           report.cell([mean for _, mean in pairs], 0)] for row, pairs in rows.items()
-          if max(mean for _, mean in pairs) >= LEAST_US)])
+        add_rows(rows, lambda slowest: (*STAGES, "in all", *sorted(
+            {key for fault in slowest for key in fault if key.endswith(" ran")})), faults)
+    show_table(f"{swap}, {load}: µs of a fault that reads a page", STAGES, rows)
 
 
 def main():
@@ -204,6 +248,7 @@ def main():
         for kind, runs in found.items():
             runs.append(measure(kind, args))
     for kind, runs in found.items():
+        show_pageouts(kind.name, [run["fill"] for run in runs])
         for load in LOADS:
             show(kind.name, load, [run[load] for run in runs])
     return 0

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Page-outs of a client with one processor and one donor, out of its own trace."""
+
+import collections
+import re
+
+EVENTS = ("stages/out", "stages/submit", "stages/post", "stages/sent", "stages/came",
+          "farswap/farswap_store_end")
+# What each stage ends with.
+STAGES = {
+    "submitted": "until it is given to the transport: the kernel's writeback, its slab, a request",
+    "posted": "until its WRITE is posted: others are ahead, and some go with it",
+    "sent": "until soft RoCE has sent it",
+    "acknowledged": "until the donor's acknowledgment has come",
+    "ended": "until its completion is handled: its writeback ends",
+}
+WRITE = 0           # IB_WR_RDMA_WRITE
+IO_BYTES = 512
+SURE = 16
+FIELD = re.compile(r"(\w+)=(0x[0-9a-f]+|-?\d+)")
+
+
+class Page:
+    """One that is put out: when each stage ended, s; and how many go with it."""
+
+    def __init__(self, time, entry):
+        self.times = {"begun": time}
+        self.entry = entry
+        self.io = None
+        self.qp = None
+        self.together = 0
+
+
+class PageOuts:
+    """
+    Pages put out, stage by stage, in µs. Those that are merged into a WRITE are those behind its
+    first, in the order in which they were submitted: one processor has one queue for them. A page is
+    a packet; its acknowledgment is the last before its end. Writes of others (promotion) are passed
+    over.
+    """
+
+    def __init__(self):
+        self.found = []
+        self.together = []
+        self.begun = {}             # by the pid that does it
+        self.waiting = []
+        # How far a work request's completion is from its I/O: so far in the same structure, and
+        # seen time and again.
+        self.distances = collections.Counter()
+        self.unsent = collections.defaultdict(collections.deque)    # pages or None, by queue pair
+        self.came = {}              # the last acknowledgment, likewise
+        self.by_entry = {}
+
+    def position(self, cqe):
+        """Of what is posted, among what waits; None: it isn't there."""
+        likely = self.distances.most_common(1)
+        if not likely or likely[0][1] < SURE:
+            self.distances.update(cqe - page.io for page in self.waiting
+                                  if 0 < cqe - page.io < IO_BYTES)
+            return None
+        ios = [page.io for page in self.waiting]
+        io = cqe - likely[0][0]
+        return ios.index(io) if io in ios else None
+
+    def post(self, time, qp, cqe, pages):
+        at = self.position(cqe)
+        write = [None] * pages
+        if at is not None:
+            write = self.waiting[at:at + pages]
+            del self.waiting[:at + pages]
+        for page in filter(None, write):
+            page.times["posted"] = time
+            page.qp = qp
+            page.together = pages
+        self.unsent[qp].extend(write)
+
+    def event(self, pid, time, name, text):
+        fields = {key: int(value, 0) for key, value in FIELD.findall(text)}
+        if name == "out":
+            self.begun[pid] = Page(time, fields["entry"])
+        elif name == "submit" and pid in self.begun:
+            page = self.begun.pop(pid)
+            page.times["submitted"] = time
+            page.io = fields["io"]
+            self.by_entry[page.entry] = page
+            self.waiting.append(page)
+        elif name == "post" and fields["op"] == WRITE:
+            self.post(time, fields["qp"], fields["cqe"], fields["pages"])
+        elif name == "sent" and self.unsent[fields["qp"]]:
+            page = self.unsent[fields["qp"]].popleft()
+            if page:
+                page.times["sent"] = time
+        elif name == "came":
+            self.came[fields["qp"]] = time
+        elif name == "farswap_store_end" and fields["entry"] in self.by_entry:
+            self.end(time, self.by_entry.pop(fields["entry"]))
+
+    def end(self, time, page):
+        times = page.times | {"acknowledged": self.came.get(page.qp, 0), "ended": time}
+        last, stages = times["begun"], {}
+        for stage in STAGES:
+            if times.get(stage, 0) < last:
+                return
+            stages[stage] = (times[stage] - last) * 1e6
+            last = times[stage]
+        self.found.append(stages)
+        self.together.append(page.together)
