@@ -189,7 +189,7 @@ help:
 	@echo "make bench-budget  the instructions of a page in and of one out, by function"
 	@echo "make bench-flat  whether a page costs more where there are more slabs or donors"
 	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
-	@echo "make bench-stages  where the time of a page fault goes, stage by stage, and that of the slowest"
+	@echo "make bench-stages  where the time of a page-out and of a page fault goes, stage by stage, and that of the slowest"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make clean      remove what was built"
 endif

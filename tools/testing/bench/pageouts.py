@@ -34,9 +34,9 @@ class Page:
 class PageOuts:
     """
     Pages put out, stage by stage, in µs. Those that are merged into a WRITE are those behind its
-    first, in the order in which they were submitted: one processor has one queue for them. A page is
-    a packet; its acknowledgment is the last before its end. Writes of others (promotion) are passed
-    over.
+    first, in the order in which they were submitted: one processor has one queue for them. A page
+    is a packet, its acknowledgment the last before its end. Writes of others (promotion) are
+    passed over.
     """
 
     def __init__(self):
