@@ -15,6 +15,7 @@ STAGES = {
     "ended": "until its completion is handled: its writeback ends",
 }
 WRITE = 0           # IB_WR_RDMA_WRITE
+IO_WRITE = 1        # FARSWAP_IO_WRITE
 IO_BYTES = 512
 SURE = 16
 FIELD = re.compile(r"(\w+)=(0x[0-9a-f]+|-?\d+)")
@@ -78,7 +79,7 @@ class PageOuts:
         fields = {key: int(value, 0) for key, value in FIELD.findall(text)}
         if name == "out":
             self.begun[pid] = Page(time, fields["entry"])
-        elif name == "submit" and pid in self.begun:
+        elif name == "submit" and fields["op"] == IO_WRITE and pid in self.begun:
             page = self.begun.pop(pid)
             page.times["submitted"] = time
             page.io = fields["io"]
@@ -96,6 +97,8 @@ class PageOuts:
             self.end(time, self.by_entry.pop(fields["entry"]))
 
     def end(self, time, page):
+        if page in self.waiting:
+            self.waiting.remove(page)
         times = page.times | {"acknowledged": self.came.get(page.qp, 0), "ended": time}
         last, stages = times["begun"], {}
         for stage in STAGES:

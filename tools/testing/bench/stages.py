@@ -34,7 +34,7 @@ BUFFER_KB = 8192
 PROBES = """p:stages/begin handle_mm_fault
 r:stages/end handle_mm_fault
 p:stages/out swap_writepage entry=+40(%di):x64
-p:stages/submit farswap_rdma:farswap_rdma_io_submit io=%di
+p:stages/submit farswap_rdma:farswap_rdma_io_submit io=%di op=+24(%di):s32
 p:stages/post rdma_rxe:rxe_post_send qp=%di cqe=+8(%si):x64 pages=+24(%si):s32 op=+28(%si):s32
 p:stages/sent rdma_rxe:rxe_xmit_packet qp=%di
 p:stages/came rdma_rxe:rxe_comp_queue_pkt qp=%di"""

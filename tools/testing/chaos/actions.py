@@ -33,8 +33,9 @@ done; echo $((i * 8)) MB"""
 class Actions:
     """What can be done to one cluster."""
 
-    def __init__(self, cluster, may_lose):
+    def __init__(self, cluster, may_lose, part):
         self.cluster = cluster
+        self.part = part        # of limits, as the loads have it
         self.may_lose = may_lose
         self.client = cluster.client
         self.stopping = threading.Event()
@@ -197,6 +198,7 @@ class Actions:
     def do_limit(self, vm, event):
         group = f"/sys/fs/cgroup/{event.lane}"
         # What it cannot reclaim at once is no error of ours.
-        vm.check(f"echo {event.detail}M >{group}/memory.high; "
+        kilobytes = round(int(event.detail) * self.part * 1024)
+        vm.check(f"echo {kilobytes}K >{group}/memory.high; "
                  f"echo 4M >{group}/memory.reclaim; true", PATIENCE)
         return "set"

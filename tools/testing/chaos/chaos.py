@@ -62,8 +62,8 @@ class Run:
         self.over = False
         self.console_bytes = 0
         self.lock = threading.Lock()
-        self.actions = actions.Actions(cluster, args.backup != "disk")
         self.slow = image.machine_of(args.client_kernel)[0]["slow"]
+        self.actions = actions.Actions(cluster, args.backup != "disk", loads.part_of(self.slow))
         self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.slow,
                                  self.fail)
         self.began = time.monotonic()
@@ -273,8 +273,10 @@ def attempt(args, events):
     """The exit status, or None where the emulator failed."""
     programs = [("/usr/bin/" + name, os.path.join(SELFTESTS, name), None)
                 for name in ("load", "swapon_at")]
+    # The second gets full.
+    small = round(24 * loads.part_of(image.machine_of(args.client_kernel)[0]["slow"]))
     with harness.Cluster(donors=3, client_mem=224, donor_mem=args.donor_mem,
-                         disks=((512, 0), (24, 0)), daemon="memory=96M,slab=8M",
+                         disks=((512, 0), (small, 0)), daemon="memory=96M,slab=8M",
                          extra_programs=programs, client_root=args.client_kernel) as cluster:
         run = Run(cluster, args, events)
         try:

@@ -23,13 +23,17 @@ OPTIONS = {
     "huge": (24, "-p 1 -t huge -u 20 -o 20"),
 }
 LIMIT_MB = 9
-# Of both, where the kernel is slow: it would verify for longer than anything happens.
+# Of all that, where the kernel is slow: it would verify for longer than anything happens.
 SLOW_PART = 0.5
 # Of mixed reads and writes, after the fill; then all is verified.
 ROUND = (6, 24)
 # From SIGTERM to the last page verified.
 FINISH = 150
 STUCK = 60
+
+
+def part_of(slow):
+    return SLOW_PART if slow > 1 else 1
 
 
 class Load:
@@ -100,7 +104,7 @@ class Loads:
     def __init__(self, client, seed, may_lose, slow, fail):
         self.client = client
         self.finish_seconds = FINISH * slow
-        self.part = SLOW_PART if slow > 1 else 1
+        self.part = part_of(slow)
         self.may_lose = may_lose
         self.fail = fail
         self.finishing = threading.Event()

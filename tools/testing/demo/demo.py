@@ -31,9 +31,8 @@ import host                 # noqa: E402
 import image                # noqa: E402
 import raw                  # noqa: E402
 
-# Emulated processors have nothing to mitigate, walk four levels faster than five,
-# and are slow to zero a page and to set a timer.
-GUEST = "mitigations=off no5lvl init_on_alloc=0 nohz=off"
+# Emulated processors have nothing to mitigate, and are slow to zero a page and to set a timer.
+GUEST = "mitigations=off init_on_alloc=0 nohz=off"
 SOCKET = "/run/redis.sock"
 REDIS = ("redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
          "--daemonize no --logfile /run/redis.log --maxmemory 0 --dir /run")

@@ -56,7 +56,11 @@ def kernel(root=None):
     with open(ready, encoding="ascii") as file:
         version = file.read().strip()
     root = root or os.path.join(cache_dir(), "kernel-" + version)
-    return version, os.path.join(root, "boot", "vmlinux-" + version), root
+    boot = os.path.join(root, "boot", "vmlinux-" + version)
+    if not os.path.exists(boot):
+        raise ImageError(f"no {boot}: run tools/testing/qemu/fetch.sh, or, if kernel.sh of an "
+                         "older revision has built it, remove it and have it built anew")
+    return version, boot, root
 
 
 def machine_of(root):

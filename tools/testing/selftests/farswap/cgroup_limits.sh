@@ -16,7 +16,7 @@ reclaim_in_rounds() {
 		reclaim_now=$(cat "$CGROUP/limits/memory.swap.current")
 		echo "round $reclaim_round: swap $reclaim_now"
 		# More than the check before this allowed.
-		[ "$reclaim_now" -le "$((2 * MAX_BYTES))" ] || return 0
+		[ "$reclaim_now" -gt "$((2 * MAX_BYTES))" ] && return
 		sleep 0.3
 	done 2>/dev/null
 	[ "$reclaim_now" -gt "$MAX_BYTES" ]

@@ -4,7 +4,7 @@
 # A donor that sends garbage, breaks the protocol, lends memory it hasn't got or
 # falls silent harms nobody: what it was to hold goes to the device, the other
 # donor serves on, and it can be taken off the list.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -36,7 +36,7 @@ survive_one() {
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
-	garbage | wrongseq | longmsg | longlater | shortmsg | curious)
+	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac

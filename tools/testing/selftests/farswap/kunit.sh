@@ -17,7 +17,8 @@ suite() {
 }
 
 test_begin 14
-modprobe -a farswap farswap-rdma || skip_rest "no farswap module"
+modprobe farswap || skip_rest "no farswap module"
+modprobe farswap-rdma || bail "no transport"
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
 for name in activity address backup donor latency placement poll rdma_io rdma_session slab slabmap \
 	trend window wire; do
