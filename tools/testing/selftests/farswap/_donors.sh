@@ -80,7 +80,7 @@ donors_show() {
 
 # donor_count: donors that can be used now
 donor_count() {
-	awk 'NR > 1 && $2 == "live"' "$FARSWAP_DEBUG/donors" | wc -l
+	awk 'NR > 1 && $2 == "live" { nr++ } END { print nr + 0 }' "$FARSWAP_DEBUG/donors"
 }
 
 donors_live() {

@@ -133,20 +133,23 @@ restore_values() {
 
 # wait_for SECONDS COMMAND...: until it succeeds; only its last output is shown
 wait_for() {
-	wait_until=$(($(uptime_seconds) + $1 * ${SLOW:-1}))
+	read -r wait_now _ </proc/uptime
+	wait_until=$((${wait_now%.*} + $1 * ${SLOW:-1}))
 	wait_status=0
 	shift
 	until "$@" >"$TMP/wait" 2>&1; do
-		[ "$(uptime_seconds)" -lt $wait_until ] || {
+		read -r wait_now _ </proc/uptime
+		[ "${wait_now%.*}" -lt $wait_until ] || {
 			wait_status=1
 			break
 		}
 		sleep 0.2
 	done
-	cat "$TMP/wait"
+	[ ! -s "$TMP/wait" ] || cat "$TMP/wait"
 	return $wait_status
 }
 
 uptime_seconds() {
-	cut -d. -f1 /proc/uptime
+	read -r uptime_now _ </proc/uptime
+	echo "${uptime_now%.*}"
 }

@@ -95,8 +95,9 @@ longest_below() {
 
 # load_ready NAME N: N processes are at the hold point
 load_ready() {
-	# shellcheck disable=SC2012 # names are ours
-	[ "$(ls "$TMP/$1.hold.ready."* 2>/dev/null | wc -l)" -eq "$2" ]
+	ready_wanted=$2
+	set -- "$TMP/$1.hold.ready."*
+	[ -e "$1" ] && [ $# -eq "$ready_wanted" ]
 }
 
 # hold_remote NAME CGROUP NR PAGES OPTIONS...: a load of NR processes is at its hold point,

@@ -32,7 +32,7 @@ check() {
 	shift
 	"$@" >"$TMP/check" 2>&1
 	check_status=$?
-	sed 's/^/# /' "$TMP/check"
+	[ ! -s "$TMP/check" ] || sed 's/^/# /' "$TMP/check"
 	result $check_status "$check_what"
 	return $check_status
 }
