@@ -102,11 +102,13 @@ reads_are_remote() {
 	remote_before=$(stat_of load_device)
 	remote_until=$(($(stat_of load_remote) + ${2:-$1}))
 	for remote_look in $(seq 300); do
-		remote_after=$(stat_of load_device)
-		[ "$remote_after" -eq "$remote_before" ] || break
-		[ "$(stat_of load_remote)" -lt "$remote_until" ] || break
+		awk -v before="$remote_before" -v until="$remote_until" '
+			$1 == "load_device" && $2 != before { stop = 1 }
+			$1 == "load_remote" && $2 >= until { stop = 1 }
+			END { exit !stop }' "$FARSWAP_DEBUG/stats" && break
 		sleep 0.2
 	done
+	remote_after=$(stat_of load_device)
 	echo "look $remote_look, load_device: $remote_before, then $remote_after"
 	[ "$remote_after" -eq "$remote_before" ] && [ "$remote_look" -lt 300 ] &&
 		stat_above remote_pages "$1"
