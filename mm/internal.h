@@ -530,12 +530,14 @@ void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun);
 /* rebuild.c */
 int farswap_rebuild_init(void);
 void farswap_rebuild_exit(void);
-bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
-			      unsigned int nr);
 void farswap_rebuild_want(struct farswap_slab *slab);
 void farswap_rebuild_look(struct farswap_slab *slab);
 void farswap_rebuild_work(struct work_struct *work);
 void farswap_rebuild_cancel(struct farswap_device *device);
+
+/* rebuild-run.c */
+bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
+			      unsigned int nr);
 
 /* replica.c */
 int farswap_replica_init(void);

@@ -372,7 +372,7 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 {
 	struct farswap_mapping *best;
 
-	/* Pairs with rebuild_run_end(): before it set the bits, the other mappings missed them. */
+	/* Pairs with farswap_rebuild_run_end(): the others missed them before it set the bits. */
 	smp_rmb();
 	best = mapping_find_now(slab, slot, nr, avoid);
 	if (best)

@@ -5,16 +5,7 @@
  * Here they are read many at once, ahead of that, and written to the new region.
  * Infiniswap (section 4.5) leaves it to the faults.
  *
- * Not through the swap cache, where they would push out others. So what keeps the
- * device's copy and the slot together is not a folio's lock. A slot that has no folio in
- * the swap cache, and of which the device is owed nothing, is on the device as it should
- * be, and stays so until it is stored to or freed. Both are announced here before the
- * remote bit is cleared, and so is a promotion; then the slot does not get the bit from us.
- * As for who announced it before there was somebody to hear it: stores and promotions have
- * their folio in the swap cache.
- *
- * Locking: rebuild_run.lock; nothing is taken inside it. It nests inside the kernel's
- * lock of the slots, with interrupts off.
+ * Against stores and promotions meanwhile there is rebuild-run.c.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -26,6 +17,7 @@
 #include <linux/swap.h>
 
 #include "internal.h"
+#include "rebuild.h"
 
 /*
  * Passes over a slab: pages that are in the swap cache at the first come to be missed when
@@ -36,29 +28,8 @@
 #define REBUILD_PAUSE	HZ
 /* Reads of a slab that may fail: the device is bad in places, or altogether. */
 #define REBUILD_ERRORS	4
-/* Pages that are read at once: 128 KiB, if there is such memory. */
-#define REBUILD_PAGES	32U
-#define REBUILD_ORDER	ilog2(REBUILD_PAGES)
-
-/**
- * struct rebuild_run - the slots that are being rebuilt
- * @lock:	of all that follows
- * @slab:	whose; also looked at without the lock
- * @first:	the first
- * @wanted:	bit mask of those that are to get the remote bit
- * @stale:	bit mask of those that were stored to or freed meanwhile
- * @writing:	the region is being written
- */
-static struct rebuild_run {
-	spinlock_t lock;	/* of all the others */
-	const struct farswap_slab *slab;
-	unsigned int first;
-	unsigned long wanted;
-	unsigned long stale;
-	bool writing;
-} rebuild_run = {
-	.lock = __SPIN_LOCK_UNLOCKED(rebuild_run.lock),
-};
+/* Of what is read at once, if there is such memory. */
+#define REBUILD_ORDER	ilog2(FARSWAP_REBUILD_PAGES)
 
 /**
  * struct rebuild_write - consecutive pages on their way to the region
@@ -98,95 +69,11 @@ struct rebuild {
 	unsigned int errors;
 	bool cached;
 	bool late;
-	struct rebuild_write writes[REBUILD_PAGES / 2];
+	struct rebuild_write writes[FARSWAP_REBUILD_PAGES / 2];
 };
 
 /* One slab after the other. Waits for the device; nothing waits for it but the end of one. */
 static struct workqueue_struct *rebuild_wq;
-
-/**
- * farswap_rebuild_excludes() - slots are about to be stored to, promoted, or freed
- * @slab:	their slab
- * @slot:	the first
- * @nr:		how many
- *
- * To be called before their remote bits are cleared.
- *
- * Context: any, also with interrupts off.
- * Return: whether an older page of one of them may still be on its way to the region: it
- * must not be written there now.
- */
-bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
-			      unsigned int nr)
-{
-	unsigned int first, end;
-	bool excludes = false;
-	unsigned long flags, met;
-
-	/* Pairs with rebuild_run_begin(): either it finds the folio, or we find the run. */
-	smp_mb();
-	/* Pairs with rebuild_run_end(): who finds none clears the bits that it has set. */
-	if (likely(smp_load_acquire(&rebuild_run.slab) != slab))
-		return false;
-	spin_lock_irqsave(&rebuild_run.lock, flags);
-	first = max(slot, rebuild_run.first);
-	end = min(slot + nr, rebuild_run.first + REBUILD_PAGES);
-	if (rebuild_run.slab == slab && first < end) {
-		met = GENMASK(end - 1 - rebuild_run.first, first - rebuild_run.first);
-		rebuild_run.stale |= met;
-		excludes = rebuild_run.writing && (rebuild_run.wanted & met);
-	}
-	spin_unlock_irqrestore(&rebuild_run.lock, flags);
-	return excludes;
-}
-
-/* Is it in a region that can be read? */
-static bool rebuild_slot_is_remote(const struct farswap_slab *slab, unsigned int slot)
-{
-	const struct farswap_mapping *mapping;
-	bool remote = false;
-	unsigned int nth;
-
-	if (!test_bit(slot, slab->bits.remote))
-		return false;
-	rcu_read_lock();
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !remote; nth++) {
-		mapping = rcu_dereference(slab->mapping[nth]);
-		remote = mapping && !farswap_donor_is_suspect(mapping->donor) &&
-			 farswap_mapping_has(mapping, slot, 1);
-	}
-	rcu_read_unlock();
-	return remote;
-}
-
-static unsigned int rebuild_slot(const struct farswap_slab *slab, unsigned int slot)
-{
-	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
-}
-
-/*
- * Is it on the device alone, as far as can be told now? If that changes next, then we
- * hear of it, see above. What has left the swap cache since zswap took pages may be there.
- */
-static bool rebuild_slot_is_wanted(const struct farswap_slab *slab, unsigned int slot)
-{
-	unsigned int flags = rebuild_slot(slab, slot);
-
-	if (!(flags & FARSWAP_SLOT_USED) || flags & FARSWAP_SLOT_CACHED)
-		return false;
-	/* A store that has left the swap cache has told before what the device is owed. */
-	smp_rmb();
-	return !test_bit(slot, slab->bits.unbacked) &&
-	       !rebuild_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
-	       !farswap_promote_saw_zswap();
-}
-
-/* It may be wanted when it has left the swap cache. */
-static bool rebuild_slot_is_cached(const struct farswap_slab *slab, unsigned int slot)
-{
-	return rebuild_slot(slab, slot) & FARSWAP_SLOT_CACHED &&
-	       !rebuild_slot_is_remote(slab, slot);
-}
 
 /* How many slots from here on, the last a wanted one, can be read by one bio. */
 static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slot)
@@ -199,78 +86,10 @@ static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slo
 		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
 		    sector + ((sector_t)nr << PAGE_SECTORS_SHIFT))
 			break;
-		if (rebuild_slot_is_wanted(slab, slot + nr))
+		if (farswap_rebuild_is_wanted(slab, slot + nr))
 			span = nr + 1;
 	}
 	return span;
-}
-
-static void rebuild_run_begin(const struct rebuild *rebuild, unsigned int first,
-			      unsigned int nr)
-{
-	const struct farswap_slab *slab = rebuild->slab;
-	unsigned long wanted = 0;
-	unsigned int i;
-
-	spin_lock_irq(&rebuild_run.lock);
-	rebuild_run.first = first;
-	rebuild_run.wanted = 0;
-	rebuild_run.stale = 0;
-	rebuild_run.writing = false;
-	WRITE_ONCE(rebuild_run.slab, slab);
-	spin_unlock_irq(&rebuild_run.lock);
-	/* Pairs with farswap_rebuild_excludes(). */
-	smp_mb();
-	for (i = 0; i < nr; i++)
-		if (rebuild_slot_is_wanted(slab, first + i))
-			wanted |= BIT(i);
-	spin_lock_irq(&rebuild_run.lock);
-	rebuild_run.wanted = wanted;
-	spin_unlock_irq(&rebuild_run.lock);
-}
-
-/* From now on a store to one of the slots does not go to the region. */
-static unsigned long rebuild_run_write(void)
-{
-	unsigned long wanted;
-
-	spin_lock_irq(&rebuild_run.lock);
-	rebuild_run.writing = true;
-	rebuild_run.wanted &= ~rebuild_run.stale;
-	wanted = rebuild_run.wanted;
-	spin_unlock_irq(&rebuild_run.lock);
-	return wanted;
-}
-
-/* What has arrived is there from now on, unless it is old already. */
-static void rebuild_run_end(struct farswap_mapping *mapping, unsigned long arrived)
-{
-	unsigned long good;
-	unsigned int slot;
-
-	spin_lock_irq(&rebuild_run.lock);
-	good = arrived & rebuild_run.wanted & ~rebuild_run.stale;
-	for_each_set_bit(slot, &good, REBUILD_PAGES)
-		clear_bit(rebuild_run.first + slot, mapping->missing);
-	/*
-	 * A look without the folio's lock is not to find both bits set; and a load that finds
-	 * the second is to find what the others miss: pairs with farswap_mapping_find().
-	 */
-	smp_mb__after_atomic();
-	for_each_set_bit(slot, &good, REBUILD_PAGES)
-		set_bit(rebuild_run.first + slot, mapping->slab->bits.remote);
-	/* Pairs with farswap_rebuild_excludes(). */
-	smp_store_release(&rebuild_run.slab, NULL);
-	spin_unlock_irq(&rebuild_run.lock);
-	farswap_stat_add(FARSWAP_STAT_REBUILT, hweight_long(good));
-}
-
-static void rebuild_run_cancel(void)
-{
-	spin_lock_irq(&rebuild_run.lock);
-	/* As above. */
-	smp_store_release(&rebuild_run.slab, NULL);
-	spin_unlock_irq(&rebuild_run.lock);
 }
 
 static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned int nr)
@@ -298,7 +117,7 @@ static void rebuild_write_done(struct farswap_io *io, int error)
 
 	if (error)
 		WRITE_ONCE(rebuild->late, true);
-	for_each_set_bit(slot, &write->slots, REBUILD_PAGES)
+	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
 		if (!error)
 			set_bit(slot, &rebuild->arrived);
 	/* Last: who waits frees @rebuild. */
@@ -320,7 +139,7 @@ static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapp
 	io->urgent = false;
 	io->done = rebuild_write_done;
 	/* Those with the bit are there too, at a suspect donor. */
-	for_each_set_bit(slot, &write->slots, REBUILD_PAGES)
+	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
 		if (!test_bit(first + slot, rebuild->slab->bits.remote))
 			farswap_mapping_store_mark(rebuild->slab, first + slot, 1);
 	if (farswap_mapping_submit(mapping, io))
@@ -330,11 +149,11 @@ static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapp
 static void rebuild_write(struct rebuild *rebuild, struct farswap_mapping *mapping,
 			  unsigned int first)
 {
-	unsigned long wanted = rebuild_run_write();
+	unsigned long wanted = farswap_rebuild_run_write();
 	unsigned int start, end;
 
 	rebuild->arrived = 0;
-	for_each_set_bitrange(start, end, &wanted, REBUILD_PAGES)
+	for_each_set_bitrange(start, end, &wanted, FARSWAP_REBUILD_PAGES)
 		rebuild_submit(rebuild, mapping, first, start, end);
 	farswap_tags_wait(&rebuild->tags);
 }
@@ -355,21 +174,21 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 {
 	struct farswap_mapping *mapping;
 
-	rebuild_run_begin(rebuild, first, nr);
+	farswap_rebuild_run_begin(rebuild->slab, first, nr);
 	if (!rebuild_read(rebuild, first, nr)) {
 		rebuild->errors++;
-		rebuild_run_cancel();
+		farswap_rebuild_run_cancel();
 		return;
 	}
 	/* Only now: who wants the region back does not wait for the device. */
 	mapping = rebuild_mapping(rebuild->slab, first, nr);
 	if (mapping && farswap_window_enter(&mapping->donor->window, nr)) {
 		rebuild_write(rebuild, mapping, first);
-		rebuild_run_end(mapping, rebuild->arrived);
+		farswap_rebuild_run_end(mapping, rebuild->arrived);
 		farswap_window_leave(&mapping->donor->window, nr);
 	} else {
 		rebuild->late = true;
-		rebuild_run_cancel();
+		farswap_rebuild_run_cancel();
 	}
 	if (mapping)
 		farswap_mapping_store_end(mapping);
@@ -393,8 +212,8 @@ static bool rebuild_all(struct rebuild *rebuild)
 
 	while (slot < slab->nr_slots && rebuild->errors < REBUILD_ERRORS) {
 		cond_resched();
-		if (!rebuild_slot_is_wanted(slab, slot)) {
-			rebuild->cached |= rebuild_slot_is_cached(slab, slot);
+		if (!farswap_rebuild_is_wanted(slab, slot)) {
+			rebuild->cached |= farswap_rebuild_is_cached(slab, slot);
 			slot++;
 			continue;
 		}

@@ -604,7 +604,7 @@ end:	do
 	od
 }
 
-/* rebuild_slot_is_wanted(): what is in the swap cache isn't. */
+/* farswap_rebuild_is_wanted(): what is in the swap cache isn't. */
 #define REBUILD_WANTS	(data && !busy && !unbacked && !(remote && ANY(SERVES)))
 
 /* farswap_mapping_store_begin() by rebuild_mapping() */
@@ -642,7 +642,7 @@ end:	do
 	      :: else -> break
 	      od;
 	      m = 0;
-	      /* rebuild_run_write() */
+	      /* farswap_rebuild_run_write() */
 	      rebuild_writes = (rebuild_to != NONE && !rebuilt_stale)
 	   :: d_step { !REBUILD_WANTS -> skip }
 	   fi;
@@ -663,7 +663,7 @@ end:	do
 		:: d_step { REBUILD_FLIES(rebuild_to) && link[rebuild_to] != UP -> rebuilt = BAD }
 		:: !REBUILD_FLIES(rebuild_to) -> break
 		od;
-		/* rebuild_run_end() */
+		/* farswap_rebuild_run_end() */
 		if
 		:: d_step { rebuilt == GOOD && !rebuilt_stale -> missing[rebuild_to] = 0; rebuild_locked = 1 }
 		   d_step {

@@ -788,7 +788,7 @@ proctype rebuild()
 	bit want;
 end:	do
 	:: d_step { rebuilds && slab == MAPPED -> rebuilds--; rebuilding = 1; rebuilt_stale = 0 }
-	   /* rebuild_slot_is_wanted() */
+	   /* farswap_rebuild_is_wanted() */
 	   want = (data && !busy && !dirty);
 #ifndef BREAK_OWED
 	   want = want && !unbacked;
