@@ -212,7 +212,8 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 	LIST_HEAD(drop);
 
 	list_for_each_entry(backup, staged, entry) {
-		copy_highpage(backup->page, folio_page(folio, i));
+		/* Not copy_highpage(): its tags (arm64) would stay with the staging page. */
+		memcpy_page(backup->page, 0, folio_page(folio, i), 0, PAGE_SIZE);
 		if (css)
 			css_get(css);
 		backup->css = css;
@@ -336,7 +337,7 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 		backup = farswap_backup_find(backups, offset + i);
 		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING)
 			break;
-		copy_highpage(folio_page(folio, i), backup->page);
+		memcpy_page(folio_page(folio, i), 0, backup->page, 0, PAGE_SIZE);
 	}
 	spin_unlock_irq(&backups->lock);
 	return i == nr;
