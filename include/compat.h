@@ -18,4 +18,14 @@
 #error "farswap is for x86-64"
 #endif
 
+/* Under ftrace preemption may be off, and what it calls takes the swap code's own locks. */
+#ifdef CONFIG_PREEMPT_RT
+#error "farswap attaches itself to no kernel with PREEMPT_RT; for one: make tree"
+#endif
+
+/* What it hooks may be inlined across files. */
+#ifdef CONFIG_LTO_CLANG
+#error "farswap attaches itself to no kernel built with LTO; for one: make tree"
+#endif
+
 #endif /* _FARSWAP_COMPAT_H */
