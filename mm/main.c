@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) "farswap: " fmt
 
 #include <linux/module.h>
+#include <linux/suspend.h>
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/farswap.h>
@@ -193,7 +194,7 @@ out_unlock:
 	return err;
 }
 
-static int __init farswap_init(void)
+static int __init main_init(void)
 {
 	int err = -ENOMEM;
 
@@ -290,6 +291,16 @@ out_latency:
 	farswap_latency_exit();
 out_destroy_wq:
 	destroy_workqueue(farswap_wq);
+	return err;
+}
+
+static int __init farswap_init(void)
+{
+	/* A hibernation that has begun without us would not have us pause. */
+	unsigned int flags = lock_system_sleep();
+	int err = main_init();
+
+	unlock_system_sleep(flags);
 	return err;
 }
 
