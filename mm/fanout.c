@@ -155,6 +155,29 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 }
 
 /**
+ * farswap_fanout_is_there() - does one of the regions have the folio, and is not lost already
+ * @fanout:	one whose writes have ended, of which one has succeeded and one has failed
+ * @slot:	the folio's first slot
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int slot,
+			     unsigned int nr)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int i;
+
+	for (i = 0; i < fanout->nr_writes; i++) {
+		mapping = fanout->writes[i].mapping;
+		if (farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, nr))
+			return true;
+	}
+	return false;
+}
+
+/**
  * farswap_fanout_end() - its regions are used no more, but for one
  * @fanout:	one whose writes have ended
  *

@@ -205,6 +205,21 @@ static void store_fall_back(struct farswap_store *store)
 	queue_work(farswap_wq, &store->work);
 }
 
+/* Not all writes have succeeded: how many count. */
+static noinline unsigned int store_partly(const struct farswap_store *store, unsigned int good)
+{
+	unsigned int nr = folio_nr_pages(store->folio);
+
+	if (!good)
+		return 0;
+	farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
+	/* The region that has it may have been lost while the others were waited for. */
+	if (store->mode == STORE_SOLE &&
+	    !farswap_fanout_is_there(&store->fanout, store->slot, nr))
+		return 0;
+	return good;
+}
+
 /**
  * farswap_store_written() - all remote writes have ended
  * @fanout:	the store's
@@ -217,11 +232,11 @@ void farswap_store_written(struct farswap_fanout *fanout)
 	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&fanout->good);
 	u64 ns = ktime_get_ns() - store->start;
 
+	if (unlikely(good < fanout->nr_writes))
+		good = store_partly(store, good);
 	store->remote_error = good ? 0 : -EIO;
 	if (good)
 		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
-	if (good && good < fanout->nr_writes)
-		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
 	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
 	if (store->mode == STORE_UNSTAGED)
 		store_write_ended(store);
