@@ -75,6 +75,9 @@ static void backup_failed(struct farswap_backups *backups,
 {
 	lockdep_assert_held(&backups->lock);
 	farswap_stat_add(FARSWAP_STAT_BACKUP_FAILED, 1);
+	/* A store waits for it, and keeps its folio. */
+	if (backup->owner)
+		return;
 	backups->nr_failed++;
 	pr_alert_ratelimited("write error on swap device %pg at sector %llu\n",
 			     backup->slab->device->si->bdev,
@@ -105,7 +108,7 @@ static void backup_ended(struct farswap_backups *backups,
 	} else if (!error) {
 		clear_bit(backup->slot, backup->slab->bits.unbacked);
 		farswap_stat_add(FARSWAP_STAT_BACKUP_WRITTEN, 1);
-	} else if (!backup->owner) {
+	} else {
 		backup_failed(backups, backup);
 	}
 }

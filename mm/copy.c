@@ -191,11 +191,12 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to)
 {
 	const struct farswap_slab *slab = to->slab;
 	const struct farswap_mapping *other;
-	unsigned long word = 0, there;
-	unsigned int i, nth;
+	unsigned long word, there;
+	unsigned int i, nth, slot;
+	bool wanted = false;
 
 	rcu_read_lock();
-	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !word; i++) {
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots) && !wanted; i++) {
 		there = 0;
 		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 			other = rcu_dereference(slab->mapping[nth]);
@@ -203,9 +204,12 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to)
 				there |= ~READ_ONCE(other->missing[i]);
 		}
 		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(to->missing[i]) & there;
+		/* Stale bits may stand below a zero page, and stay. */
+		for_each_set_bit(slot, &word, BITS_PER_LONG)
+			wanted |= !farswap_slab_zero(slab, i * BITS_PER_LONG + slot);
 	}
 	rcu_read_unlock();
-	return word;
+	return wanted;
 }
 
 /* Where to read a slot, with a reference, or NULL. */

@@ -185,9 +185,9 @@ static void device_remove(struct farswap_device *device)
  *
  * No slot of it is in use. Does nothing for a device that is not served.
  *
- * Context: may sleep, at most as long as an attempt to map a slab of it (ten
- * seconds if donors don't answer) plus io_timeout_ms plus what the device takes
- * for what is being written to it.
+ * Context: may sleep, as long as an attempt to map a slab of it takes (ten seconds if
+ * donors don't answer) plus io_timeout_ms plus what the device takes for what is being
+ * written to it; and until what other devices' slabs do before they leave has ended.
  */
 void farswap_swapoff(unsigned int type)
 {
