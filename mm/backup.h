@@ -100,7 +100,7 @@ struct farswap_backups {
 /* staging.c */
 void farswap_staging_resize(void);
 bool farswap_staging_take(struct list_head *staged, unsigned int nr);
-struct farswap_backup *farswap_staging_wait(const struct farswap_device *device);
+struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
 void farswap_staging_put(struct farswap_backup *backup);
 unsigned int farswap_staging_used(void);
 

@@ -327,12 +327,14 @@ static bool drain_is_worth_moving(const struct farswap_slab *slab)
  */
 void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms)
 {
-	unsigned int ms = min(deadline_ms, DRAIN_DEADLINE_MAX_MS) / DRAIN_MOVE_PART;
-	unsigned long until = jiffies + msecs_to_jiffies(ms);
+	unsigned int ms = min(deadline_ms, DRAIN_DEADLINE_MAX_MS);
+	unsigned long until = jiffies + msecs_to_jiffies(ms / DRAIN_MOVE_PART);
 	struct farswap_mapping *mapping;
 
 	spin_lock(&farswap_state_lock);
 	mapping = drain_find(donor, id);
+	if (mapping)
+		farswap_mapping_evict(mapping, ms);
 	if (!mapping) {
 		donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
 	} else if (drain_is_in_use(mapping) && mapping->leaving) {

@@ -70,9 +70,9 @@ static void home_read_done(struct farswap_io *io, int error)
 /* There may be no memory to map the page for the adapter, for a moment. */
 static int home_submit(struct home *home, struct farswap_io *io)
 {
-	int err, tries;
+	int err = -EHOSTDOWN, tries;
 
-	for (tries = 0; tries < HOME_TRIES; tries++) {
+	for (tries = 0; tries < HOME_TRIES && !READ_ONCE(home->mapping->dead); tries++) {
 		err = farswap_mapping_submit(home->mapping, io);
 		if (!err || err == -EHOSTDOWN)
 			break;
@@ -84,11 +84,12 @@ static int home_submit(struct home *home, struct farswap_io *io)
 static void home_fetch(struct home *home, unsigned int slot)
 {
 	struct farswap_slab *slab = home->mapping->slab;
-	struct farswap_backup *backup = farswap_staging_wait(slab->device);
+	struct farswap_backup *backup;
 	struct home_read *read;
 	struct farswap_io *io;
 	int err;
 
+	backup = farswap_staging_wait(slab->device, farswap_mapping_hurries(home->mapping));
 	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
 		farswap_staging_put(backup);
 		return;
@@ -148,7 +149,7 @@ static bool home_fetch_all(struct farswap_mapping *mapping)
 	unsigned int slot;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
-		if (READ_ONCE(home->failed))
+		if (READ_ONCE(home->failed) || READ_ONCE(mapping->dead))
 			break;
 		if (test_bit(slot, slab->bits.unbacked) &&
 		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot))
@@ -212,7 +213,8 @@ void farswap_home_probe(struct farswap_device *device)
  * @mapping:	one of the slab's; no store to it is in flight or begins
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
- * back, which ends with its grace if no page gets through.
+ * back, which ends with its grace if no page gets through. Nothing is read of a region that
+ * its donor is about to take: see farswap_mapping_evict().
  *
  * Context: may sleep, until staging pages or other memory are free.
  */
@@ -221,7 +223,7 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 	const struct farswap_donor *donor = mapping->donor;
 	unsigned int suspects, failed = 0;
 
-	while (failed < HOME_ROUNDS) {
+	while (failed < HOME_ROUNDS && !READ_ONCE(mapping->dead)) {
 		suspects = READ_ONCE(donor->suspects);
 		if (home_fetch_all(mapping) || !farswap_donor_await(donor))
 			break;

@@ -26,6 +26,7 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/swap.h>
+#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -304,6 +305,9 @@ enum farswap_slab_state {
  * @id:		the donor's name for the region
  * @lost:	pages that were lost with it while the slab went on
  * @leave_until: jiffies until which its pages may be copied to the others
+ * @hurry_at:	jiffies from which on what it has is fetched whatever memory that takes;
+ *		of use while @evict_timer is pending
+ * @evict_timer: its donor takes it back soon: no I/O begins any more
  * @donor_entry: in the donor's list; farswap_state_lock
  * @work:	gives the region back, once @users is 0
  * @leave_work:	sees to what only this one of several has
@@ -324,6 +328,8 @@ struct farswap_mapping {
 	u64 id;
 	unsigned int lost;
 	unsigned long leave_until;
+	unsigned long hurry_at;
+	struct timer_list evict_timer;
 	struct list_head donor_entry;
 	struct work_struct work;
 	struct work_struct leave_work;
@@ -451,6 +457,8 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
+void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms);
+bool farswap_mapping_hurries(const struct farswap_mapping *mapping);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
 struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 					    unsigned int nth);

@@ -56,6 +56,21 @@ static bool leave_is_quiet(const struct farswap_slab *slab)
 	return true;
 }
 
+/* From each mapping once; from those at donors that work, or all. */
+static void leave_fetch(struct farswap_slab *slab, bool working, unsigned long *fetched)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (!mapping || (working && !farswap_donor_works(mapping->donor)) ||
+		    __test_and_set_bit(nth, fetched))
+			continue;
+		farswap_home_fetch(mapping);
+	}
+}
+
 /**
  * farswap_leave_work() - fetch, then let no I/O begin any more
  * @work:	the slab's
@@ -69,16 +84,13 @@ void farswap_leave_work(struct work_struct *work)
 {
 	struct farswap_slab *slab = container_of(work, struct farswap_slab,
 						 leave_work);
-	struct farswap_mapping *mapping;
-	unsigned int nth;
+	unsigned long fetched = 0;
 
 	/* Pairs with farswap_mapping_store_begin(). */
 	wait_event(leave_stored, leave_is_quiet(slab));
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
-		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping)
-			farswap_home_fetch(mapping);
-	}
+	leave_fetch(slab, true, &fetched);
+	/* A suspect donor may keep us waiting: for what nobody else had. */
+	leave_fetch(slab, false, &fetched);
 	spin_lock(&farswap_state_lock);
 	farswap_drain_kill(slab);
 	spin_unlock(&farswap_state_lock);
@@ -205,6 +217,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 {
 	struct farswap_mapping *mapping = container_of(work, struct farswap_mapping,
 						       leave_work);
+	bool at_once;
 	int round = 0;
 
 	for (;;) {
@@ -215,7 +228,8 @@ void farswap_leave_mapping_work(struct work_struct *work)
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
 				farswap_home_fetch(mapping);
-			if (leave_mapping_end(mapping, ++round == LEAVE_ROUNDS))
+			at_once = ++round == LEAVE_ROUNDS || READ_ONCE(mapping->dead);
+			if (leave_mapping_end(mapping, at_once))
 				break;
 		}
 		msleep(LEAVE_PAUSE_MS);

@@ -20,6 +20,9 @@
 
 #include "internal.h"
 
+/* The last part of the time that a donor gives is for I/O to end that has begun. */
+#define MAPPING_EVICT_PART	8
+
 /* The last I/O has ended: give the region back. */
 static void mapping_work_fn(struct work_struct *work)
 {
@@ -44,8 +47,20 @@ static void mapping_work_fn(struct work_struct *work)
 	 */
 	farswap_drain_wake();
 	spin_unlock(&farswap_state_lock);
+	timer_shutdown_sync(&mapping->evict_timer);
 	kvfree_rcu(mapping, rcu);
 	farswap_donor_put(donor);
+}
+
+/*
+ * An I/O that its donor refuses ends the session, and with it all other regions there. What
+ * could not be fetched by now is lost, and nothing else.
+ */
+static void mapping_evict_due(struct timer_list *timer)
+{
+	struct farswap_mapping *mapping = from_timer(mapping, timer, evict_timer);
+
+	WRITE_ONCE(mapping->dead, true);
 }
 
 /**
@@ -85,6 +100,7 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 	mapping->id = mapping->donor->transport->region_id(mapping->region);
 	INIT_WORK(&mapping->work, mapping_work_fn);
 	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
+	timer_setup(&mapping->evict_timer, mapping_evict_due, 0);
 	return mapping;
 
 out_free:
@@ -124,6 +140,35 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	mapping->slab->device->busy++;
 	mapping->gone = mapping_evicted_early(mapping);
 	return donor->epoch == epoch && donor->state != FARSWAP_DONOR_CONNECTING;
+}
+
+/**
+ * farswap_mapping_evict() - have no I/O begin when the donor is about to take the region
+ * @mapping:	a linked one
+ * @ms:		when it will take it
+ *
+ * Earlier than that, so that what has begun ends in time.
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies(ms / 2));
+	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - ms / MAPPING_EVICT_PART));
+}
+
+/**
+ * farswap_mapping_hurries() - is its donor about to take the region
+ * @mapping:	a mapping
+ *
+ * Context: any.
+ * Return: whether half of the time that it gave is over.
+ */
+bool farswap_mapping_hurries(const struct farswap_mapping *mapping)
+{
+	return timer_pending(&mapping->evict_timer) &&
+	       time_after_eq(jiffies, READ_ONCE(mapping->hurry_at));
 }
 
 /**

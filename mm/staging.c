@@ -186,6 +186,7 @@ static struct farswap_backup *staging_take_extra(void)
 /**
  * farswap_staging_wait() - take a page, and wait until there is one
  * @device:	what it is to be written to
+ * @hurry:	not for one to come back from the device, if there is other memory
  *
  * Other memory serves if none comes back: a device that fails every write must not
  * keep pages from being saved.
@@ -193,12 +194,12 @@ static struct farswap_backup *staging_take_extra(void)
  * Context: process context; may sleep, until a device write ends or memory is free.
  * Return: the page.
  */
-struct farswap_backup *farswap_staging_wait(const struct farswap_device *device)
+struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry)
 {
 	struct farswap_backup *backup;
 
 	do {
-		if (READ_ONCE(device->backups.nr_kept))
+		if (hurry || READ_ONCE(device->backups.nr_kept))
 			backup = staging_take_any();
 		else
 			wait_event_timeout(staging_room, (backup = staging_take_any()),

@@ -96,7 +96,7 @@ static struct farswap_backup *take(struct world *world)
 
 	/* So it takes memory at once if the pool is empty. */
 	backups->nr_kept++;
-	backup = farswap_staging_wait(world->device);
+	backup = farswap_staging_wait(world->device, false);
 	backups->nr_kept--;
 	return backup;
 }

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=none: a donor wants memory back faster than pages can be saved. A disk that is too
+# slow for them costs none, where there is memory; and what does not come in time is all
+# that is lost: the donor's other regions are not.
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# waits MS: the donor that is asked, alone
+waits() {
+	set_value "$FARSWAP/backup" disk
+	echo >"$FARSWAP/donors"
+	donor_kill "$asked"
+	donor_start "$asked" evict_ms="$1" && echo "$asked" >"$FARSWAP/donors" &&
+		wait_for 60 donors_live 1 && set_value "$FARSWAP/backup" none
+}
+
+# For what can't be staged at once the disk would take longer than the donor waits.
+slow_disk() {
+	stats_save
+	host iops "${SWAP_DISK##*/}" 10 || return 1
+	on "$asked" 'farswapctl evict 8'
+	wait_for 30 grown slab_evicted 7
+	slow_status=$?
+	sleep 1
+	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
+	host iops "${SWAP_DISK##*/}" 0
+	[ "$slow_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
+}
+
+some_come_late() {
+	stats_save
+	on "$asked" 'farswapctl evict 8'
+	wait_for 30 grew lost
+	late_status=$?
+	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
+	return $late_status
+}
+
+# Of eight slabs at most.
+others_are_right() {
+	wait_load late
+	late_lost=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/late.log" | tail -n 1)
+	[ "${late_lost:-0}" -gt 0 ] && [ "$late_lost" -le 4096 ]
+}
+
+test_begin 7
+patient_donors || skip_rest "no donors"
+farswap_up 2
+swap_on
+make_cgroup late 16M
+asked=${DONORS%% *}
+set_value "$FARSWAP/staging_mb" 1
+check "a donor that waits six seconds" waits $((6000 * ${SLOW:-1})) || donors_show
+check "pages are where nobody else has them" hold_remote slow late 1 5000 -m 40 -n 1000 -L ||
+	skip_rest "there are none"
+check "a slow disk costs no page if there is memory" slow_disk
+go_on slow
+check "memory is right" wait_load slow
+waits 200 || donors_show
+hold_remote late late 1 5000 -m 40 -n 1000 -L || skip_rest "no pages are remote"
+check "a donor that waits 200 ms does not get all" some_come_late
+check "it is a donor still, with its other slabs" eval 'same slab_lost donor_down && donors_live 1'
+go_on late
+check "these are right, and who needs what is lost gets SIGBUS" others_are_right
+set_value "$FARSWAP/backup" disk
+# Other tests look at whether anything was ever lost.
+swapoff "$SWAP_DISK" && reload_modules
+test_end
