@@ -42,19 +42,18 @@ static void *mem_map_aligned(size_t bytes)
 
 void *mem_map(size_t bytes, bool *huge)
 {
-	void *addr;
+	void *addr = *huge ? mem_map_huge(bytes) : NULL;
 
-	if (*huge) {
-		addr = mem_map_huge(bytes);
-		if (addr)
-			return addr;
+	if (!addr) {
+		addr = mem_map_aligned(bytes);
+		if (!addr)
+			return NULL;
+		if (*huge)
+			madvise(addr, bytes, MADV_HUGEPAGE);
+		*huge = false;
 	}
-	addr = mem_map_aligned(bytes);
-	if (!addr)
-		return NULL;
-	if (*huge)
-		madvise(addr, bytes, MADV_HUGEPAGE);
-	*huge = false;
+	/* What others have put there is not for a file of ours, nor to be waited for. */
+	madvise(addr, bytes, MADV_DONTDUMP);
 	return addr;
 }
 
