@@ -147,6 +147,8 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	chan->id = id;
+	/* The CM's own is a second for many adapters: longer than an I/O may take. */
+	rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout());
 	err = rdma_resolve_addr(id, NULL, sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
 		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
@@ -253,7 +255,7 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 		.responder_resources = min(attrs->max_qp_rd_atom, U8_MAX),
 		.initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX),
 		.flow_control = 1,
-		.retry_count = 7,
+		.retry_count = FARSWAP_RDMA_RETRIES,
 		.rnr_retry_count = 7,	/* without end */
 	};
 	int err;

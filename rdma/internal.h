@@ -45,6 +45,8 @@
 /* Gather entries of a work request, at most. */
 #define FARSWAP_RDMA_SGES	32
 #define FARSWAP_RDMA_CALL_MS	1000
+/* How often an adapter sends again what nobody acknowledges. */
+#define FARSWAP_RDMA_RETRIES	7
 #define FARSWAP_RDMA_CM_MS	3000
 
 /* Errors can be injected into what is a function of its own only. */
@@ -496,5 +498,6 @@ void farswap_rdma_io_drain(struct farswap_rdma_queue *queue);
 void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);
 void farswap_rdma_watch_tick(struct work_struct *work);
 void farswap_rdma_watch_set_io_timeout(unsigned int ms);
+u8 farswap_rdma_watch_ack_timeout(void);
 
 #endif /* FARSWAP_RDMA_INTERNAL_H */

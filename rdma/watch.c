@@ -16,6 +16,10 @@
 #define WATCH_PONG_MS		5000
 #define WATCH_IO_TIMEOUT_MS	1000
 #define WATCH_SAMPLES		10
+/* Of which an adapter's timeout is a power of two; the powers that are of use: 17 ms, 0.5 s. */
+#define WATCH_ACK_NS		4096
+#define WATCH_ACK_LEAST		12
+#define WATCH_ACK_MOST		17
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
 
@@ -116,6 +120,23 @@ void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
 	conn->ping_begun = jiffies;
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	watch_queue_tick(conn);
+}
+
+/**
+ * farswap_rdma_watch_ack_timeout() - when an adapter is to send again
+ *
+ * So that it has done so as often as it may when io_timeout_ms is over. An adapter may take
+ * up to four times as long.
+ *
+ * Context: any.
+ * Return: as in &struct ib_qp_attr.timeout, a power of two of 4.096 us.
+ */
+u8 farswap_rdma_watch_ack_timeout(void)
+{
+	u64 ns = (u64)READ_ONCE(watch_io_timeout_ms) * NSEC_PER_MSEC;
+
+	return clamp(fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / WATCH_ACK_NS),
+		     WATCH_ACK_LEAST, WATCH_ACK_MOST);
 }
 
 /**
