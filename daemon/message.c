@@ -5,7 +5,9 @@
  *
  * MAP is answered at once from what is staged for its client. Else it waits in
  * one line with the others, for memory to be registered, or zeroed before
- * that; the pool's work, a bounded piece each turn, serves the line.
+ * that; the pool's work, a bounded piece each turn, serves the line. Who waits too
+ * long is told that there is none: a client that has given up would send the region
+ * back at once, to be zeroed again while the others wait.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +20,8 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define MESSAGE_RETRY_MS	5000
+/* A client waits a second for MR_INFO. */
+#define MESSAGE_MAP_MS		800
 
 static struct {
 	uint8_t node[FARSWAP_NODE_BYTES];
@@ -25,6 +29,7 @@ static struct {
 	struct list maps;		/* struct session_map, the first come first */
 	struct loop_work pool;
 	struct loop_timer retry;	/* registrations that failed */
+	struct loop_timer late;		/* the first of @maps has waited too long */
 } message;
 
 /* The END_BAD_ reason of a wire error. */
@@ -151,6 +156,7 @@ static void message_map_later(struct session *session, const struct farswap_map 
 		wait++;
 	wait->session = session;
 	wait->seq = le32toh(map->hdr.seq);
+	wait->until_ms = loop_now_ms() + MESSAGE_MAP_MS;
 	session->nr_maps++;
 	list_add_tail(&wait->link, &message.maps);
 	message_kick_pool();
@@ -185,17 +191,23 @@ static bool message_map_serve(void)
 	unsigned int status = FARSWAP_STATUS_OK;
 	struct region *region = NULL;
 	struct session *session;
+	uint64_t now;
 	int err;
 
 	if (!wait)
 		return false;
 	session = wait->session;
+	now = loop_now_ms();
 	if (session_leaving()) {
 		status = FARSWAP_STATUS_LEAVING;
+	} else if (now >= wait->until_ms) {
+		status = FARSWAP_STATUS_NO_MEMORY;
 	} else {
 		err = region_lend(&session->owner, &region);
-		if (err == -EAGAIN)
+		if (err == -EAGAIN) {
+			loop_timer_set(&message.late, wait->until_ms - now);
 			return false;
+		}
 		if (err)
 			status = FARSWAP_STATUS_NO_MEMORY;
 	}
@@ -222,6 +234,12 @@ static void message_pool_retry(void *arg)
 	region_retry();
 	message_kick_pool();
 	loop_timer_set(&message.retry, MESSAGE_RETRY_MS);
+}
+
+static void message_map_late(void *arg)
+{
+	(void)arg;
+	message_kick_pool();
 }
 
 void message_kick_pool(void)
@@ -366,6 +384,7 @@ void message_init(const uint8_t *node, uint64_t instance)
 	message.instance = instance;
 	list_init(&message.maps);
 	loop_work_init(&message.pool, message_pool_work, NULL);
+	loop_timer_init(&message.late, message_map_late, NULL);
 	loop_timer_init(&message.retry, message_pool_retry, NULL);
 	loop_timer_set(&message.retry, MESSAGE_RETRY_MS);
 }

@@ -68,6 +68,7 @@ struct session_map {
 	struct list link;
 	struct session *session;
 	uint32_t seq;
+	uint64_t until_ms;	/* not answered later with a region */
 };
 
 /* "address:port" */
