@@ -53,10 +53,15 @@ bool fill_zero_step(void)
 	bytes = pool.slab - region->zeroed;
 	if (bytes > FILL_ZERO_STEP)
 		bytes = FILL_ZERO_STEP;
-	if (region->zeroed < region->present)
-		memset(region->addr + region->zeroed, 0, bytes);
-	else
+	if (region->zeroed < region->present) {
+		if (mem_zero(region->addr + region->zeroed, bytes)) {
+			log_err("memory that was lent has an uncorrectable error: the region it is in is given back to the kernel");
+			fill_empty(region);
+			return true;
+		}
+	} else {
 		err = mem_populate(region->addr + region->zeroed, bytes);
+	}
 	if (err) {
 		fill_empty(region);
 		fill_refuse(err);

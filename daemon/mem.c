@@ -3,6 +3,8 @@
  * Memory from the kernel: huge pages if there are any, else ordinary ones.
  */
 #include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -67,6 +69,29 @@ int mem_populate(void *addr, size_t bytes)
 	/* A kernel before 5.14, where this does the same. */
 	memset(addr, 0, bytes);
 	return 0;
+}
+
+static sigjmp_buf mem_lost;
+
+static void mem_sigbus(int signo)
+{
+	(void)signo;
+	siglongjmp(mem_lost, 1);
+}
+
+int mem_zero(void *addr, size_t bytes)
+{
+	struct sigaction action = { .sa_handler = mem_sigbus }, old;
+	int err = 0;
+
+	/* What an uncorrectable error has taken away must not end everybody's regions. */
+	sigaction(SIGBUS, &action, &old);
+	if (!sigsetjmp(mem_lost, 1))
+		memset(addr, 0, bytes);
+	else
+		err = -EFAULT;
+	sigaction(SIGBUS, &old, NULL);
+	return err;
 }
 
 void mem_unmap(void *addr, size_t bytes)

@@ -16,6 +16,8 @@
 void *mem_map(size_t bytes, bool *huge);
 /* Has the kernel give the memory now, never before touched: 0, or why it doesn't. */
 int mem_populate(void *addr, size_t bytes);
+/* Zeroes memory that was touched before: 0, or -EFAULT if the machine has lost some of it. */
+int mem_zero(void *addr, size_t bytes);
 void mem_unmap(void *addr, size_t bytes);
 
 /* mr.c: makes the memory reachable by whoever is connected in @pd, from @iova on. */

@@ -11,9 +11,11 @@
 /* The kernel's memory: mem.c's, some of it as if on reserved huge pages. */
 #define mem_map		real_map
 #define mem_populate	real_populate
+#define mem_zero	real_zero
 #include "mem.c"
 #undef mem_map
 #undef mem_populate
+#undef mem_zero
 
 #include "quiet.h"
 #include "tap.h"
@@ -61,6 +63,7 @@ int mr_unregister(void *mr)
 
 static unsigned int huge_left;	/* regions' worth of reserved huge pages */
 static int refuse_after = -1;	/* so many more steps are given memory */
+static void *bad_memory;	/* of one region */
 
 void *mem_map(size_t bytes, bool *huge)
 {
@@ -77,6 +80,15 @@ int mem_populate(void *addr, size_t bytes)
 		return -ENOMEM;
 	refuse_after -= refuse_after > 0;
 	return real_populate(addr, bytes);
+}
+
+int mem_zero(void *addr, size_t bytes)
+{
+	char *bad = bad_memory;
+
+	if (bad && (char *)addr <= bad && bad < (char *)addr + bytes)
+		return -EFAULT;
+	return real_zero(addr, bytes);
 }
 
 static struct region_owner a, b;
@@ -438,6 +450,24 @@ static void test_huge_staged(void)
 }
 
 /* At a cgroup's limit. */
+static void test_bad_memory(void)
+{
+	struct region *region;
+	uint8_t *addr;
+
+	setup(0);
+	ok(!region_lend(&a, &region), "a region is lent");
+	addr = region->addr;
+	bad_memory = addr + SLAB - 1;
+	region_return(region);
+	ok(region_lend(&a, &region) || region->addr != addr, "memory that can't be zeroed is not lent");
+	settle();
+	ok(region_count(REGION_DIRTY) == 0 && region_filled() == TOTAL && consistent(),
+	   "it goes back to the kernel, which gives other memory");
+	bad_memory = NULL;
+	teardown();
+}
+
 static void test_refused(void)
 {
 	setup(0);
@@ -510,6 +540,7 @@ int main(void)
 	test_huge();
 	test_huge_staged();
 	test_refused();
+	test_bad_memory();
 	test_random();
 	ok(!iova_again, "no address was ever given to a client twice");
 	return tap_done();
