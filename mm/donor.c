@@ -360,6 +360,7 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	kref_init(&donor->ref);
 	INIT_LIST_HEAD(&donor->entry);
 	INIT_LIST_HEAD(&donor->mappings);
+	hash_init(donor->mappings_by_id);
 	farswap_window_init(&donor->window);
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
 	memcpy(donor->address, address, bytes);

@@ -251,7 +251,8 @@ static struct farswap_mapping *drain_find(struct farswap_donor *donor, u64 id)
 	struct farswap_mapping *mapping;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(mapping, &donor->mappings, donor_entry)
+	/* The newest first: a daemon that was started anew gives the same names again. */
+	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, id)
 		if (mapping->id == id)
 			return mapping;
 	return NULL;

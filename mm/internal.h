@@ -17,6 +17,7 @@
 #define _FARSWAP_INTERNAL_H
 
 #include <linux/farswap-transport.h>
+#include <linux/hashtable.h>
 #include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -309,6 +310,7 @@ enum farswap_slab_state {
  *		of use while @evict_timer is pending
  * @evict_timer: its donor takes it back soon: no I/O begins any more
  * @donor_entry: in the donor's list; farswap_state_lock
+ * @id_entry:	in the donor's @mappings_by_id, likewise
  * @work:	gives the region back, once @users is 0
  * @leave_work:	sees to what only this one of several has
  * @rcu:	frees it
@@ -331,6 +333,7 @@ struct farswap_mapping {
 	unsigned long hurry_at;
 	struct timer_list evict_timer;
 	struct list_head donor_entry;
+	struct hlist_node id_entry;
 	struct work_struct work;
 	struct work_struct leave_work;
 	struct rcu_head rcu;
@@ -670,6 +673,7 @@ enum farswap_donor_io {
  * @users:	workers that use @session now
  * @peer:	who answered last
  * @mappings:	what it holds for us
+ * @mappings_by_id: the same, by the donor's name for the region
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
  * @io:	what the session is good for, though perhaps another address of the same
@@ -701,6 +705,7 @@ struct farswap_donor {
 	unsigned int users;
 	struct farswap_peer peer;
 	struct list_head mappings;
+	DECLARE_HASHTABLE(mappings_by_id, 8);
 	unsigned int nr_slabs;
 	u64 free_bytes;
 	enum farswap_donor_io io;

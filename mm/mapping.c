@@ -37,6 +37,7 @@ static void mapping_work_fn(struct work_struct *work)
 
 	spin_lock(&farswap_state_lock);
 	list_del(&mapping->donor_entry);
+	hash_del(&mapping->id_entry);
 	donor->nr_slabs--;
 	slab->device->busy--;
 	if (last)
@@ -136,6 +137,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	lockdep_assert_held(&farswap_state_lock);
 	kref_get(&donor->ref);
 	list_add_tail(&mapping->donor_entry, &donor->mappings);
+	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
 	donor->nr_slabs++;
 	mapping->slab->device->busy++;
 	mapping->gone = mapping_evicted_early(mapping);
