@@ -117,6 +117,13 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 	}
 }
 
+/* Whoever started us is to see it: no client could come any more. */
+static void listener_lost(void)
+{
+	log_err("the RDMA device listened on is gone; start farswapd again when it is back");
+	loop_fail(-ENODEV);
+}
+
 static void listener_event(void *arg, uint32_t events)
 {
 	struct farswap_connect connect;
@@ -142,7 +149,7 @@ static void listener_event(void *arg, uint32_t events)
 		else if (id != listener.id)
 			listener_conn_event(id->context, type, status);
 		else if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-			log_err("the RDMA device listened on is gone; start farswapd again when it is back");
+			listener_lost();
 	}
 }
 

@@ -28,6 +28,7 @@ static struct {
 	struct list timers;		/* by at_ms */
 	struct list works;
 	bool stop;
+	int err;
 	/* What epoll_wait() gave, so that a descriptor removed drops out. */
 	struct epoll_event events[LOOP_EVENTS];
 	int nr_events;
@@ -215,6 +216,7 @@ int loop_run(void)
 	int i;
 
 	loop.stop = false;
+	loop.err = 0;
 	while (!loop.stop) {
 		loop.nr_events = epoll_wait(loop.epoll, loop.events, LOOP_EVENTS,
 					    list_empty(&loop.works) ? -1 : 0);
@@ -229,12 +231,18 @@ int loop_run(void)
 		loop.nr_events = 0;
 		loop_work_run();
 	}
-	return 0;
+	return loop.err;
 }
 
 void loop_stop(void)
 {
 	loop.stop = true;
+}
+
+void loop_fail(int err)
+{
+	loop.err = err;
+	loop_stop();
 }
 
 int loop_init(void)

@@ -36,9 +36,10 @@ struct loop_work {
 
 int loop_init(void);
 void loop_exit(void);
-/* Until loop_stop(); 0, or -errno if the loop itself broke. */
+/* Until loop_stop(), then 0; or -errno: loop_fail()'s, or the loop itself broke. */
 int loop_run(void);
 void loop_stop(void);
+void loop_fail(int err);
 /* Since some time; neither goes back. */
 uint64_t loop_now_ns(void);
 uint64_t loop_now_ms(void);

@@ -244,7 +244,7 @@ static int run(void)
 
 	err = loop_run();
 	if (err)
-		log_err("the event loop failed: %s", strerror(-err));
+		log_err("cannot go on: %s", strerror(-err));
 	/* Those left, after a second signal, end with the process. */
 	if (session_count()) {
 		control_exit();

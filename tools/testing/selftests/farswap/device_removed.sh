@@ -3,7 +3,8 @@
 #
 # The client's RDMA device goes while pages are remote and I/O is on its way, and
 # comes again. Its removal waits for nobody, the pages come from the disk, and the donors
-# are used again.
+# are used again. A donor that listens on its device only ends with that, so that it can be
+# started again.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -37,7 +38,24 @@ again_and_again() {
 	wait_for 60 donors_live 2
 }
 
-test_begin 8
+donor_listens() {
+	donor_kill "$lost"
+	donor_start "$lost" "listen=$lost:9400" && wait_for 60 donors_live 2
+}
+
+donor_ends() {
+	stats_save
+	on "$lost" 'timeout 60 rdma link del r0' || return 1
+	wait_for 20 eval '! donor_has_daemon "$lost"' && wait_for 60 grew slab_lost &&
+		on "$lost" 'grep "device listened on is gone" /run/farswapd.log'
+}
+
+donor_comes() {
+	on "$lost" 'rdma link add r0 type rxe netdev eth0' && donor_start "$lost" &&
+		wait_for 60 donors_live 2
+}
+
+test_begin 11
 command -v rdma >/dev/null || skip_rest "no rdma tool"
 farswap_up 2
 swap_on
@@ -49,6 +67,10 @@ check "the device goes at once" device_goes
 check "what it had comes from the disk" wait_for 20 grown load_device 200
 check "another is used" device_comes || donors_show
 check "again and again" again_and_again || donors_show
+lost=${DONORS%% *}
+check "a donor listens on one device" donor_listens || donors_show
+check "it ends with that" donor_ends
+check "and is used again when it is back" donor_comes || donors_show
 check "memory was right all the time" stop_load removed
 stats_show
 check "no page was lost" stat_is load_lost 0
