@@ -185,9 +185,12 @@ static void donor_down(void *ctx, int error)
 static void donor_suspended(void *ctx, int error)
 {
 	struct farswap_donor *donor = ctx;
+	struct farswap_mapping *mapping;
 	bool was_live;
 
 	spin_lock(&farswap_state_lock);
+	list_for_each_entry(mapping, &donor->mappings, donor_entry)
+		farswap_mapping_evict_later(mapping);
 	was_live = donor->state == FARSWAP_DONOR_LIVE;
 	WRITE_ONCE(donor->suspect_at, jiffies);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);

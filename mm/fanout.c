@@ -171,7 +171,8 @@ bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int s
 
 	for (i = 0; i < fanout->nr_writes; i++) {
 		mapping = fanout->writes[i].mapping;
-		if (farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, nr))
+		if (farswap_mapping_is_slabs(mapping) && !READ_ONCE(mapping->dead) &&
+		    farswap_mapping_has(mapping, slot, nr))
 			return true;
 	}
 	return false;

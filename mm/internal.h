@@ -461,6 +461,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
 void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms);
+void farswap_mapping_evict_later(struct farswap_mapping *mapping);
 bool farswap_mapping_hurries(const struct farswap_mapping *mapping);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
 struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,

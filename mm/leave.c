@@ -140,7 +140,7 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	const struct farswap_slab *slab = mapping->slab;
 
 	return time_before(jiffies, READ_ONCE(mapping->leave_until)) &&
-	       farswap_mapping_is_slabs(mapping) &&
+	       !READ_ONCE(mapping->dead) && farswap_mapping_is_slabs(mapping) &&
 	       READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       (farswap_mapping_staying(slab, mapping) ||

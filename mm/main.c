@@ -296,7 +296,10 @@ out_destroy_wq:
 
 static int __init farswap_init(void)
 {
-	/* A hibernation that has begun without us would not have us pause. */
+	/*
+	 * A hibernation that has begun without us would not have us pause. One by way of
+	 * /dev/snapshot lets go of this before it ends, so of that we don't hear.
+	 */
 	unsigned int flags = lock_system_sleep();
 	int err = main_init();
 

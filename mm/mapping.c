@@ -59,7 +59,8 @@ static void mapping_work_fn(struct work_struct *work)
  */
 static void mapping_evict_due(struct timer_list *timer)
 {
-	struct farswap_mapping *mapping = from_timer(mapping, timer, evict_timer);
+	struct farswap_mapping *mapping = container_of(timer, struct farswap_mapping,
+						       evict_timer);
 
 	WRITE_ONCE(mapping->dead, true);
 }
@@ -158,6 +159,18 @@ void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms)
 	lockdep_assert_held(&farswap_state_lock);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies(ms / 2));
 	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - ms / MAPPING_EVICT_PART));
+}
+
+/**
+ * farswap_mapping_evict_later() - a donor is suspect: when it is back it asks anew
+ * @mapping:	one of its
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_mapping_evict_later(struct farswap_mapping *mapping)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	timer_delete(&mapping->evict_timer);
 }
 
 /**

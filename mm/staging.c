@@ -170,9 +170,9 @@ static struct farswap_backup *staging_take_any(void)
 }
 
 /* Beyond the pool, where that is full of what the device can't take. */
-static struct farswap_backup *staging_take_extra(void)
+static struct farswap_backup *staging_take_extra(gfp_t gfp)
 {
-	struct farswap_backup *backup = staging_make(GFP_NOIO);
+	struct farswap_backup *backup = staging_make(gfp);
 
 	if (!backup)
 		return NULL;
@@ -198,18 +198,20 @@ struct farswap_backup *farswap_staging_wait(const struct farswap_device *device,
 {
 	struct farswap_backup *backup;
 
-	do {
-		if (hurry || READ_ONCE(device->backups.nr_kept))
-			backup = staging_take_any();
-		else
+	for (;;) {
+		backup = staging_take_any();
+		/* What is free, but not at the cost of what is in use. */
+		if (!backup && hurry)
+			backup = staging_take_extra(GFP_NOWAIT);
+		if (!backup && !READ_ONCE(device->backups.nr_kept))
 			wait_event_timeout(staging_room, (backup = staging_take_any()),
 					   STAGING_PATIENCE);
 		if (!backup)
-			backup = staging_take_extra();
-		if (!backup)
-			schedule_timeout_uninterruptible(STAGING_PATIENCE);
-	} while (!backup);
-	return backup;
+			backup = staging_take_extra(GFP_NOIO);
+		if (backup)
+			return backup;
+		schedule_timeout_uninterruptible(STAGING_PATIENCE);
+	}
 }
 
 /**

@@ -210,13 +210,11 @@ static noinline unsigned int store_partly(const struct farswap_store *store, uns
 {
 	unsigned int nr = folio_nr_pages(store->folio);
 
-	if (!good)
+	/* The region that has it may have been lost while the others were waited for. */
+	if (!good || (store->mode == STORE_SOLE &&
+		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
 		return 0;
 	farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
-	/* The region that has it may have been lost while the others were waited for. */
-	if (store->mode == STORE_SOLE &&
-	    !farswap_fanout_is_there(&store->fanout, store->slot, nr))
-		return 0;
 	return good;
 }
 

@@ -148,7 +148,8 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 		return PTR_ERR(id);
 	chan->id = id;
 	/* The CM's own is a second for many adapters: longer than an I/O may take. */
-	rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout());
+	if (chan != &chan->conn->control)
+		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout());
 	err = rdma_resolve_addr(id, NULL, sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
 		snprintf(chan->conn->detail, sizeof(chan->conn->detail),

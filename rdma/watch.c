@@ -16,10 +16,10 @@
 #define WATCH_PONG_MS		5000
 #define WATCH_IO_TIMEOUT_MS	1000
 #define WATCH_SAMPLES		10
-/* Of which an adapter's timeout is a power of two; the powers that are of use: 17 ms, 0.5 s. */
+/* Of which an adapter's timeout is a power of two; the powers that are of use: 17 ms, 2 s. */
 #define WATCH_ACK_NS		4096
 #define WATCH_ACK_LEAST		12
-#define WATCH_ACK_MOST		17
+#define WATCH_ACK_MOST		19
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
 
