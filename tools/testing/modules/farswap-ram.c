@@ -44,6 +44,9 @@ module_param(regions, uint, 0644);
 static bool sparse;
 module_param(sparse, bool, 0644);
 
+/* As long as farswapd waits. What was not fetched by then is lost with any donor. */
+#define RAM_EVICT_MS	5000
+
 /* What a page of a sparse region is: memory's address, or a word of less than 64 bits. */
 #define RAM_WORD(word)	((word) << 1 | 1)
 #define RAM_IS_WORD(at)	((at) & 1)
@@ -438,7 +441,7 @@ static int ram_evict(const char *text, const struct kernel_param *kp)
 			if (n < min(wanted, ARRAY_SIZE(ids)))
 				ids[n++] = region->id;
 		while (n--)
-			session->ops->evict(session->ctx, ids[n], 1000);
+			session->ops->evict(session->ctx, ids[n], RAM_EVICT_MS);
 	}
 	mutex_unlock(&ram_lock);
 	return 0;
