@@ -44,9 +44,9 @@ donor_listens() {
 }
 
 donor_ends() {
-	stats_save
 	on "$lost" 'timeout 60 rdma link del r0' || return 1
-	wait_for 20 eval '! donor_has_daemon "$lost"' && wait_for 60 grew slab_lost &&
+	wait_for 20 eval '! donor_has_daemon "$lost"' &&
+		wait_for 20 donor_is_not_live "$lost" &&
 		on "$lost" 'grep "device listened on is gone" /run/farswapd.log'
 }
 
