@@ -20,8 +20,12 @@
 
 #include "internal.h"
 
-/* The last part of the time that a donor gives is for I/O to end that has begun. */
+/*
+ * The last part of the time that a donor gives is for I/O to end that has begun; so many
+ * milliseconds at least, if that is not more than half.
+ */
 #define MAPPING_EVICT_PART	8
+#define MAPPING_EVICT_LAST_MS	100U
 
 /* The last I/O has ended: give the region back. */
 static void mapping_work_fn(struct work_struct *work)
@@ -156,9 +160,11 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
  */
 void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms)
 {
+	unsigned int last = max(ms / MAPPING_EVICT_PART, min(ms / 2, MAPPING_EVICT_LAST_MS));
+
 	lockdep_assert_held(&farswap_state_lock);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies(ms / 2));
-	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - ms / MAPPING_EVICT_PART));
+	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
 }
 
 /**
