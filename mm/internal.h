@@ -306,8 +306,8 @@ enum farswap_slab_state {
  * @id:		the donor's name for the region
  * @lost:	pages that were lost with it while the slab went on
  * @leave_until: jiffies until which its pages may be copied to the others
- * @hurry_at:	jiffies from which on what it has is fetched whatever memory that takes;
- *		of use while @evict_timer is pending
+ * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free; of
+ *		use while @evict_timer is pending
  * @evict_timer: its donor takes it back soon: no I/O begins any more
  * @donor_entry: in the donor's list; farswap_state_lock
  * @id_entry:	in the donor's @mappings_by_id, likewise
