@@ -190,7 +190,7 @@ static void donor_suspended(void *ctx, int error)
 
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(mapping, &donor->mappings, donor_entry)
-		farswap_mapping_evict_later(mapping);
+		farswap_eviction_suspend(mapping);
 	was_live = donor->state == FARSWAP_DONOR_LIVE;
 	WRITE_ONCE(donor->suspect_at, jiffies);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
@@ -236,7 +236,7 @@ static void donor_resumed(void *ctx)
 
 static void donor_evict(void *ctx, u64 id, u32 deadline_ms)
 {
-	farswap_slab_evict(ctx, id, deadline_ms);
+	farswap_eviction_begin(ctx, id, deadline_ms);
 }
 
 static u32 donor_activity(void *ctx, u64 id)

@@ -13,14 +13,6 @@
 
 #include "internal.h"
 
-/*
- * The part of a donor's deadline in which I/O is begun to move pages. The last may
- * take long, and what is left may have to be fetched.
- */
-#define DRAIN_MOVE_PART	4
-/* No daemon waits longer: see farswapd.conf(5), evict_ms. */
-#define DRAIN_DEADLINE_MAX_MS	600000U
-
 /* For copying what only a donor has that leaves the donors line. */
 #define DRAIN_UNMAP_TIME	(5 * HZ)
 
@@ -246,31 +238,6 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 	return last;
 }
 
-static struct farswap_mapping *drain_find(struct farswap_donor *donor, u64 id)
-{
-	struct farswap_mapping *mapping;
-
-	lockdep_assert_held(&farswap_state_lock);
-	/* The newest first: a daemon that was started anew gives the same names again. */
-	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, id)
-		if (mapping->id == id)
-			return mapping;
-	return NULL;
-}
-
-/* Does a slab depend on it? Otherwise it comes or goes already. */
-static bool drain_is_in_use(const struct farswap_mapping *mapping)
-{
-	return farswap_mapping_is_slabs(mapping) &&
-	       mapping->slab->state == FARSWAP_SLAB_MAPPED;
-}
-
-/* Do the slab's stores go on without it? */
-static bool drain_has_others(const struct farswap_mapping *mapping)
-{
-	return farswap_mapping_staying(mapping->slab, mapping);
-}
-
 /**
  * farswap_drain_is_one_of_several() - does its slab have another mapping
  * @mapping:	one of its slab's
@@ -304,57 +271,6 @@ static void drain_lose_one(struct farswap_mapping *mapping)
 	farswap_mapping_kill(mapping);
 }
 
-/* Pages that are used, or that nobody else has, are worth the network's time. */
-static bool drain_is_worth_moving(const struct farswap_slab *slab)
-{
-	u32 activity = farswap_activity_read(&slab->activity, farswap_slab_second());
-
-	return farswap_may_store() &&
-	       (READ_ONCE(slab->sole) ||
-		activity >= READ_ONCE(farswap_settings.hotslab));
-}
-
-/**
- * farswap_slab_evict() - a donor wants a region back
- * @donor:	the donor
- * @id:		its name for the region
- * @deadline_ms: when it will take it
- *
- * Infiniswap, section 4.4: stop, wait without polling, answer. A part of the time may
- * be spent on moving the pages. A region that is on its way back needs nothing; one
- * that we don't know is about to become a slab's.
- *
- * Context: process context; does not wait.
- */
-void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms)
-{
-	unsigned int ms = min(deadline_ms, DRAIN_DEADLINE_MAX_MS);
-	unsigned long until = jiffies + msecs_to_jiffies(ms / DRAIN_MOVE_PART);
-	struct farswap_mapping *mapping;
-
-	spin_lock(&farswap_state_lock);
-	mapping = drain_find(donor, id);
-	if (mapping)
-		farswap_mapping_evict(mapping, ms);
-	if (!mapping) {
-		donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
-	} else if (drain_is_in_use(mapping) && mapping->leaving) {
-		/* The donor knows best, be it asked again or for another reason. */
-		WRITE_ONCE(mapping->leave_until, until);
-	} else if (drain_is_in_use(mapping) && drain_has_others(mapping)) {
-		farswap_leave_mapping_start(mapping, until);
-	} else if (drain_is_in_use(mapping) && drain_is_worth_moving(mapping->slab)) {
-		WRITE_ONCE(mapping->moving, true);
-		farswap_leave_mapping_start(mapping, until);
-	} else if (drain_is_in_use(mapping)) {
-		farswap_drain_start(mapping->slab, FARSWAP_SLAB_DRAINING,
-				    FARSWAP_STAT_SLAB_EVICTED);
-	} else {
-		WRITE_ONCE(mapping->gone, true);
-	}
-	spin_unlock(&farswap_state_lock);
-}
-
 /**
  * farswap_slab_activity() - how busy is a region
  * @donor:	the donor that asks
@@ -369,8 +285,8 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 	u32 pages = 0;
 
 	spin_lock(&farswap_state_lock);
-	mapping = drain_find(donor, id);
-	if (mapping && drain_is_in_use(mapping))
+	mapping = farswap_mapping_by_id(donor, id);
+	if (mapping && farswap_mapping_is_in_use(mapping))
 		pages = farswap_activity_read(&mapping->slab->activity,
 					      farswap_slab_second());
 	spin_unlock(&farswap_state_lock);
@@ -389,9 +305,9 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 
 	lockdep_assert_held(&farswap_state_lock);
 	list_for_each_entry(mapping, &donor->mappings, donor_entry) {
-		if (drain_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
+		if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
 			drain_lose_one(mapping);
-		else if (drain_is_in_use(mapping))
+		else if (farswap_mapping_is_in_use(mapping))
 			farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST,
 					    FARSWAP_STAT_SLAB_LOST);
 		else
@@ -427,9 +343,10 @@ void farswap_slabs_unmap(struct farswap_device *device,
 	if (donor) {
 		spin_lock(&farswap_state_lock);
 		list_for_each_entry(mapping, &donor->mappings, donor_entry) {
-			if (drain_is_in_use(mapping) && drain_has_others(mapping))
+			if (farswap_mapping_is_in_use(mapping) &&
+			    farswap_mapping_staying(mapping->slab, mapping))
 				farswap_leave_mapping_start(mapping, until);
-			else if (drain_is_in_use(mapping))
+			else if (farswap_mapping_is_in_use(mapping))
 				drain_unmap(mapping->slab);
 			else
 				WRITE_ONCE(mapping->gone, true);

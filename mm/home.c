@@ -89,7 +89,7 @@ static void home_fetch(struct home *home, unsigned int slot)
 	struct farswap_io *io;
 	int err;
 
-	backup = farswap_staging_wait(slab->device, farswap_mapping_hurries(home->mapping));
+	backup = farswap_staging_wait(slab->device, farswap_eviction_is_near(home->mapping));
 	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
 		farswap_staging_put(backup);
 		return;
@@ -214,7 +214,7 @@ void farswap_home_probe(struct farswap_device *device)
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
  * back, which ends with its grace if no page gets through. Nothing is read of a region that
- * its donor is about to take: see farswap_mapping_evict().
+ * its donor is about to take: see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
  */

@@ -460,13 +460,12 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
-void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms);
-void farswap_mapping_evict_later(struct farswap_mapping *mapping);
-bool farswap_mapping_hurries(const struct farswap_mapping *mapping);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
 struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 					    unsigned int nth);
+struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id);
 bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping);
+bool farswap_mapping_is_in_use(const struct farswap_mapping *mapping);
 bool farswap_mapping_is_at(const struct farswap_slab *slab,
 			   const struct farswap_peer *peer);
 unsigned int farswap_mapping_count(const struct farswap_slab *slab);
@@ -575,8 +574,15 @@ void farswap_drain_wake(void);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
-void farswap_slab_evict(struct farswap_donor *donor, u64 id, u32 deadline_ms);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
+
+/* eviction.c */
+void farswap_eviction_init(struct farswap_mapping *mapping);
+void farswap_eviction_exit(struct farswap_mapping *mapping);
+void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms);
+void farswap_eviction_suspend(struct farswap_mapping *mapping);
+bool farswap_eviction_was_early(const struct farswap_mapping *mapping);
+bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
 
 /* leave.c */
 int farswap_leave_init(void);

@@ -20,13 +20,6 @@
 
 #include "internal.h"
 
-/*
- * The last part of the time that a donor gives is for I/O to end that has begun; so many
- * milliseconds at least, if that is not more than half.
- */
-#define MAPPING_EVICT_PART	8
-#define MAPPING_EVICT_LAST_MS	100U
-
 /* The last I/O has ended: give the region back. */
 static void mapping_work_fn(struct work_struct *work)
 {
@@ -52,21 +45,9 @@ static void mapping_work_fn(struct work_struct *work)
 	 */
 	farswap_drain_wake();
 	spin_unlock(&farswap_state_lock);
-	timer_shutdown_sync(&mapping->evict_timer);
+	farswap_eviction_exit(mapping);
 	kvfree_rcu(mapping, rcu);
 	farswap_donor_put(donor);
-}
-
-/*
- * An I/O that its donor refuses ends the session, and with it all other regions there. What
- * could not be fetched by now is lost, and nothing else.
- */
-static void mapping_evict_due(struct timer_list *timer)
-{
-	struct farswap_mapping *mapping = container_of(timer, struct farswap_mapping,
-						       evict_timer);
-
-	WRITE_ONCE(mapping->dead, true);
 }
 
 /**
@@ -106,24 +87,12 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 	mapping->id = mapping->donor->transport->region_id(mapping->region);
 	INIT_WORK(&mapping->work, mapping_work_fn);
 	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
-	timer_setup(&mapping->evict_timer, mapping_evict_due, 0);
+	farswap_eviction_init(mapping);
 	return mapping;
 
 out_free:
 	kvfree(mapping);
 	return ERR_PTR(err);
-}
-
-/* Did the donor ask for the region before we knew that it is ours? */
-static bool mapping_evicted_early(const struct farswap_mapping *mapping)
-{
-	const struct farswap_donor *donor = mapping->donor;
-	unsigned int i;
-
-	for (i = 0; i < min(donor->nr_early, FARSWAP_EARLY_EVICTS); i++)
-		if (donor->early[i] == mapping->id)
-			return true;
-	return false;
 }
 
 /**
@@ -145,51 +114,8 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
 	donor->nr_slabs++;
 	mapping->slab->device->busy++;
-	mapping->gone = mapping_evicted_early(mapping);
+	mapping->gone = farswap_eviction_was_early(mapping);
 	return donor->epoch == epoch && donor->state != FARSWAP_DONOR_CONNECTING;
-}
-
-/**
- * farswap_mapping_evict() - have no I/O begin when the donor is about to take the region
- * @mapping:	a linked one
- * @ms:		when it will take it
- *
- * Earlier than that, so that what has begun ends in time.
- *
- * Context: process context, under farswap_state_lock.
- */
-void farswap_mapping_evict(struct farswap_mapping *mapping, unsigned int ms)
-{
-	unsigned int last = max(ms / MAPPING_EVICT_PART, min(ms / 2, MAPPING_EVICT_LAST_MS));
-
-	lockdep_assert_held(&farswap_state_lock);
-	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies(ms / 2));
-	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
-}
-
-/**
- * farswap_mapping_evict_later() - a donor is suspect: when it is back it asks anew
- * @mapping:	one of its
- *
- * Context: process context, under farswap_state_lock.
- */
-void farswap_mapping_evict_later(struct farswap_mapping *mapping)
-{
-	lockdep_assert_held(&farswap_state_lock);
-	timer_delete(&mapping->evict_timer);
-}
-
-/**
- * farswap_mapping_hurries() - is its donor about to take the region
- * @mapping:	a mapping
- *
- * Context: any.
- * Return: whether half of the time that it gave is over.
- */
-bool farswap_mapping_hurries(const struct farswap_mapping *mapping)
-{
-	return timer_pending(&mapping->evict_timer) &&
-	       time_after_eq(jiffies, READ_ONCE(mapping->hurry_at));
 }
 
 /**
@@ -219,6 +145,26 @@ struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 	return rcu_dereference_protected(slab->mapping[nth], true);
 }
 
+/**
+ * farswap_mapping_by_id() - the mapping that a donor means
+ * @donor:	the donor
+ * @id:		its name for the region
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: the mapping, or NULL if we don't know it.
+ */
+struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id)
+{
+	struct farswap_mapping *mapping;
+
+	lockdep_assert_held(&farswap_state_lock);
+	/* The newest first: a daemon that was started anew gives the same names again. */
+	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, id)
+		if (mapping->id == id)
+			return mapping;
+	return NULL;
+}
+
 /* Where in its slab it is, or would be; FARSWAP_REPLICAS_MAX: nowhere. */
 static unsigned int mapping_place(const struct farswap_slab *slab,
 				  const struct farswap_mapping *mapping)
@@ -241,6 +187,19 @@ static unsigned int mapping_place(const struct farswap_slab *slab,
 bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
 {
 	return mapping_place(mapping->slab, mapping) < FARSWAP_REPLICAS_MAX;
+}
+
+/**
+ * farswap_mapping_is_in_use() - does a slab depend on it
+ * @mapping:	a linked one
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: whether one does; if not it comes or goes already.
+ */
+bool farswap_mapping_is_in_use(const struct farswap_mapping *mapping)
+{
+	return farswap_mapping_is_slabs(mapping) &&
+	       mapping->slab->state == FARSWAP_SLAB_MAPPED;
 }
 
 static unsigned int mapping_count(const struct farswap_slab *slab,

@@ -295,7 +295,7 @@ end:	do
 		fi;
 		handling = 1
 	   }
-	   /* farswap_slab_evict() */
+	   /* farswap_eviction_begin() */
 	   d_step {
 		if
 		:: l && !dead[conn] && slab == MAPPED && region == l -> drain_start(DRAINING)

@@ -748,7 +748,7 @@ inline leave_end(_m)
 	working[_m] = 0
 }
 
-/* farswap_slab_evict(), farswap_leave_mapping_work() */
+/* farswap_eviction_begin(), farswap_leave_mapping_work() */
 proctype leave(byte m)
 {
 	byte to;
