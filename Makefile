@@ -26,7 +26,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -117,6 +117,10 @@ demo:
 bench:
 	@tools/testing/bench/bench.py $(if $(RUNS),--runs=$(RUNS)) $(if $(PARTS),--only=$(PARTS)) $(if $(SWAP),--swap=$(SWAP)) $(if $(LOCAL),--local=$(LOCAL))
 
+# NAMES=
+bench-techniques:
+	@tools/testing/bench/techniques.py $(NAMES)
+
 bench-headroom:
 	@tools/testing/bench/headroom.py
 
@@ -191,5 +195,6 @@ help:
 	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
 	@echo "make bench-stages  where the time of a page-out and of a page fault goes, stage by stage, and that of the slowest"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
+	@echo "make bench-techniques  what techniques give that were tried and left, by turns (NAMES=)"
 	@echo "make clean      remove what was built"
 endif

@@ -105,13 +105,14 @@ def make_cgroup(client):
 
 
 def numbers_of(lines):
-    """({name: number}, {upper bound in µs: faults}) of what a program said."""
+    """({name: number}, {upper bound in µs: how many}) of what a program said."""
     numbers, buckets = {}, {}
     for line in lines:
         _, *words = line.split()
         pairs = {key: float(value) for key, value in zip(words[::2], words[1::2])}
         if "bucket_us" in pairs:
-            buckets[pairs["bucket_us"]] = int(pairs["faults"])
+            bound = pairs["bucket_us"]
+            buckets[bound] = buckets.get(bound, 0) + int(pairs["count"])
         else:
             numbers |= pairs
     if numbers.pop("wrong", 0):
@@ -149,18 +150,28 @@ class Bench:
     def say(self, backing, text):
         print(f"  {backing.name}: {text}", flush=True)
 
-    def raw(self, cluster, backing):
+    def raw(self, cluster, backing, part):
+        """Of 4 KiB."""
         if backing.network:
             client, donor = cluster.client, cluster.donors[0]
-            self.add("raw READ", backing, "4 KiB", dict(zip(
+            self.add("raw READ", backing, part, dict(zip(
                 ("p50_us", "p99_us"), raw.read_latency(client, donor))))
-            self.add("raw WRITE", backing, "4 KiB", {
+            self.add("raw WRITE", backing, part, {
                 "mb_per_s": raw.bandwidth(client, donor, "write", 4096, 5000, 16)})
 
-    def end(self, cluster, backing, load, setting=""):
+    @contextlib.contextmanager
+    def boot(self, part, backing, memory, **options):
+        """As boot(), with raw RDMA before and after what is in the block."""
+        with boot(self.args, backing, memory, **options) as cluster:
+            self.raw(cluster, backing, part)
+            yield cluster
+            self.raw(cluster, backing, part)
+            self.end(cluster, backing, part)
+
+    def end(self, cluster, backing, part):
         percent = backing.remote_percent(cluster)
         if percent is not None:
-            self.add(load, backing, setting, {"remote_percent": percent})
+            self.add(part, backing, "", {"remote_percent": percent})
         complaints = cluster.complaints()
         if complaints:
             raise harness.ClusterError(f"{backing.name}: kernel: {complaints[0]}")
@@ -180,8 +191,8 @@ class Bench:
         args = self.args
         megabytes = args.mem * 3 // 2
         backing = backing_class(int(megabytes * DEVICE_PARTS))
-        with boot(args, backing, args.mem + backing.more_memory(megabytes)) as cluster:
-            self.raw(cluster, backing)
+        memory = args.mem + backing.more_memory(megabytes)
+        with self.boot("faults", backing, memory) as cluster:
             backing.start(cluster)
             group = None
             if backing.inside:
@@ -201,13 +212,11 @@ class Bench:
                     time.sleep(args.seconds)
                 self.add("idle", backing, "", costs.costs)
             program.end()
-            self.raw(cluster, backing)
-            self.end(cluster, backing, "faults")
 
     def local(self, backing_class):
         backing = backing_class(int(LOCAL_MB * DEVICE_PARTS))
         memory = self.args.mem + LOCAL_MB + backing.more_memory(LOCAL_MB)
-        with boot(self.args, backing, memory) as cluster:
+        with self.boot("local", backing, memory) as cluster:
             client = cluster.client
             backing.start(cluster)
             make_cgroup(client)
@@ -220,7 +229,6 @@ class Bench:
                     numbers = self.phase(cluster, backing, program, load, f"{percent} % local")
                 self.say(backing, f"{percent} % local: {numbers['accesses_per_s']:.0f} a second")
             program.end()
-            self.end(cluster, backing, "local")
 
     def percents(self, most):
         return [percent for percent in most if percent in self.args.local]
@@ -234,7 +242,7 @@ class Bench:
     def threads(self, backing_class):
         megabytes = self.args.mem * 3 // 2
         backing = backing_class(int(megabytes * DEVICE_PARTS))
-        with boot(self.args, backing, self.args.mem, cpus=2) as cluster:
+        with self.boot("threads", backing, self.args.mem, cpus=2) as cluster:
             backing.start(cluster)
             program = Asked(cluster.client, f"fault -b -i -s {self.args.seconds} {megabytes} "
                                             f"{self.args.accesses} 1")
@@ -245,12 +253,11 @@ class Bench:
                     numbers = self.phase(cluster, backing, program, load, f"{threads} threads")
                 self.say(backing, f"{threads} threads: {numbers['accesses_per_s']:.0f} a second")
             program.end()
-            self.end(cluster, backing, "threads")
 
     def hpbd(self, backing_class):
         backing = backing_class(int(HPBD_MB * DEVICE_PARTS))
         memory = self.args.mem + HPBD_MB + backing.more_memory(HPBD_MB)
-        with boot(self.args, backing, memory, programs=[
+        with self.boot("hpbd", backing, memory, programs=[
                 ("/usr/bin/hpbd", os.path.join(HERE, "hpbd"), None)]) as cluster:
             client = cluster.client
             backing.start(cluster)
@@ -265,18 +272,16 @@ class Bench:
                 numbers, _ = numbers_of(output.splitlines())
                 self.add(load, backing, f"{percent} % local", numbers | costs.costs)
                 self.say(backing, f"{load} {numbers['seconds']:.1f} s")
-            self.end(cluster, backing, "hpbd")
 
     def servers(self, backing_class):
         megabytes = SERVER_KEYS * 1200 >> 20
         backing = backing_class(int(megabytes * DEVICE_PARTS))
         memory = self.args.mem + megabytes + backing.more_memory(megabytes)
-        with boot(self.args, backing, memory, programs=server_programs()) as cluster:
+        with self.boot("servers", backing, memory, programs=server_programs()) as cluster:
             backing.start(cluster)
             make_cgroup(cluster.client)
             for name, command in SERVERS.items():
                 self.server(cluster, backing, name, command)
-            self.end(cluster, backing, "servers")
 
     def server(self, cluster, backing, name, command):
         client = cluster.client
@@ -294,10 +299,11 @@ class Bench:
                 # As much again, before, to have the popular keys in memory.
                 program.ask(f"run {gets} {seconds}", self.args.timeout)
                 with Costs(cluster) as costs:
-                    numbers, _ = numbers_of(
+                    numbers, buckets = numbers_of(
                         program.ask(f"run {gets} {seconds}", self.args.timeout))
-                self.add(f"{name} {mix}", backing, f"{percent} % local",
-                         numbers | costs.costs)
+                load, setting = f"{name} {mix}", f"{percent} % local"
+                self.add(load, backing, setting, numbers | costs.costs)
+                self.found.add_histogram(load, backing.name, setting, buckets)
                 if percent in (50, 100):
                     self.say(backing, f"{name} {mix} at {percent} %: "
                                       f"{numbers['per_s']:.0f} a second")
@@ -372,13 +378,20 @@ def print_results(results):
                 (found for key, found in results.numbers.items()
                  if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
             for load in loads])
+    for load, value in (("raw READ", "p50_us"), ("raw WRITE", "mb_per_s")):
+        parts = results.settings(load, value)
+        if parts:
+            report.table(f"{load} of 4 KiB, before and after each part, "
+                         f"{'µs' if value == 'p50_us' else 'MB/s'}",
+                         all_swaps(results, load, value),
+                         [(part, numbers(load, part, value), 0) for part in parts])
     for load in ("read", "mixed", "strided"):
         swaps = results.swaps(load, "", "p50_us")
         if swaps:
             report.table(f"{load}: page faults", swaps, [
                 ("p50 µs", numbers(load, "", "p50_us"), 0),
                 ("p99 µs", numbers(load, "", "p99_us"), 0),
-                ("raw READ µs", numbers("raw READ", "4 KiB", "p50_us"), 0),
+                ("raw READ µs", numbers("raw READ", "faults", "p50_us"), 0),
                 ("a second", numbers(load, "", "accesses_per_s"), 0),
                 ("out/in", numbers(load, "", "pages_out_per_in"), 2),
                 *costs(load)])
@@ -394,7 +407,7 @@ def print_results(results):
             report.table(f"{load}: all pages in order", swaps, [
                 ("MB/s", numbers(load, "", "mb_per_s"), 1),
                 ("out, MB/s", numbers(load, "", "out_mb_per_s"), 1),
-                ("raw WRITE, MB/s", numbers("raw WRITE", "4 KiB", "mb_per_s"), 1),
+                ("raw WRITE, MB/s", numbers("raw WRITE", "faults", "mb_per_s"), 1),
                 *costs(load)])
     for load in ("read", "mixed"):
         for what in ("local", "threads"):
@@ -440,6 +453,12 @@ def plot_results(results, directory):
                              (swap, results.median(load, swap, "", "p50_us"),
                               results.median(load, swap, "", "p99_us"))
                              for swap in results.swaps(load, "", "p50_us"))], "set logscale y")
+    for load in (f"{server} {mix}" for server in SERVERS for mix in MIXES):
+        lines = {f"{swap}, {setting}": report.cumulated(counts)
+                 for (other, swap, setting), counts in results.histograms.items()
+                 if other == load and setting == ("100" if swap == "local" else "50") + " % local"}
+        report.plot_lines(directory, f"commands-{load.replace(' ', '-')}", f"Commands, {load}",
+                          ("µs", "per cent of all commands"), lines, "set logscale x")
     for load in ("fill", "sequential"):
         report.plot_bars(directory, load, f"All pages in order, {load}", "MB/s",
                          [("", "MB/s"), *((swap, results.median(load, swap, "", "mb_per_s"))

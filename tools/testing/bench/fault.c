@@ -18,7 +18,7 @@
  *                                             on request, a megabyte at a time
  *   clean      (the same)                     has all put out that is in memory
  *
- * -b: also "PHASE bucket_us N faults N" for each time that was seen, in steps of an eighth
+ * -b: also "PHASE bucket_us N count N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
  * -i: phases are lines of standard input, "done" is the last line of each; "threads N" divides
  *     the memory anew
@@ -36,6 +36,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "buckets.h"
 
 #define PAGE		4096
 #define WORDS		(PAGE / sizeof(uint64_t))
@@ -310,20 +312,6 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report_buckets(const char *phase, const uint64_t *times, size_t faults)
-{
-	size_t i = 0;
-
-	for (double bound = 1000; i < faults; bound *= 1.125) {
-		size_t first = i;
-
-		while (i < faults && times[i] <= bound)
-			i++;
-		if (i > first)
-			printf("%s bucket_us %.1f faults %zu\n", phase, bound / 1e3, i - first);
-	}
-}
-
 /* Of times in order. */
 static double time_us(const uint64_t *times, size_t faults, size_t permille)
 {
@@ -355,7 +343,7 @@ static size_t report(const char *phase, uint64_t ns)
 		       phase, faults, time_us(times, faults, 500), time_us(times, faults, 990),
 		       time_us(times, faults, 1000), accesses / (ns / 1e9), wrong);
 		if (buckets)
-			report_buckets(phase, times, faults);
+			print_buckets(phase, times, faults);
 	}
 	if (!strcmp(phase, "fill"))
 		accesses = nr;

@@ -9,6 +9,7 @@
  *   fill                       fill keys N per_s N wrong N
  *   run GET-PERCENT SECONDS    run ops N per_s N get_p50_us N get_p99_us N
  *                                  set_p50_us N set_p99_us N wrong N
+ *                              get bucket_us N count N, set bucket_us N count N
  */
 #define _GNU_SOURCE
 #include <hiredis/hiredis.h>
@@ -23,11 +24,13 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "buckets.h"
+
 #define VALUE_BYTES	1000
 #define VALUE_WORDS	(VALUE_BYTES / 8)
 #define KEY_BYTES	16
 #define ZIPF		0.99
-#define TIMES_MAX	(1 << 20)	/* of a run; later commands are counted, not timed */
+#define TIMES_MAX	(1 << 19)	/* of a run; later commands are counted, not timed */
 
 /**
  * struct server - a kind of server, reached by a Unix socket
@@ -103,7 +106,7 @@ static const struct server servers[] = {
 static const struct server *server;
 static uint64_t nr_keys;
 static uint8_t *versions;	/* of each key's value */
-static uint32_t *times[2];	/* of SETs and GETs, in ns */
+static uint64_t *times[2];	/* of SETs and GETs, in ns */
 static size_t nr_times[2];
 static uint64_t state;		/* of the random numbers */
 
@@ -185,13 +188,13 @@ static bool command(uint64_t number, bool get)
 	good = (get ? server->get : server->set)(key, value);
 	time = now_ns() - start;
 	if (nr_times[get] < TIMES_MAX)
-		times[get][nr_times[get]++] = time < UINT32_MAX ? time : UINT32_MAX;
+		times[get][nr_times[get]++] = time;
 	return good;
 }
 
 static int compare(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
@@ -228,6 +231,8 @@ static uint64_t run(double get_percent, double seconds)
 	       PRIu64 "\n", ops, ops / ((now_ns() - start) / 1e9),
 	       percentile_us(true, 50), percentile_us(true, 99),
 	       percentile_us(false, 50), percentile_us(false, 99), wrong);
+	print_buckets("set", times[0], nr_times[0]);
+	print_buckets("get", times[1], nr_times[1]);
 	return wrong;
 }
 

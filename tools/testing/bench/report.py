@@ -60,7 +60,7 @@ class Results:
         with open(os.path.join(directory, "histograms.csv"), "w", encoding="utf-8",
                   newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["load", "swap", "setting", "at_most_us", "faults"])
+            writer.writerow(["load", "swap", "setting", "at_most_us", "count"])
             for key, counts in self.histograms.items():
                 writer.writerows([*key, f"{bound:g}", count]
                                  for bound, count in sorted(counts.items()))

@@ -208,9 +208,9 @@ lint_whitespace() { # no blanks at line ends, a newline at the end of every file
 	return $bad
 }
 
-lint_mutants() { # every patch that breaks farswap on purpose applies
+lint_mutants() { # every patch that breaks farswap on purpose, or tries a technique, applies
 	local file bad=0
-	for file in $(matching '^tools/testing/mutants/[^/]*\.patch$'); do
+	for file in $(matching '^tools/testing/(mutants|bench/techniques)/[^/]*\.patch$'); do
 		quiet git apply --check "$file" || bad=1
 	done
 	return $bad
