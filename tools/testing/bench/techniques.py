@@ -94,6 +94,8 @@ class Turns:
         for figure in FIGURES[load]:
             values = self.found.setdefault((load, figure), {})
             values.setdefault(value, []).append(numbers[figure])
+        print(f"  {load}, {value}: " + ", ".join(f"{figure} {numbers[figure]:.1f}"
+                                                for figure in FIGURES[load]), flush=True)
 
     def each(self, load, ask):
         """One turn of each value, not always the same first."""
@@ -104,7 +106,7 @@ class Turns:
 
     def fill_anew(self):
         """Memory that another program has let go of meanwhile."""
-        return self.client.check(f"fault -t {self.technique.threads} {self.memory} 1 1 fill",
+        return self.client.check(f"fault -t {self.technique.threads} {self.memory} 1 1 read",
                                  self.args.timeout).splitlines()
 
     def all(self):
@@ -117,6 +119,7 @@ class Turns:
         for command in ("fill", f"threads {self.technique.threads}", "mixed"):
             program.ask(command, self.args.timeout)
         for load in rest:
+            self.client.check(f"echo {bench.READAHEAD.get(load, 0)} >/proc/sys/vm/page-cluster")
             self.each(load, lambda load=load: program.ask(load, self.args.timeout))
         program.end()
 
