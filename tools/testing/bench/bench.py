@@ -562,7 +562,7 @@ def main():
     args = arguments()
     harness.exit_on_signals()
     started = time.monotonic()
-    host.build(host.fetch("--bench"), HERE, "modules", "daemon")
+    host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests")
     subprocess.run(["make", "-s", "-C", HERE, "kv"], check=True)
     os.makedirs(args.out, exist_ok=True)
     sys.stdout = Said(os.path.join(args.out, "tables.txt"))
