@@ -58,7 +58,7 @@ THREADS = (1, 2, 4)
 # read, and so write the page anew though nobody changed it.
 DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
-LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 64, 60000
+LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 48, 60000
 HPBD = ("testswap", "quicksort")
 MIXES = {"ETC": 95, "SYS": 75}
 # The counted load's, MB and accesses; and how far its figures may be from those of the same again.
@@ -155,9 +155,9 @@ class Bench:
         if backing.network:
             client, donor = cluster.client, cluster.donors[0]
             self.add("raw READ", backing, part, dict(zip(
-                ("p50_us", "p99_us"), raw.read_latency(client, donor))))
+                ("p50_us", "p99_us"), raw.read_latency(client, donor, 1000))))
             self.add("raw WRITE", backing, part, {
-                "mb_per_s": raw.bandwidth(client, donor, "write", 4096, 5000, 16)})
+                "mb_per_s": raw.bandwidth(client, donor, "write", 4096, 2500, 16)})
 
     @contextlib.contextmanager
     def boot(self, part, backing, memory, **options):

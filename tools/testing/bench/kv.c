@@ -3,8 +3,8 @@
  * Loads a key-value server as Facebook's two that the Infiniswap paper measures
  * (Gu et al., NSDI 2017, section 6.2): ETC, of which 95 % are GETs, and SYS, of
  * which 75 % are. The keys are Zipf's with 0.99, each anywhere in the order in
- * which they were filled in; one command at a time. Every byte that comes back
- * is checked. Commands on standard input, each with a line for an answer, and "done":
+ * which they were filled in; one command at a time, but for the filling. Every byte that
+ * comes back is checked. Commands on standard input, each with a line for an answer, and "done":
  *
  *   fill                       fill keys N per_s N wrong N
  *   run GET-PERCENT SECONDS    run ops N per_s N get_p50_us N get_p99_us N
@@ -30,6 +30,7 @@
 #define VALUE_WORDS	(VALUE_BYTES / 8)
 #define KEY_BYTES	16
 #define ZIPF		0.99
+#define FILL_KEYS	64		/* whose answers are waited for at once */
 #define TIMES_MAX	(1 << 19)	/* of a run; later commands are counted, not timed */
 
 /**
@@ -38,12 +39,16 @@
  * @connect:	true if it is there
  * @set:	give a key its value; true if the server said yes
  * @get:	does a key have that value?
+ * @send:	begin to give a key its value
+ * @answers:	wait for the answers to so many; how many the server said yes to
  */
 struct server {
 	const char *name;
 	bool (*connect)(const char *path);
 	bool (*set)(const char *key, const uint64_t *value);
 	bool (*get)(const char *key, const uint64_t *value);
+	void (*send)(const char *key, const uint64_t *value);
+	uint64_t (*answers)(uint64_t nr);
 };
 
 static redisContext *redis;
@@ -74,6 +79,25 @@ static bool redis_get(const char *key, const uint64_t *value)
 	return good;
 }
 
+static void redis_send(const char *key, const uint64_t *value)
+{
+	redisAppendCommand(redis, "SET %s %b", key, value, (size_t)VALUE_BYTES);
+}
+
+static uint64_t redis_answers(uint64_t nr)
+{
+	uint64_t good = 0;
+
+	while (nr--) {
+		void *reply = NULL;
+
+		if (redisGetReply(redis, &reply) == REDIS_OK)
+			good += ((redisReply *)reply)->type == REDIS_REPLY_STATUS;
+		freeReplyObject(reply);
+	}
+	return good;
+}
+
 static bool memcached_connect(const char *path)
 {
 	cached = memcached_create(NULL);
@@ -98,9 +122,23 @@ static bool memcached_fetch_is(const char *key, const uint64_t *value)
 	return good;
 }
 
+/* What it answers is not looked at then: who gets a wrong value will find it. */
+static void memcached_send(const char *key, const uint64_t *value)
+{
+	memcached_behavior_set(cached, MEMCACHED_BEHAVIOR_NOREPLY, 1);
+	memcached_put(key, value);
+	memcached_behavior_set(cached, MEMCACHED_BEHAVIOR_NOREPLY, 0);
+}
+
+static uint64_t memcached_answers(uint64_t nr)
+{
+	return nr;
+}
+
 static const struct server servers[] = {
-	{ "redis", redis_connect, redis_set, redis_get },
-	{ "memcached", memcached_connect, memcached_put, memcached_fetch_is },
+	{ "redis", redis_connect, redis_set, redis_get, redis_send, redis_answers },
+	{ "memcached", memcached_connect, memcached_put, memcached_fetch_is, memcached_send,
+	  memcached_answers },
 };
 
 static const struct server *server;
@@ -208,10 +246,19 @@ static double percentile_us(bool get, size_t percent)
 
 static uint64_t fill(void)
 {
-	uint64_t start = now_ns(), wrong = 0;
+	uint64_t start = now_ns(), value[VALUE_WORDS], wrong = 0;
+	char key[KEY_BYTES];
 
-	for (uint64_t key = 0; key < nr_keys; key++)
-		wrong += !command(key, false);
+	for (uint64_t first = 0, nr; first < nr_keys; first += nr) {
+		nr = nr_keys - first < FILL_KEYS ? nr_keys - first : FILL_KEYS;
+		for (uint64_t i = first; i < first + nr; i++) {
+			key_make(key, i);
+			versions[i]++;
+			value_make(value, i);
+			server->send(key, value);
+		}
+		wrong += nr - server->answers(nr);
+	}
 	printf("fill keys %" PRIu64 " per_s %.0f wrong %" PRIu64 "\n", nr_keys,
 	       nr_keys / ((now_ns() - start) / 1e9), wrong);
 	return wrong;
