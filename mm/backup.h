@@ -99,6 +99,7 @@ struct farswap_backups {
 
 /* staging.c */
 void farswap_staging_resize(void);
+bool farswap_staging_has(unsigned int nr);
 bool farswap_staging_take(struct list_head *staged, unsigned int nr);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
 void farswap_staging_put(struct farswap_backup *backup);

@@ -286,7 +286,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 	const struct farswap_slab *slab = to->slab;
 
 	return !farswap_mover_failed(mover) && !READ_ONCE(to->leaving) &&
-	       !READ_ONCE(to->dead) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       !farswap_donor_is_suspect(to->donor) &&
 	       (!from || time_before(jiffies, READ_ONCE(from->leave_until)));

@@ -305,6 +305,7 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 
 	lockdep_assert_held(&farswap_state_lock);
 	list_for_each_entry(mapping, &donor->mappings, donor_entry) {
+		farswap_mapping_disown(mapping);
 		if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
 			drain_lose_one(mapping);
 		else if (farswap_mapping_is_in_use(mapping))

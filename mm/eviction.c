@@ -28,7 +28,15 @@ static void eviction_due(struct timer_list *timer)
 	struct farswap_mapping *mapping = container_of(timer, struct farswap_mapping,
 						       evict_timer);
 
-	WRITE_ONCE(mapping->dead, true);
+	WRITE_ONCE(mapping->due, true);
+}
+
+/* Nothing is known of when the donor takes it. */
+static void eviction_forget(struct farswap_mapping *mapping)
+{
+	/* Takes no lock, and may just be running. */
+	timer_delete_sync(&mapping->evict_timer);
+	WRITE_ONCE(mapping->due, false);
 }
 
 /* Have no I/O begin when the donor is about to take the region. */
@@ -38,6 +46,7 @@ static void eviction_set_timer(struct farswap_mapping *mapping, unsigned int ms)
 				min(ms / 2, READ_ONCE(farswap_settings.io_timeout_ms)));
 
 	lockdep_assert_held(&farswap_state_lock);
+	eviction_forget(mapping);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies((ms - last) / 2));
 	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
 }
@@ -141,7 +150,7 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 void farswap_eviction_suspend(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	timer_delete(&mapping->evict_timer);
+	eviction_forget(mapping);
 }
 
 /**

@@ -156,7 +156,7 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 
 /**
  * farswap_fanout_is_there() - does one of the regions have the folio, and is not lost already
- * @fanout:	one whose writes have ended, of which one has succeeded and one has failed
+ * @fanout:	one whose writes have ended, of which one has succeeded
  * @slot:	the folio's first slot
  * @nr:		how many
  *
@@ -171,7 +171,7 @@ bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int s
 
 	for (i = 0; i < fanout->nr_writes; i++) {
 		mapping = fanout->writes[i].mapping;
-		if (farswap_mapping_is_slabs(mapping) && !READ_ONCE(mapping->dead) &&
+		if (farswap_mapping_is_slabs(mapping) && !farswap_mapping_ends(mapping) &&
 		    farswap_mapping_has(mapping, slot, nr))
 			return true;
 	}
@@ -179,11 +179,25 @@ bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int s
 }
 
 /**
- * farswap_fanout_end() - its regions are used no more, but for one
+ * farswap_fanout_written() - who wants one of its regions back need not wait for it
  * @fanout:	one whose writes have ended
  *
- * Nothing keeps what @fanout is a part of when farswap_mapping_store_end() has been called for
- * the last of them.
+ * Context: any; see farswap_mapping_store_written().
+ */
+void farswap_fanout_written(struct farswap_fanout *fanout)
+{
+	unsigned int i;
+
+	for (i = 0; i < fanout->nr_writes; i++)
+		farswap_mapping_store_written(fanout->writes[i].mapping);
+}
+
+/**
+ * farswap_fanout_end() - its regions are used no more, but for one
+ * @fanout:	one of which farswap_fanout_written() has been told
+ *
+ * Nothing keeps what @fanout is a part of when farswap_mapping_put() has been called for the
+ * last of them.
  *
  * Context: any.
  * Return: the last, for which it is to be called.
@@ -193,6 +207,6 @@ struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout)
 	unsigned int i;
 
 	for (i = 1; i < fanout->nr_writes; i++)
-		farswap_mapping_store_end(fanout->writes[i].mapping);
+		farswap_mapping_put(fanout->writes[i].mapping);
 	return fanout->writes[0].mapping;
 }

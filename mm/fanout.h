@@ -51,6 +51,7 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 			   unsigned int slot);
 bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int slot,
 			     unsigned int nr);
+void farswap_fanout_written(struct farswap_fanout *fanout);
 struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout);
 
 #endif /* _FARSWAP_FANOUT_H */

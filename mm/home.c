@@ -72,7 +72,7 @@ static int home_submit(struct home *home, struct farswap_io *io)
 {
 	int err = -EHOSTDOWN, tries;
 
-	for (tries = 0; tries < HOME_TRIES && !READ_ONCE(home->mapping->dead); tries++) {
+	for (tries = 0; tries < HOME_TRIES && !farswap_mapping_ends(home->mapping); tries++) {
 		err = farswap_mapping_submit(home->mapping, io);
 		if (!err || err == -EHOSTDOWN)
 			break;
@@ -149,7 +149,7 @@ static bool home_fetch_all(struct farswap_mapping *mapping)
 	unsigned int slot;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
-		if (READ_ONCE(home->failed) || READ_ONCE(mapping->dead))
+		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
 			break;
 		if (test_bit(slot, slab->bits.unbacked) &&
 		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot))
@@ -223,7 +223,7 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 	const struct farswap_donor *donor = mapping->donor;
 	unsigned int suspects, failed = 0;
 
-	while (failed < HOME_ROUNDS && !READ_ONCE(mapping->dead)) {
+	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
 		if (home_fetch_all(mapping) || !farswap_donor_await(donor))
 			break;

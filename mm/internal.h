@@ -292,8 +292,9 @@ enum farswap_slab_state {
  * struct farswap_mapping - a region that a slab has
  * @users:	I/O in flight, and one until farswap_mapping_kill(). Not a percpu_ref:
  *		that takes a grace period to die, and the donor waits for it
- * @stores:	remote writes in flight
+ * @stores:	remote writes in flight, or to begin
  * @dead:	no I/O begins any more
+ * @due:	nor now, for its donor is about to take it
  * @leaving:	no store begins any more, for its donor wants it back and the slab
  *		has others; written under farswap_state_lock
  * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
@@ -308,7 +309,7 @@ enum farswap_slab_state {
  * @leave_until: jiffies until which its pages may be copied to the others
  * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free; of
  *		use while @evict_timer is pending
- * @evict_timer: its donor takes it back soon: no I/O begins any more
+ * @evict_timer: its donor takes it back soon: @due
  * @donor_entry: in the donor's list; farswap_state_lock
  * @id_entry:	in the donor's @mappings_by_id, likewise
  * @work:	gives the region back, once @users is 0
@@ -321,6 +322,7 @@ struct farswap_mapping {
 	refcount_t users;
 	atomic_t stores;
 	bool dead;
+	bool due;
 	bool leaving;
 	bool moving;
 	bool gone;
@@ -433,6 +435,18 @@ static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsig
 }
 
 /**
+ * farswap_mapping_ends() - may no I/O begin
+ * @mapping:	a mapping
+ *
+ * Context: any.
+ * Return: true if it is given back, or its donor is about to take it.
+ */
+static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
+{
+	return READ_ONCE(mapping->dead) || READ_ONCE(mapping->due);
+}
+
+/**
  * farswap_slab_has_bits() - was the slab ever mapped
  * @slab:	the slab
  *
@@ -461,6 +475,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
+void farswap_mapping_disown(struct farswap_mapping *mapping);
 struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 					    unsigned int nth);
 struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id);
@@ -484,6 +499,7 @@ struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 						    unsigned int nr, bool sole);
 void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 				unsigned int nr);
+void farswap_mapping_store_written(struct farswap_mapping *mapping);
 void farswap_mapping_store_end(struct farswap_mapping *mapping);
 bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
 int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io);

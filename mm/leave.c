@@ -140,7 +140,7 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	const struct farswap_slab *slab = mapping->slab;
 
 	return time_before(jiffies, READ_ONCE(mapping->leave_until)) &&
-	       !READ_ONCE(mapping->dead) && farswap_mapping_is_slabs(mapping) &&
+	       !farswap_mapping_ends(mapping) && farswap_mapping_is_slabs(mapping) &&
 	       READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       (farswap_mapping_staying(slab, mapping) ||
@@ -228,7 +228,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
 				farswap_home_fetch(mapping);
-			at_once = ++round == LEAVE_ROUNDS || READ_ONCE(mapping->dead);
+			at_once = ++round == LEAVE_ROUNDS || farswap_mapping_ends(mapping);
 			if (leave_mapping_end(mapping, at_once))
 				break;
 		}

@@ -111,11 +111,14 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	lockdep_assert_held(&farswap_state_lock);
 	kref_get(&donor->ref);
 	list_add_tail(&mapping->donor_entry, &donor->mappings);
-	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
 	donor->nr_slabs++;
 	mapping->slab->device->busy++;
 	mapping->gone = farswap_eviction_was_early(mapping);
-	return donor->epoch == epoch && donor->state != FARSWAP_DONOR_CONNECTING;
+	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
+		return false;
+	/* A daemon that was started anew gives the same names again. */
+	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
+	return true;
 }
 
 /**
@@ -129,6 +132,18 @@ void farswap_mapping_kill(struct farswap_mapping *mapping)
 {
 	WRITE_ONCE(mapping->dead, true);
 	farswap_mapping_put(mapping);
+}
+
+/**
+ * farswap_mapping_disown() - its donor's session has failed: it has no name any more
+ * @mapping:	a linked one
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_mapping_disown(struct farswap_mapping *mapping)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	hash_del(&mapping->id_entry);
 }
 
 /**
@@ -158,7 +173,6 @@ struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 i
 	struct farswap_mapping *mapping;
 
 	lockdep_assert_held(&farswap_state_lock);
-	/* The newest first: a daemon that was started anew gives the same names again. */
 	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, id)
 		if (mapping->id == id)
 			return mapping;
@@ -307,7 +321,7 @@ static bool mapping_tryget(struct farswap_mapping *mapping)
 		return false;
 	/* What it misses is to be looked at after this. */
 	smp_acquire__after_ctrl_dep();
-	if (likely(!READ_ONCE(mapping->dead)))
+	if (likely(!farswap_mapping_ends(mapping)))
 		return true;
 	farswap_mapping_put(mapping);
 	return false;
@@ -500,15 +514,29 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_mapping_store_end() - a remote write has ended, or was not begun
+ * farswap_mapping_store_written() - a remote write has ended
+ * @mapping:	the mapping; farswap_mapping_put() is to follow
+ *
+ * If the slot is to have the remote bit it has it, or the device has the page before it
+ * gets that, so that nobody need fetch it.
+ *
+ * Context: any.
+ */
+void farswap_mapping_store_written(struct farswap_mapping *mapping)
+{
+	if (atomic_dec_and_test(&mapping->stores))
+		farswap_leave_wake();
+}
+
+/**
+ * farswap_mapping_store_end() - a remote write was not begun, or nothing else is waited for
  * @mapping:	the mapping
  *
  * Context: any.
  */
 void farswap_mapping_store_end(struct farswap_mapping *mapping)
 {
-	if (atomic_dec_and_test(&mapping->stores))
-		farswap_leave_wake();
+	farswap_mapping_store_written(mapping);
 	farswap_mapping_put(mapping);
 }
 
@@ -542,11 +570,16 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
  * @mapping:	a mapping that a reference is held on
  * @io:		all but its region filled in
  *
+ * Who holds a reference may have waited since: its donor would end the session, and with it
+ * all its other regions.
+ *
  * Context: any up to softirq.
- * Return: as &struct farswap_transport.submit.
+ * Return: as &struct farswap_transport.submit; -EHOSTDOWN too if its donor is about to take it.
  */
 int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io)
 {
+	if (unlikely(READ_ONCE(mapping->due)))
+		return -EHOSTDOWN;
 	io->region = mapping->region;
 	return mapping->donor->transport->submit(io);
 }

@@ -96,12 +96,10 @@ static void store_keep_dirty(struct farswap_store *store)
 	folio_clear_reclaim(folio);
 }
 
-/* All that the writeback waited for has ended. Any context up to interrupts. */
-static void store_end(struct farswap_store *store)
+/* What has become of it. */
+static void store_account(struct farswap_store *store)
 {
-	struct folio *folio = store->folio;
-	unsigned int nr = folio_nr_pages(folio);
-	struct farswap_mapping *last;
+	unsigned int nr = folio_nr_pages(store->folio);
 
 	if (store->error) {
 		store_keep_dirty(store);
@@ -112,11 +110,32 @@ static void store_end(struct farswap_store *store)
 		farswap_slotbits_set(store->slab->bits.remote, store->slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
+}
+
+static void store_free(struct farswap_store *store)
+{
+	struct farswap_mapping *last;
+
 	/* After this the folio may be gone; swapoff still waits for the slab. */
-	folio_end_writeback(folio);
+	folio_end_writeback(store->folio);
 	last = farswap_fanout_end(&store->fanout);
 	farswap_request_free(&store_requests, store);
-	farswap_mapping_store_end(last);
+	farswap_mapping_put(last);
+}
+
+/* All that the writeback waited for has ended. Any context up to interrupts. */
+static void store_end(struct farswap_store *store)
+{
+	store_account(store);
+	store_free(store);
+}
+
+/* The same, if that was nothing but the remote writes. Who fetches pages must see the bits. */
+static void store_end_written(struct farswap_store *store)
+{
+	store_account(store);
+	farswap_fanout_written(&store->fanout);
+	store_free(store);
 }
 
 /* One of several writes has ended; orders what each left in @store. */
@@ -205,16 +224,17 @@ static void store_fall_back(struct farswap_store *store)
 	queue_work(farswap_wq, &store->work);
 }
 
-/* Not all writes have succeeded: how many count. */
-static noinline unsigned int store_partly(const struct farswap_store *store, unsigned int good)
+/* How many of the writes that have succeeded count. */
+static unsigned int store_good(const struct farswap_store *store)
 {
-	unsigned int nr = folio_nr_pages(store->folio);
+	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&store->fanout.good);
 
-	/* The region that has it may have been lost while the others were waited for. */
+	/* The regions that have it may be lost, or about to be taken, by now. */
 	if (!good || (store->mode == STORE_SOLE &&
 		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
 		return 0;
-	farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
+	if (unlikely(good < store->fanout.nr_writes))
+		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
 	return good;
 }
 
@@ -227,19 +247,22 @@ static noinline unsigned int store_partly(const struct farswap_store *store, uns
 void farswap_store_written(struct farswap_fanout *fanout)
 {
 	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
-	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&fanout->good);
+	unsigned int nr = folio_nr_pages(store->folio), good = store_good(store);
 	u64 ns = ktime_get_ns() - store->start;
 
-	if (unlikely(good < fanout->nr_writes))
-		good = store_partly(store, good);
 	store->remote_error = good ? 0 : -EIO;
 	if (good)
 		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
 	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
+	if (store->mode != STORE_UNSTAGED &&
+	    (good == fanout->nr_writes || (good && !store->all))) {
+		store_end_written(store);
+		return;
+	}
+	/* The device may take long, and a donor may want its region back. */
+	farswap_fanout_written(fanout);
 	if (store->mode == STORE_UNSTAGED)
 		store_write_ended(store);
-	else if (good == fanout->nr_writes || (good && !store->all))
-		store_end(store);
 	else if (store->mode == STORE_STAGED)
 		store_adopt(store);
 	else
@@ -339,6 +362,9 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return FARSWAP_STAT_STORE_NO_SLAB;
 
+	/* Who waits for the device holds no region that its donor may want back. */
+	if (policy != FARSWAP_BACKUP_NONE && !farswap_staging_has(nr))
+		farswap_backup_settle(slab, slot, nr);
 	outcome = store_prepare(folio, slab, slot, policy, &store);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;

@@ -86,6 +86,7 @@ cases() {
 	replica_wait|lost only with its donors|BREAK_WAIT
 	replica_only|who leaves takes nothing along|MAPS=1 BREAK_ONLY
 	replica_again|who leaves takes nothing along|MAPS=1 BREAK_AGAIN
+	replica_written|who leaves takes nothing along|MAPS=1 BREAK_WRITTEN
 	replica_refused|all that has begun ends|EVICTS=0 BREAK_REFUSED
 	replica_end|what is missed is copied|NO_ROOM=1 CUTS=0 EVICTS=0 BREAK_END
 	replica_reach_stale|it happens|NO_ROOM=1 CUTS=0 REACH_STALE

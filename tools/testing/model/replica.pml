@@ -50,7 +50,8 @@
 
 mtype:slab = { UNMAPPED, MAPPED, DRAINING, ENDING };
 mtype:link = { UP, CUT, SUSPECT, GONE };
-mtype:write = { NO_WRITE, BEGUN, POSTED, LANDED, GOOD, BAD };
+/* WRITTEN: it waits for the device */
+mtype:write = { NO_WRITE, BEGUN, POSTED, LANDED, GOOD, BAD, WRITTEN };
 
 /* A mapping, its region, its donor and a store's write to it. */
 bit there[MAPPINGS];		/* among the slab's */
@@ -95,6 +96,7 @@ mtype:write rebuilt = NO_WRITE;
 byte data;			/* of the last store; 0: the slot is free */
 byte versions;
 bit busy;			/* an I/O is on its way */
+bit written_well;		/* a store, and it is not known yet */
 byte reading = NONE;
 
 /* Which donors have got the last store, whatever the client thinks. */
@@ -132,7 +134,7 @@ hidden byte i, j;
 #define KEEPS(m)	(HOLDS(m) && !leaving[m] && link[m] != SUSPECT)
 #define FLIES(m)	(write[m] == POSTED || write[m] == LANDED)
 #define STORED_TO(m)	(there[m] && STORES_TO(m))
-#define STORES_TO(m)	(write[m] != NO_WRITE || rebuild_to == m)
+#define STORES_TO(m)	(write[m] != NO_WRITE && write[m] != WRITTEN || rebuild_to == m)
 #define REBUILD_FLIES(m) (rebuild_to == m && (rebuilt == POSTED || rebuilt == LANDED))
 #define WELL(m)		(write[m] == GOOD)
 #define BADLY(m)	(write[m] == BAD)
@@ -152,7 +154,7 @@ hidden byte i, j;
 #define WAITS(m)	(USABLE(m) && !missing[m] && link[m] == SUSPECT)
 
 /* mapping->users */
-#define IN_USE(m)	(STORES_TO(m) || reading == m || copying[m] || \
+#define IN_USE(m)	(write[m] != NO_WRITE || rebuild_to == m || reading == m || copying[m] || \
 			 COPIED_FROM(m) || working[m])
 
 /* farswap_drain_is_only(); and farswap_drain_count(), of what the device lacks */
@@ -244,20 +246,36 @@ inline store_mark()
 	}
 }
 
-/* farswap_store_written(), store_end(), promote_done() */
-inline store_ended()
+/* farswap_store_written(), promote_done() */
+inline store_written(_promotes)
 {
 	/* store_fall_back() */
 	if
 	:: unbacked && (ANY(BADLY) || !ANY(WELL)) -> forget_copy(); device = data
 	:: else
 	fi;
+	j = _promotes || unbacked;
+	written_well = ANY(WELL);
+#ifdef BREAK_WRITTEN
+	remote = remote || j && written_well && !unbacked;
+#else
+	remote = remote || j && written_well;
+#endif
 	for (i : 0 .. MAPPINGS - 1) {
 		has[i] = (write[i] == GOOD && link[i] != GONE);
-		remote = remote || write[i] == GOOD;
 #ifdef BREAK_LATE_CLEAR
 		late[i] = (write[i] == GOOD);
 #endif
+		write[i] = (j || write[i] == NO_WRITE -> NO_WRITE : WRITTEN)
+	}
+}
+
+/* store_end(), perhaps when the device has the page */
+inline store_ended()
+{
+	remote = remote || written_well;
+	written_well = 0;
+	for (i : 0 .. MAPPINGS - 1) {
 		write[i] = NO_WRITE
 	}
 	busy = 0
@@ -311,7 +329,8 @@ inline write_all(_promotes)
 			fi
 		}
 	}
-	d_step { !ANY(FLIES) && !ANY(BEGINS) -> store_ended() }
+	d_step { !ANY(FLIES) && !ANY(BEGINS) -> store_written(_promotes) }
+	d_step { store_ended() }
 }
 
 /* Without the region */
@@ -437,7 +456,7 @@ inline gone(_m)
 inline removed(_m)
 {
 	there[_m] = 0;
-	j = has[_m] && remote && unbacked;
+	j = has[_m] && (remote || written_well) && unbacked;
 	has[_m] = 0;
 	assert(!j || ANY(GOT))			/* who leaves takes nothing along */
 }

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # backup=none: a donor wants memory back faster than pages can be saved. A disk that is too
-# slow for them costs none, where there is memory; and what does not come in time is all
-# that is lost: the donor's other regions are not.
+# slow for them costs none, where there is memory, nor do stores that wait for one; and what
+# does not come in time is all that is lost: the donor's other regions are not.
 # cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
+# shellcheck source=_dm.sh
+. "$HERE/_dm.sh"
 
 # waits MS: the donor that is asked, alone
 waits() {
@@ -30,6 +32,21 @@ slow_disk() {
 	[ "$slow_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
 }
 
+# Slabs have pages that nobody else has, and others that are on their way to a disk that
+# takes nothing.
+stores_wait() {
+	set_value "$FARSWAP/staging_mb" 0
+	set_value "$FARSWAP/backup" disk
+	go_on still
+	sleep 1
+	stats_save
+	dm_hold || return 1
+	wait_for 10 grown store_unstaged 20 && on "$asked" 'farswapctl evict all' && sleep 1
+	stores_status=$?
+	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
+	dm_works && [ "$stores_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
+}
+
 some_come_late() {
 	stats_save
 	on "$asked" 'farswapctl evict 8'
@@ -46,10 +63,11 @@ others_are_right() {
 	[ "${late_lost:-0}" -gt 0 ] && [ "$late_lost" -le 4096 ]
 }
 
-test_begin 7
+test_begin 9
 patient_donors || skip_rest "no donors"
 farswap_up 2
-swap_on
+dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
+swap_on "$DM_DEVICE"
 make_cgroup late 16M
 asked=${DONORS%% *}
 set_value "$FARSWAP/staging_mb" 1
@@ -59,6 +77,11 @@ check "pages are where nobody else has them" hold_remote slow late 1 5000 -m 40 
 check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
 check "memory is right" wait_load slow
+waits $((8000 * ${SLOW:-1})) || donors_show
+hold_remote still late 4 3000 -m 32 -n 600 -w 80 || skip_rest "no pages are remote"
+check "nor do stores that wait for the disk" stores_wait
+check "memory is right" wait_load still
+set_value "$FARSWAP/staging_mb" 1
 waits $((200 * ${SLOW:-1})) || donors_show
 hold_remote late late 1 5000 -m 40 -n 1000 -L || skip_rest "no pages are remote"
 check "a donor that waits 200 ms does not get all" some_come_late
@@ -67,5 +90,5 @@ go_on late
 check "these are right, and who needs what is lost gets SIGBUS" others_are_right
 set_value "$FARSWAP/backup" disk
 # Other tests look at whether anything was ever lost.
-swapoff "$SWAP_DISK" && reload_modules
+swapoff "$DM_DEVICE" && dm_end && reload_modules
 test_end
