@@ -107,6 +107,21 @@ static bool leave_has_only(const struct farswap_mapping *mapping)
 	return false;
 }
 
+/* Does it have what others that go too are yet to fetch? Theirs may come to nothing. */
+static bool leave_is_relied_on(const struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+	unsigned int slot;
+
+	if (!READ_ONCE(slab->sole))
+		return false;
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		if (test_bit(slot, slab->bits.unbacked) && farswap_drain_is_only(mapping, slot) &&
+		    !farswap_slab_zero(slab, slot) && !farswap_backup_holds(slab, slot))
+			return true;
+	return false;
+}
+
 /* The others get what only this one has. */
 static void leave_copy(struct farswap_mapping *from)
 {
@@ -181,18 +196,19 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 }
 
 /*
- * False: others that had its pages have gone meanwhile, so it can't yet. If the slab's
- * end has begun, that is the mapping's too.
+ * False: others that had its pages have gone meanwhile, or are yet to fetch them, so it can't
+ * yet. If the slab's end has begun, that is the mapping's too.
  */
 static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 {
 	bool whole = !leave_has_only(mapping), goes;
+	bool stays = !at_once && leave_is_relied_on(mapping);
 	struct farswap_slab *slab = mapping->slab;
 
 	spin_lock(&farswap_state_lock);
 	goes = farswap_mapping_is_slabs(mapping) && slab->state == FARSWAP_SLAB_MAPPED;
 	if (goes && !at_once && farswap_drain_is_one_of_several(mapping) &&
-	    farswap_drain_count(mapping)) {
+	    (stays || farswap_drain_count(mapping))) {
 		spin_unlock(&farswap_state_lock);
 		return false;
 	}
