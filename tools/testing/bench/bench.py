@@ -58,7 +58,7 @@ THREADS = (1, 2, 4)
 # read, and so write the page anew though nobody changed it.
 DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
-LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 48, 60000
+LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 32, 40000
 HPBD = ("testswap", "quicksort")
 MIXES = {"ETC": 95, "SYS": 75}
 # The counted load's, MB and accesses; and how far its figures may be from those of the same again.
