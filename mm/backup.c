@@ -277,8 +277,18 @@ void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 		backup_forget(slab, slot, nr);
 }
 
-static bool backup_is_settled(struct farswap_slab *slab, unsigned int slot,
-			      unsigned int nr)
+/**
+ * farswap_backup_is_settled() - is no write of slots to the device in flight
+ * @slab:	their slab, which has bits
+ * @slot:	the first slot
+ * @nr:		how many
+ *
+ * Context: process context; does not sleep.
+ * Return: whether none is. After farswap_backup_forget() none begins either, unless they are
+ * stored anew.
+ */
+bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
+			       unsigned int nr)
 {
 	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
@@ -309,7 +319,7 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 
 	farswap_backup_forget(slab, slot, nr);
 	if (READ_ONCE(backups->nr))
-		wait_event(backups->settled, backup_is_settled(slab, slot, nr));
+		wait_event(backups->settled, farswap_backup_is_settled(slab, slot, nr));
 }
 
 /**

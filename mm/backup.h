@@ -99,7 +99,6 @@ struct farswap_backups {
 
 /* staging.c */
 void farswap_staging_resize(void);
-bool farswap_staging_has(unsigned int nr);
 bool farswap_staging_take(struct list_head *staged, unsigned int nr);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
 void farswap_staging_put(struct farswap_backup *backup);
@@ -123,6 +122,8 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 			sector_t sector);
 void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr);
+bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
+			       unsigned int nr);
 void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr);
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,

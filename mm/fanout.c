@@ -109,7 +109,8 @@ bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sl
  * nothing held meanwhile that another store could wait for.
  *
  * Context: process context; may sleep, as farswap_window_enter() does.
- * Return: false if no write is left. Otherwise farswap_fanout_submit() must follow.
+ * Return: false if no write is left. Otherwise farswap_fanout_submit() must follow, or
+ * farswap_fanout_cancel().
  */
 bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 {
@@ -119,6 +120,23 @@ bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 		if (unlikely(!farswap_window_try(fanout_window(fanout, i), nr)))
 			return fanout_enter_late(fanout, i, nr);
 	return true;
+}
+
+/**
+ * farswap_fanout_cancel() - nothing is written after all
+ * @fanout:	one that has room
+ * @nr:		how many pages each write would have had
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_fanout_cancel(struct farswap_fanout *fanout, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < fanout->nr_writes; i++) {
+		farswap_window_leave(fanout_window(fanout, i), nr);
+		farswap_mapping_store_end(fanout->writes[i].mapping);
+	}
 }
 
 /**

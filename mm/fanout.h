@@ -47,6 +47,7 @@ struct farswap_fanout {
 bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
 			  unsigned int slot, unsigned int nr, bool sole);
 bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr);
+void farswap_fanout_cancel(struct farswap_fanout *fanout, unsigned int nr);
 void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 			   unsigned int slot);
 bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int slot,

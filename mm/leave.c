@@ -21,7 +21,8 @@
 
 /*
  * Looks whether one of several mappings may go, for others may die meanwhile, and one
- * that also leaves may be about to fetch a page: that gives up within a second.
+ * that also leaves may be about to fetch a page. If its donor has said how long it waits, so
+ * long.
  */
 #define LEAVE_ROUNDS	8
 #define LEAVE_PAUSE_MS	250
@@ -238,13 +239,15 @@ void farswap_leave_mapping_work(struct work_struct *work)
 
 	for (;;) {
 		leave_find_other(mapping);
-		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_end(). */
+		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
 		wait_event(leave_stored, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
 				farswap_home_fetch(mapping);
-			at_once = ++round == LEAVE_ROUNDS || farswap_mapping_ends(mapping);
+			at_once = farswap_mapping_ends(mapping) ||
+				  (++round >= LEAVE_ROUNDS &&
+				   !timer_pending(&mapping->evict_timer));
 			if (leave_mapping_end(mapping, at_once))
 				break;
 		}

@@ -130,23 +130,6 @@ void farswap_staging_resize(void)
 	mutex_unlock(&staging_mutex);
 }
 
-static bool staging_is_enough(unsigned int nr_free, unsigned int nr)
-{
-	return nr_free >= nr + STAGING_RESERVE;
-}
-
-/**
- * farswap_staging_has() - would a store get pages
- * @nr:		how many
- *
- * Context: any.
- * Return: whether there are as many just now.
- */
-bool farswap_staging_has(unsigned int nr)
-{
-	return staging_is_enough(READ_ONCE(staging_nr_free), nr);
-}
-
 /**
  * farswap_staging_take() - take pages for a store
  * @staged:	an empty list that they go to
@@ -162,7 +145,7 @@ bool farswap_staging_take(struct list_head *staged, unsigned int nr)
 	bool enough;
 
 	spin_lock_irqsave(&staging_lock, flags);
-	enough = staging_is_enough(staging_nr_free, nr);
+	enough = staging_nr_free >= nr + STAGING_RESERVE;
 	for (; enough && nr; nr--) {
 		backup = list_first_entry(&staging_free, struct farswap_backup, entry);
 		list_move(&backup->entry, staged);

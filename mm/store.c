@@ -347,12 +347,42 @@ static enum store_mode store_choose_mode(const struct farswap_store *store,
 		STORE_STAGED : STORE_UNSTAGED;
 }
 
+static void store_cancel(struct farswap_store *store)
+{
+	farswap_fanout_cancel(&store->fanout, folio_nr_pages(store->folio));
+	farswap_request_free(&store_requests, store);
+}
+
+/* Likewise, with its mode. Who waits for the device holds no region that a donor may want. */
+static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *slab,
+				     unsigned int slot, struct farswap_store **begun,
+				     struct list_head *staged)
+{
+	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome;
+	struct farswap_store *store;
+
+	for (;;) {
+		outcome = store_prepare(folio, slab, slot, policy, begun);
+		if (outcome != FARSWAP_STAT_STORE_REMOTE)
+			return outcome;
+		store = *begun;
+		store->mode = store_choose_mode(store, policy, staged);
+		store->all = policy == FARSWAP_BACKUP_REPLICA;
+		if (store->mode != STORE_STAGED)
+			farswap_backup_forget(slab, slot, nr);
+		if (store->mode != STORE_UNSTAGED || farswap_backup_is_settled(slab, slot, nr))
+			return outcome;
+		store_cancel(store);
+		farswap_backup_settle(slab, slot, nr);
+	}
+}
+
 /* Try to store remotely; on failure tell why not. */
 static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
 				   unsigned int slot)
 {
-	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
-	unsigned int nr = folio_nr_pages(folio);
 	struct farswap_store *store;
 	enum farswap_stat outcome;
 	LIST_HEAD(staged);
@@ -362,21 +392,12 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return FARSWAP_STAT_STORE_NO_SLAB;
 
-	/* Who waits for the device holds no region that its donor may want back. */
-	if (policy != FARSWAP_BACKUP_NONE && !farswap_staging_has(nr))
-		farswap_backup_settle(slab, slot, nr);
-	outcome = store_prepare(folio, slab, slot, policy, &store);
+	outcome = store_begin(folio, slab, slot, &store, &staged);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;
-	store->mode = store_choose_mode(store, policy, &staged);
-	store->all = policy == FARSWAP_BACKUP_REPLICA;
-	if (store->mode == STORE_UNSTAGED) {
-		farswap_backup_settle(slab, slot, nr);
-		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, nr);
-	} else if (store->mode == STORE_SOLE) {
-		farswap_backup_forget(slab, slot, nr);
-	}
-	farswap_slab_ahead(slab, slot, nr);
+	if (store->mode == STORE_UNSTAGED)
+		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, folio_nr_pages(folio));
+	farswap_slab_ahead(slab, slot, folio_nr_pages(folio));
 	store_submit(store, &staged);
 	return FARSWAP_STAT_STORE_REMOTE;
 }
