@@ -77,7 +77,7 @@ check "pages are where nobody else has them" hold_remote slow late 1 5000 -m 40 
 check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
 check "memory is right" wait_load slow
-waits $((8000 * ${SLOW:-1})) || donors_show
+waits $((20000 * ${SLOW:-1})) || donors_show
 hold_remote still late 4 3000 -m 32 -n 600 -w 80 || skip_rest "no pages are remote"
 check "nor do stores that wait for the disk" stores_wait
 check "memory is right" wait_load still
