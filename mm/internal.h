@@ -493,14 +493,6 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 					     unsigned int slot, unsigned int nr,
 					     const struct farswap_mapping *avoid);
 void farswap_mapping_put(struct farswap_mapping *mapping);
-struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
-						    unsigned int nth,
-						    unsigned int slot,
-						    unsigned int nr, bool sole);
-void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
-				unsigned int nr);
-void farswap_mapping_store_written(struct farswap_mapping *mapping);
-void farswap_mapping_store_end(struct farswap_mapping *mapping);
 bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
 int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io);
 
@@ -513,6 +505,16 @@ static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
 {
 	return !farswap_slotbits_any(mapping->missing, slot, nr);
 }
+
+/* mapping-store.c */
+struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
+						    unsigned int nth,
+						    unsigned int slot,
+						    unsigned int nr, bool sole);
+void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
+				unsigned int nr);
+void farswap_mapping_store_written(struct farswap_mapping *mapping);
+void farswap_mapping_store_end(struct farswap_mapping *mapping);
 
 /* tags.c */
 
