@@ -41,7 +41,8 @@ stores_wait() {
 	sleep 1
 	stats_save
 	dm_hold || return 1
-	wait_for 10 grown store_unstaged 2 && on "$asked" 'farswapctl evict all' && sleep 1
+	reclaim late &
+	wait_for 10 grown store_unstaged 20 && on "$asked" 'farswapctl evict all' && sleep 1
 	stores_status=$?
 	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
 	dm_works && [ "$stores_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
