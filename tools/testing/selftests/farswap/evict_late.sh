@@ -32,6 +32,12 @@ slow_disk() {
 	[ "$slow_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
 }
 
+# fetched_all SECONDS: some pages are fetched, and then no more
+fetched_all() {
+	wait_for "$1" eval 'fetched_now=$(stat_delta fetched); sleep 2
+		[ "$fetched_now" -gt 0 ] && [ "$(stat_delta fetched)" -eq "$fetched_now" ]'
+}
+
 # Slabs have pages that nobody else has, and others that are on their way to a disk that
 # takes nothing.
 stores_wait() {
@@ -42,10 +48,15 @@ stores_wait() {
 	stats_save
 	dm_hold || return 1
 	reclaim late &
-	wait_for 10 grown store_unstaged 20 && on "$asked" 'farswapctl evict all' && sleep 1
+	wait_for 10 grown store_unstaged 20 || return 1
+	on "$asked" 'farswapctl evict all' >"$TMP/evict" &
+	stores_evict=$!
+	fetched_all 30
 	stores_status=$?
+	dm_works && wait "$stores_evict" || return 1
+	cat "$TMP/evict"
 	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
-	dm_works && [ "$stores_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
+	[ "$stores_status" -eq 0 ] && same lost slab_lost donor_down
 }
 
 some_come_late() {
@@ -72,13 +83,15 @@ swap_on "$DM_DEVICE"
 make_cgroup late 16M
 asked=${DONORS%% *}
 set_value "$FARSWAP/staging_mb" 1
-check "a donor that waits eight seconds" waits $((8000 * ${SLOW:-1})) || donors_show
+check "a donor that waits twenty seconds" waits $((20000 * ${SLOW:-1})) || donors_show
 check "pages are where nobody else has them" hold_remote slow late 1 5000 -m 40 -n 1000 -L ||
 	skip_rest "there are none"
 check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
 check "memory is right" wait_load slow
-waits $((20000 * ${SLOW:-1})) || donors_show
+waits $((60000 * ${SLOW:-1})) || donors_show
+# Who reads a page from the disk waits with it.
+set_value /proc/sys/kernel/hung_task_timeout_secs $((60 * ${SLOW:-1}))
 hold_remote still late 4 3000 -m 32 -n 600 -w 80 || skip_rest "no pages are remote"
 check "nor do stores that wait for the disk" stores_wait
 check "memory is right" wait_load still
