@@ -60,7 +60,7 @@ command -v rdma >/dev/null || skip_rest "no rdma tool"
 farswap_up 2
 swap_on
 make_cgroup removed 12M
-start_load removed removed -m 24 -p 2 -d 280 -w 20 -i 10
+start_load removed removed -m 24 -p 2 -d 280 -r 70 -w 20 -i 10
 check "pages go to donors and come back" pages_go_and_return 1000
 stats_save
 check "the device goes at once" device_goes

@@ -14,7 +14,7 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 set_value "$FARSWAP/grace_ms" 2000
 swap_on
 make_cgroup paused 12M
-start_load paused paused -m 24 -p 2 -d 280 -w 50 -i 10
+start_load paused paused -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 victim=$(donor_of_most)
 say "pausing $victim"

@@ -11,7 +11,7 @@ test_begin 9
 farswap_up 2
 swap_on
 make_cgroup gone 12M
-start_load gone gone -m 24 -p 2 -d 280 -w 50 -i 10
+start_load gone gone -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 for donor in $DONORS; do
 	donor_kill "$donor"

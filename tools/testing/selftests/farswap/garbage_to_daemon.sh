@@ -134,7 +134,7 @@ start_peer silent silent
 start_peer nopong nopong
 swap_on
 make_cgroup rude 16M
-start_load rude rude -m 28 -p 2 -d 280 -w 30 -i 20
+start_load rude rude -m 28 -p 2 -d 280 -r 70 -w 30 -i 20
 check "pages go to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
 check "the donor's log names both" on "$target" '

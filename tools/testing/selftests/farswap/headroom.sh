@@ -65,7 +65,7 @@ test_begin 11
 farswap_up 2
 swap_on
 make_cgroup headroom 12M
-start_load headroom headroom -m 24 -p 2 -d 280 -w 50 -i 10
+start_load headroom headroom -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 victim=$(donor_of_most)
 held=$(donor_metric "$victim" held_bytes)

@@ -66,7 +66,7 @@ check "the donor is used" wait_for 30 donors_live 1
 swap_on
 make_cgroup busy 12M
 stats_save
-start_load busy busy -m 60 -p 1 -w 20 -d 280 -i 10
+start_load busy busy -m 60 -p 1 -w 20 -d 280 -r 70 -i 10
 check "pages go there and come back" pages_go_and_return 10000
 check "more is lent than there are huge pages for" wait_for 30 mapped_is_above 4
 check "all that nobody else has are lent" wait_for 10 free_is 0

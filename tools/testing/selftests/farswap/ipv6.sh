@@ -66,7 +66,7 @@ check "the daemon says who its client is" client_has_address
 swap_on
 make_cgroup busy 12M
 stats_save
-start_load busy busy -m 40 -p 2 -w 30 -d 280 -i 0
+start_load busy busy -m 40 -p 2 -w 30 -d 280 -r 70 -i 0
 check "pages go there and come back" pages_go_and_return 2000
 check "both have some" wait_for 30 both_have_pages
 check "one dies and is used again" dies_and_returns

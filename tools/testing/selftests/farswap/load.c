@@ -38,6 +38,9 @@
 #define RUN_OWNERS	128
 #define REPORTS_MAX	8	/* wrong pages a process describes */
 #define RANGE_MAX	40	/* pages in one unmap or page-out: above 64 KiB */
+/* Of work: rests are after so much, and for no more than so much. */
+#define REST_AFTER_US	10000
+#define REST_FOR_US	100000
 
 enum memory { MEMORY_ANON, MEMORY_HUGE, MEMORY_SHMEM };
 
@@ -62,6 +65,7 @@ static unsigned long unmap_permille;	/* of the operations */
 static unsigned long pageout_permille;
 static unsigned long stall_seconds = 100; /* fail when one access takes longer */
 static unsigned long report_seconds = 5;
+static unsigned long rest_percent;	/* of the time */
 
 static enum memory memory = MEMORY_ANON;
 static bool sequential;
@@ -88,6 +92,7 @@ static const struct {
 	{ 'S', &stall_seconds },
 	{ 'i', &report_seconds },
 	{ 'c', &page_sparse_percent },
+	{ 'r', &rest_percent },
 };
 
 /* Shared with all processes; the parent only reads. */
@@ -323,9 +328,22 @@ static void operate(struct region *region, size_t page)
 		page_access(region, page, true, write, zero);
 }
 
+/* After work since then, if that was long enough; when it is at work again. */
+static uint64_t rest(uint64_t since_us)
+{
+	uint64_t worked_us = now_us() - since_us;
+
+	if (!rest_percent || worked_us < REST_AFTER_US)
+		return since_us;
+	if (worked_us > REST_FOR_US)
+		worked_us = REST_FOR_US;
+	usleep(worked_us * rest_percent / (100 - rest_percent));
+	return now_us();
+}
+
 static void region_mix(struct region *region)
 {
-	uint64_t end = now_us() + seconds * 1000000ULL;
+	uint64_t since = now_us(), end = since + seconds * 1000000ULL;
 	unsigned long done;
 	size_t page = 0;
 
@@ -335,6 +353,7 @@ static void region_mix(struct region *region)
 		page = sequential ? (page + 1) % region->pages :
 					   region_random(region) % region->pages;
 		operate(region, region_mine(region, page));
+		since = rest(since);
 	}
 }
 
@@ -592,6 +611,7 @@ static void help(void)
 	       "  -s SEED\n"
 	       "  -n N        operations of each process after the fill\n"
 	       "  -d SECONDS  or for a time; SIGTERM ends it early\n"
+	       "  -r PERCENT  of that time at rest, so that others have the processor (0, below 100)\n"
 	       "  -w PERCENT  of the operations rewrite the page (50)\n"
 	       "  -z PERCENT  of the writes make it all zero (0)\n"
 	       "  -Z          but none of the fill's\n"
@@ -639,7 +659,7 @@ static void parse(int argc, char **argv)
 	const char *slow = getenv("SLOW");
 	int option;
 
-	while ((option = getopt(argc, argv, "m:p:f:t:qs:n:d:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
+	while ((option = getopt(argc, argv, "m:p:f:t:qs:n:d:r:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
 		if (option == 't')
 			memory = parse_memory(optarg);
 		else if (option == 'q')
@@ -658,7 +678,7 @@ static void parse(int argc, char **argv)
 			help();
 	}
 	if (optind != argc || !megabytes || !processes || processes > PROCESSES_MAX ||
-	    children >= GEN_WRITERS)
+	    children >= GEN_WRITERS || rest_percent >= 100)
 		help();
 	/* How many times as long all takes here: the tests' other limits are longer, too. */
 	if (slow)

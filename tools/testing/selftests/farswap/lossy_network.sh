@@ -36,7 +36,7 @@ farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
 make_cgroup lossy 12M
-start_load lossy lossy -m 24 -p 2 -d 280 -w 30 -i 10
+start_load lossy lossy -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
 check "pages go to donors and come back" pages_go_and_return 1000
 check "$ROUNDS rounds of loss" rounds
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show

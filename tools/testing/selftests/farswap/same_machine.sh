@@ -70,7 +70,7 @@ check "are two donors" use_donors "$machine,$machine:9402" 2
 swap_on
 make_cgroup busy 12M
 stats_save
-start_load busy busy -m 24 -p 2 -w 20 -d 280 -i 0
+start_load busy busy -m 24 -p 2 -w 20 -d 280 -r 70 -i 0
 check "both lend" eval 'wait_for 60 stat_above remote_pages 2000 && wait_for 30 both_lend'
 # For as long as it takes to look for a replica some times.
 sleep 5
