@@ -89,7 +89,7 @@ COUNTED_KHZ = 1000000
 
 # Says a kernel at a breakpoint of its own that it has taken away again: QEMU 7.2 without KVM
 # now and then runs what it has translated before.
-STALE_CODE = "Oops: int3"
+STALE_CODE = b"Oops: int3"
 
 # Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
 QUICK_BOOT = ("cryptomgr.notests "
@@ -316,7 +316,7 @@ class Machine:
             if os.path.exists(self._path(name)):
                 os.unlink(self._path(name))
         self.ready.clear()
-        self.powered_on_at = len(self.console())
+        self.powered_on_at = len(self._console_bytes())
         with open(self._path("qemu.log"), "ab") as log:
             self.process = spawner().popen(self._command(), stdin=subprocess.DEVNULL,
                                            stdout=log, stderr=log)
@@ -327,7 +327,7 @@ class Machine:
             return
         failure = f"{self.name} did not boot\n{self.log_tail(60)}"
         # With a kernel of Debian's, nothing of ours is in it yet.
-        if self.root or STALE_CODE not in self.console()[self.powered_on_at:]:
+        if self.root or STALE_CODE not in self._console_bytes()[self.powered_on_at:]:
             raise ClusterError(failure)
         print(f"the emulator broke a guest: a breakpoint that was gone; once more\n{failure}",
               flush=True)
@@ -451,6 +451,13 @@ class Machine:
                             raise ClusterError(f"{execute}: {answer['error']['desc']}")
                         if "return" in answer:
                             break
+
+    def _console_bytes(self):
+        try:
+            with open(self._path("console"), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
 
     def console(self):
         """All the console has printed, over every boot."""

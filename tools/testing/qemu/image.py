@@ -326,10 +326,13 @@ def build(extra=(), extra_programs=(), modules=None, extra_modules=(), root=None
 
 def prune(directory, keep=12):
     """Drop the oldest images; not young ones, a guest may be about to read them."""
-    files = sorted(glob.glob(directory + "/*.cpio*"), key=os.path.getmtime, reverse=True)
-    for path in files[keep:]:
-        if time.time() - os.path.getmtime(path) > 600:
-            os.unlink(path)
+    try:
+        files = sorted(glob.glob(directory + "/*.cpio*"), key=os.path.getmtime, reverse=True)
+        for path in files[keep:]:
+            if time.time() - os.path.getmtime(path) > 600:
+                os.unlink(path)
+    except FileNotFoundError:
+        pass            # another one does the same
 
 
 if __name__ == "__main__":

@@ -48,12 +48,13 @@ stores_wait() {
 	stats_save
 	dm_hold || return 1
 	reclaim late &
-	wait_for 10 grown store_unstaged 20 || return 1
+	fetched_now=0
+	wait_for 10 grown store_unstaged 20
+	stores_status=$?
 	on "$asked" 'farswapctl evict all' >"$TMP/evict" &
 	stores_evict=$!
-	fetched_now=0
-	fetched_all 30
-	stores_status=$?
+	fetched_all 30 || stores_status=1
+	# Whatever has failed: all that follows needs the disk.
 	dm_works && wait "$stores_evict" || return 1
 	cat "$TMP/evict"
 	echo "$fetched_now fetched while the disk took nothing"

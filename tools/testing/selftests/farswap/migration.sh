@@ -25,18 +25,12 @@ evict_moves() {
 	[ $((moves_device * 100)) -le $((moves_remote * ${SLOW:-1})) ] && same slab_lost
 }
 
-with_most_slabs() {
-	for most_donor in $DONORS; do
-		echo "$(donor_field "$most_donor" slabs) $most_donor"
-	done | sort -n | sed -n 's/.* //;$p'
-}
-
 # Once more where it fails: on a busy machine a donor may be taken for dead meanwhile.
 evict_each() {
 	for each_donor in $DONORS; do
 		wait_for 90 reads_are_remote 4000 || return 1
 		evict_moves "$each_donor" && continue
-		wait_for 90 reads_are_remote 4000 && evict_moves "$(with_most_slabs)" || return 1
+		wait_for 90 reads_are_remote 4000 && evict_moves "$(donor_of_most)" || return 1
 	done
 }
 
