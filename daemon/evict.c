@@ -5,8 +5,7 @@
  * counts as idle. Knows nothing of messages.
  *
  * What is kept for clients whose connections failed goes first: nobody has to be
- * asked, nor waited for. One client's after another's, since who lost one of them
- * has lost all.
+ * asked, nor waited for. One client's after another's, so that few are hit.
  */
 #include <stdlib.h>
 #include <sys/random.h>

@@ -7,8 +7,8 @@
  * one is made that can reach the regions: whatever the client sent on the old
  * ones either has arrived by then or never will.
  *
- * A region that is taken back meanwhile is gone, and with it all that the client
- * has here: who names it is refused, and loses the others too.
+ * A region that is taken back meanwhile is gone, and who names it is told so. It
+ * loses no other by that.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -116,18 +116,27 @@ void limbo_adopt(struct session *session, struct session *old)
 	session_end(old, STAT_END_RESUMED, "resumed as session %" PRIu64, session->number);
 }
 
-unsigned int limbo_claim(struct session *session, const struct farswap_resume *resume)
+bool limbo_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone)
 {
 	unsigned int i;
 
+	_Static_assert(FARSWAP_RESUME_REGIONS <= 64, "a bit for each");
+	*gone = 0;
+	session->nr_claims += le32toh(resume->count);
+	if (session->nr_claims > region_total())
+		return false;
 	for (i = 0; i < le32toh(resume->count); i++) {
 		struct region *region = region_find(&session->owner, le64toh(resume->region[i]));
 
-		if (!region || region->claimed)
-			return FARSWAP_STATUS_GONE;
-		region->claimed = true;
+		if (region && region->claimed)
+			return false;
+		if (region)
+			region->claimed = true;
+		else
+			*gone |= 1ULL << i;
 	}
-	return FARSWAP_STATUS_OK;
+	session->nr_gone += __builtin_popcountll(*gone);
+	return true;
 }
 
 /* One a turn: the client gave it back, or never heard that it has it. */
@@ -147,7 +156,8 @@ void limbo_resumed(struct session *session)
 	session->resuming = false;
 	session->sweeping = true;
 	loop_work_queue(&session->sweep);
-	log_peer("%s: session %" PRIu64 " goes on", session->peer, session->number);
+	log_peer("%s: session %" PRIu64 " goes on; of the %u regions it knows %u are gone",
+		 session->peer, session->number, session->nr_claims, session->nr_gone);
 }
 
 void limbo_init_session(struct session *session)

@@ -168,12 +168,13 @@ static void device_event(void *arg, uint32_t events)
 	switch (event.event_type) {
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		/* The client's doing. */
-		lost = false;
-		/* fallthrough */
 	case IBV_EVENT_QP_FATAL:
 		conn = event.element.qp->qp_context;
 		session = conn->session;
+		/* The client's doing, unless it was late and did not know that it was. */
+		lost = event.event_type == IBV_EVENT_QP_FATAL ||
+		       (event.event_type == IBV_EVENT_QP_ACCESS_ERR && session->killed &&
+			conn != &session->control);
 		break;
 	case IBV_EVENT_COMM_EST:
 		/* The client's first message overtook its last one of the CM. */

@@ -296,20 +296,22 @@ static void message_resume(struct session *session, const void *msg)
 {
 	const struct farswap_resume *resume = msg;
 	struct farswap_resumed answer;
-	unsigned int status;
+	uint64_t gone;
 
 	if (!session->resuming) {
 		message_bad_order(session, msg);
 		return;
 	}
-	status = limbo_claim(session, resume);
-	if (status != FARSWAP_STATUS_OK)
-		message_close(session, status, STAT_END_REFUSED);
+	if (!limbo_claim(session, resume, &gone)) {
+		session_end(session, message_bad(WIRE_RANGE),
+			    "RESUME names a region twice, or more than there are");
+		return;
+	}
 	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));
-	answer.status = htole32(status);
+	answer.gone = htole64(gone);
 	queue_send(session, &answer.hdr, true);
 	/* Not before: an EVICT must not come first. */
-	if (status == FARSWAP_STATUS_OK && !resume->more && !session_is_over(session))
+	if (!resume->more && !session_is_over(session))
 		limbo_resumed(session);
 }
 

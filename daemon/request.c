@@ -177,6 +177,7 @@ static void request_kill_overdue(void *arg)
 		/* Where EVICT was sent the request itself waits for a late DONE. */
 		if (region->state == REGION_EVICT_WAIT)
 			request_settle(session, region->id, 0);
+		session->killed = true;
 		request_region_back(region, STAT_RETURN_KILLED);
 	}
 	request_set_timer(session);

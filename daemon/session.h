@@ -120,7 +120,10 @@ struct session {
 	struct region_owner owner;
 	bool has_owner;
 	bool resuming;			/* RESUME is to come before anything else */
+	unsigned int nr_claims;		/* regions that were named in it */
+	unsigned int nr_gone;		/* of those, the ones it has no more */
 	bool sweeping;			/* what was not claimed is being taken back */
+	bool killed;			/* a key, before the client had given the region back */
 	struct loop_work sweep;
 	struct loop_timer deadline;	/* HELLO, data queue pairs, closing */
 	struct loop_timer ping;
@@ -176,8 +179,11 @@ bool limbo_may_resume(uint64_t secret, const struct ibv_context *device);
 struct session *limbo_find(const struct session *session, const struct farswap_hello *hello);
 /* Ends @old; its regions are @session's, which is to claim them. */
 void limbo_adopt(struct session *session, struct session *old);
-/* What RESUME names; the status to answer. */
-unsigned int limbo_claim(struct session *session, const struct farswap_resume *resume);
+/*
+ * Keeps what RESUME names; a bit for each that it has no more. False: one was named twice, or
+ * more than there are.
+ */
+bool limbo_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone);
 /* The last RESUME has been answered. */
 void limbo_resumed(struct session *session);
 

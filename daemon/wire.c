@@ -30,7 +30,7 @@ ASSERT_WIRE(farswap_check_activity, 152, region, 24);
 ASSERT_WIRE(farswap_activity_entry, 16, reserved, 12);
 ASSERT_WIRE(farswap_activity, 280, entry, 24);
 ASSERT_WIRE(farswap_resume, 504, region, 24);
-ASSERT_WIRE(farswap_resumed, 24, reserved, 20);
+ASSERT_WIRE(farswap_resumed, 24, gone, 16);
 static_assert(FARSWAP_MSG_BYTES == 512, "receive buffer");
 static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES, "longest message");
 /* What the RDMA CM carries: rdma_connect(3), rdma_accept(3), rdma_reject(3). */
@@ -164,9 +164,6 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 		return wire_check_activity(msg);
 	case FARSWAP_MSG_RESUME:
 		return wire_check_resume(msg);
-	case FARSWAP_MSG_RESUMED:
-		return FIELD_IS_ZERO(((const struct farswap_resumed *)msg)->reserved) ?
-			WIRE_OK : WIRE_RESERVED;
 	default:
 		return WIRE_OK;
 	}
@@ -269,7 +266,6 @@ const char *wire_status_name(unsigned int status)
 		[FARSWAP_STATUS_BAD_MESSAGE] = "malformed message",
 		[FARSWAP_STATUS_BUSY] = "too many clients or queue pairs",
 		[FARSWAP_STATUS_LEAVING] = "shutting down",
-		[FARSWAP_STATUS_GONE] = "a region is gone",
 	};
 
 	return status < ARRAY_SIZE(names) ? names[status] : "unknown status";

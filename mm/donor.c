@@ -195,6 +195,7 @@ static void donor_suspended(void *ctx, int error)
 	WRITE_ONCE(donor->suspect_at, jiffies);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
 	donor->last_error = error;
+	donor->taken = 0;
 	/* farswap_home_fetch() looks without the lock. */
 	WRITE_ONCE(donor->suspects, donor->suspects + 1);
 	if (was_live) {
@@ -209,11 +210,23 @@ static void donor_suspended(void *ctx, int error)
 			donor->address, error);
 }
 
+/* It was short of memory, or waited in vain, before it was heard again. */
+static void donor_lost(void *ctx, u64 id)
+{
+	struct farswap_donor *donor = ctx;
+
+	spin_lock(&farswap_state_lock);
+	donor->taken++;
+	farswap_slabs_lose_one(donor, id);
+	spin_unlock(&farswap_state_lock);
+}
+
 /* One that was not used may be all that is left of its daemon's. */
 static void donor_resumed(void *ctx)
 {
 	struct farswap_donor *donor = ctx;
 	bool was_suspect, is_left;
+	unsigned int taken;
 
 	spin_lock(&farswap_state_lock);
 	was_suspect = donor->state == FARSWAP_DONOR_SUSPECT;
@@ -221,6 +234,7 @@ static void donor_resumed(void *ctx)
 		  !farswap_donors_find_live(&donor->peer);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_WORKS);
 	donor->last_error = 0;
+	taken = donor->taken;
 	if (was_suspect)
 		donor->resumes++;
 	if (was_suspect || is_left)
@@ -232,6 +246,9 @@ static void donor_resumed(void *ctx)
 	} else if (was_suspect && donor->said) {
 		pr_info("donor %s: goes on\n", donor->address);
 	}
+	if (taken && __ratelimit(&donor->says))
+		pr_warn("donor %s: has taken %u of its regions back meanwhile: their pages are read from the swap device\n",
+			donor->address, taken);
 }
 
 static void donor_evict(void *ctx, u64 id, u32 deadline_ms)
@@ -248,6 +265,7 @@ static const struct farswap_session_ops donor_session_ops = {
 	.up		= donor_up,
 	.down		= donor_down,
 	.suspended	= donor_suspended,
+	.lost		= donor_lost,
 	.resumed	= donor_resumed,
 	.evict		= donor_evict,
 	.activity	= donor_activity,

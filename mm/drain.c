@@ -293,27 +293,55 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 	return pages;
 }
 
+/* Its region is dead. */
+static void drain_lose(struct farswap_mapping *mapping)
+{
+	farswap_mapping_disown(mapping);
+	if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
+		drain_lose_one(mapping);
+	else if (farswap_mapping_is_in_use(mapping))
+		farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+	else
+		WRITE_ONCE(mapping->gone, true);
+}
+
 /**
  * farswap_slabs_lose() - a donor's session has failed
  * @donor:	the donor
  *
- * Context: process context; does not wait.
+ * Context: process context, under farswap_state_lock; does not wait.
  */
 void farswap_slabs_lose(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(mapping, &donor->mappings, donor_entry) {
-		farswap_mapping_disown(mapping);
-		if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
-			drain_lose_one(mapping);
-		else if (farswap_mapping_is_in_use(mapping))
-			farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST,
-					    FARSWAP_STAT_SLAB_LOST);
-		else
-			WRITE_ONCE(mapping->gone, true);
+	list_for_each_entry(mapping, &donor->mappings, donor_entry)
+		drain_lose(mapping);
+}
+
+/**
+ * farswap_slabs_lose_one() - a donor has no more one region, and goes on with the others
+ * @donor:	the donor
+ * @id:		its name for the region
+ *
+ * One that we don't know is about to become a slab's.
+ *
+ * Context: process context, under farswap_state_lock; does not wait.
+ */
+void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id)
+{
+	struct farswap_mapping *mapping;
+
+	lockdep_assert_held(&farswap_state_lock);
+	mapping = farswap_mapping_by_id(donor, id);
+	if (!mapping) {
+		farswap_eviction_early(donor, id);
+		return;
 	}
+	/* Who fetches what it has would else try again, as the donor works. */
+	WRITE_ONCE(mapping->due, true);
+	drain_lose(mapping);
 }
 
 static void drain_unmap(struct farswap_slab *slab)

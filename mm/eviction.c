@@ -20,7 +20,7 @@
 #define EVICTION_MAX_MS		600000U
 
 /*
- * An I/O that its donor refuses ends the session, and with it all other regions there. What
+ * An I/O that its donor refuses fails the connection, and all that is under way on it. What
  * could not be fetched by now is lost, and nothing else.
  */
 static void eviction_due(struct timer_list *timer)
@@ -80,6 +80,19 @@ static void eviction_of_used(struct farswap_mapping *mapping, unsigned long unti
 }
 
 /**
+ * farswap_eviction_early() - a region goes back that is not a slab's yet
+ * @donor:	the donor
+ * @id:		its name for the region
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_eviction_early(struct farswap_donor *donor, u64 id)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
+}
+
+/**
  * farswap_eviction_begin() - a donor wants a region back
  * @donor:	the donor
  * @id:		its name for the region
@@ -101,7 +114,7 @@ void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms
 	if (mapping)
 		eviction_set_timer(mapping, ms);
 	if (!mapping)
-		donor->early[donor->nr_early++ % FARSWAP_EARLY_EVICTS] = id;
+		farswap_eviction_early(donor, id);
 	else if (farswap_mapping_is_in_use(mapping))
 		eviction_of_used(mapping, jiffies + msecs_to_jiffies(ms / EVICTION_MOVE_PART));
 	else
@@ -150,7 +163,9 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 void farswap_eviction_suspend(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	eviction_forget(mapping);
+	/* That which it has taken is due for good. */
+	if (hash_hashed(&mapping->id_entry))
+		eviction_forget(mapping);
 }
 
 /**

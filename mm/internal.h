@@ -94,7 +94,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_MAPPED:	slabs mapped (events, as all below)
  * @FARSWAP_STAT_SLAB_EVICTED:	slabs given back as their donor asked
  * @FARSWAP_STAT_SLAB_MOVED:	those of them that went to another donor at once
- * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor
+ * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor, or that it took alone
  * @FARSWAP_STAT_SLAB_COLD:		slabs given back as they held no page or were cold
  * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end
  *				evicted, lost, cold or unmapped
@@ -294,7 +294,7 @@ enum farswap_slab_state {
  *		that takes a grace period to die, and the donor waits for it
  * @stores:	remote writes in flight, or to begin
  * @dead:	no I/O begins any more
- * @due:	nor now, for its donor is about to take it
+ * @due:	nor now, for its donor is about to take it, or has
  * @leaving:	no store begins any more, for its donor wants it back and the slab
  *		has others; written under farswap_state_lock
  * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
@@ -592,11 +592,13 @@ void farswap_drain_wake(void);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
+void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 
 /* eviction.c */
 void farswap_eviction_init(struct farswap_mapping *mapping);
 void farswap_eviction_exit(struct farswap_mapping *mapping);
+void farswap_eviction_early(struct farswap_donor *donor, u64 id);
 void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms);
 void farswap_eviction_suspend(struct farswap_mapping *mapping);
 bool farswap_eviction_was_early(const struct farswap_mapping *mapping);
@@ -661,7 +663,7 @@ void farswap_window_leave(struct farswap_window *window, unsigned int pages);
  * enum farswap_donor_state - the life of a donor
  * @FARSWAP_DONOR_CONNECTING:	no session at present; the transport tries
  * @FARSWAP_DONOR_LIVE:		usable
- * @FARSWAP_DONOR_SUSPECT:	its session failed, but may go on with all its regions;
+ * @FARSWAP_DONOR_SUSPECT:	its session failed, but may go on with its regions;
  *				until then I/O with them is refused
  * @FARSWAP_DONOR_LEAVING:	taken off the donors line, or farswap detaches
  * @FARSWAP_DONOR_STATES:	how many there are
@@ -678,7 +680,7 @@ enum farswap_donor_state {
  * enum farswap_donor_io - what a donor's session is good for, whatever its state
  * @FARSWAP_DONOR_IO_NONE:	nothing: there is none, or it has failed for good
  * @FARSWAP_DONOR_IO_WORKS:	everything
- * @FARSWAP_DONOR_IO_SUSPENDED:	nothing now, but it may go on with all its regions
+ * @FARSWAP_DONOR_IO_SUSPENDED:	nothing now, but it may go on with its regions
  */
 enum farswap_donor_io {
 	FARSWAP_DONOR_IO_NONE,
@@ -713,7 +715,8 @@ enum farswap_donor_io {
  * @window:	what is being written to it
  * @says:	how often the log hears that it is suspect
  * @said:	it has heard so last time; as @says the transport's callbacks' alone
- * @early:	regions it wanted back last that no slab held, a ring
+ * @taken:	regions it took back while its session was suspended last
+ * @early:	regions it wanted, or took, back last that no slab held, a ring
  * @nr_early:	how many there were in this session
  * @rcu:	frees it: a mapping may be looked at, and its donor, until then
  * @address:	as in the donors line
@@ -743,6 +746,7 @@ struct farswap_donor {
 	struct farswap_window window;
 	struct ratelimit_state says;
 	bool said;
+	unsigned int taken;
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;
 	struct rcu_head rcu;

@@ -463,8 +463,8 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
  * @mapping:	a mapping that a reference is held on
  * @io:		all but its region filled in
  *
- * Who holds a reference may have waited since: its donor would end the session, and with it
- * all its other regions.
+ * Who holds a reference may have waited since: its donor would fail the connection, and all
+ * that is under way on it.
  *
  * Context: any up to softirq.
  * Return: as &struct farswap_transport.submit; -EHOSTDOWN too if its donor is about to take it.

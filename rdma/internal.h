@@ -304,6 +304,8 @@ struct farswap_rdma_call {
  * @why:	the same in words; static, set just after @error
  * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
  * @gone:	who answered is not the daemon that had our regions; set before @error
+ * @unexplained: the one before it failed by a dead key, and the donor did not say of which
+ *		region; of session->work
  * @detail:	more words, of session->work
  * @refusal:	what a reject said; written before @error is set
  * @wait:	for steps, answers, free calls and @error
@@ -319,6 +321,7 @@ struct farswap_rdma_call {
  * @asks_since:	when the donor's questions were last counted anew, jiffies;
  *		of the control queue pair's handler alone, as is the next
  * @nr_asks:	how many there were since
+ * @wanted:	an EVICT has come; likewise
  * @control:	control queue pair
  * @lock:	protects what follows, down to @ping_begun
  * @send:	send buffers
@@ -347,6 +350,7 @@ struct farswap_rdma_conn {
 	const char *why;
 	bool resumed;
 	bool gone;
+	bool unexplained;
 	char detail[128];
 	struct farswap_wire_answer refusal;
 	wait_queue_head_t wait;
@@ -362,6 +366,7 @@ struct farswap_rdma_conn {
 	unsigned int nr_marks;
 	unsigned long asks_since;
 	unsigned int nr_asks;
+	bool wanted;
 
 	struct farswap_rdma_chan control;
 	spinlock_t lock;	/* all that follows, down to @ping_begun */

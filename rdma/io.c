@@ -314,6 +314,7 @@ static farswap_rdma_injectable int io_status_errno(enum ib_wc_status status)
 	case IB_WC_RESP_TIMEOUT_ERR:
 		return -ETIMEDOUT;
 	case IB_WC_REM_ACCESS_ERR:
+		return -EKEYREVOKED;
 	case IB_WC_REM_INV_REQ_ERR:
 	case IB_WC_REM_OP_ERR:
 	case IB_WC_REM_ABORT_ERR:

@@ -37,6 +37,7 @@ static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 	/* Not found: our UNMAP or DONE has crossed it. */
 	if (region) {
 		first = !region->evicted;
+		conn->wanted = true;
 		region->evicted = true;
 		region->evict_seq = farswap_wire_seq(buf);
 	}

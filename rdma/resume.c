@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions whose connection failed for want of a network: their regions are held
- * for a while, and go to the connection that the donor accepts as theirs.
+ * Sessions whose connection failed for want of a network, or for a key that was dead: their
+ * regions are held for a while, and go to the connection that the donor accepts as theirs,
+ * but for those that it has taken back meanwhile.
  *
  * A region that moves was dead, as its old connection was, and is alive again
  * when the new one opens. By then the donor has destroyed its end of the old
@@ -18,10 +19,14 @@
 
 static unsigned int resume_grace_ms;
 
-/* Is it the network that failed? Who breaks the protocol gets no second chance. */
+/*
+ * Is it the network that failed, or did we miss that a region is gone? Who breaks the protocol
+ * gets no second chance.
+ */
 static bool resume_may_follow(int error)
 {
 	switch (error) {
+	case -EKEYREVOKED:
 	case -ETIMEDOUT:
 	case -ECONNRESET:
 	case -EHOSTDOWN:
@@ -70,7 +75,8 @@ static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned 
 
 /*
  * Was the donor well before it failed? One that answers messages but moves no page, or none
- * in one direction, is resumed each time, and must be lost some time nevertheless.
+ * in one direction, is resumed each time, and must be lost some time nevertheless. So must one
+ * whose keys are dead again and again, though it wants no region back and has lost none.
  */
 static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int ms)
 {
@@ -79,6 +85,8 @@ static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int m
 	if (!conn->resumed ||
 	    time_after(jiffies, conn->live_since + msecs_to_jiffies(ms)))
 		return true;
+	if (conn->error == -EKEYREVOKED && conn->unexplained)
+		return false;
 	return resume_queues_well(conn->queue, loads) &&
 	       resume_queues_well(conn->queue + loads, conn->nr_queues - loads);
 }
@@ -206,13 +214,18 @@ static unsigned int resume_move(struct farswap_rdma_conn *from,
 	return count;
 }
 
-/* The held regions' ids; they are @conn's then. NULL: no memory. */
-static u64 *resume_take(struct farswap_rdma_conn *conn, unsigned int *count)
+/*
+ * The held regions' ids; they are @conn's then. NULL: no memory. The connection whose they were
+ * is @from's, a reference; NULL if none are held.
+ */
+static u64 *resume_take(struct farswap_rdma_conn *conn, struct farswap_rdma_conn **from,
+			unsigned int *count)
 {
 	struct farswap_session *session = conn->session;
 	struct farswap_rdma_conn *held;
 	u64 *id;
 
+	*from = NULL;
 	*count = 0;
 	mutex_lock(&session->ops_lock);
 	held = session->held;
@@ -226,19 +239,67 @@ static u64 *resume_take(struct farswap_rdma_conn *conn, unsigned int *count)
 		*count = resume_move(held, conn, id);
 		kref_get(&conn->ref);
 		WRITE_ONCE(session->held, conn);
-		farswap_rdma_conn_put(held);
+		*from = held;
 	}
 	mutex_unlock(&session->ops_lock);
 	return id;
 }
 
-static int resume_claim(struct farswap_rdma_conn *conn, const u64 *id,
-			unsigned int count, bool more)
+/*
+ * A region that the donor has no more goes back to a connection that is dead, as it is for good.
+ * False: it was released since, and is not to be given back to who does not know it.
+ */
+static bool resume_return(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead, u64 id)
+{
+	struct farswap_region *region, *released = NULL;
+
+	/* As resume_move(). */
+	spin_lock(&dead->lock);
+	spin_lock_nested(&conn->lock, SINGLE_DEPTH_NESTING);
+	region = farswap_rdma_region_find(conn, id);
+	if (region) {
+		hash_del(&region->hash);
+		kref_get(&dead->ref);
+		WRITE_ONCE(region->conn, dead);
+	} else {
+		list_for_each_entry(released, &conn->releases, entry)
+			if (released->id == id)
+				break;
+		if (list_entry_is_head(released, &conn->releases, entry))
+			released = NULL;
+		else
+			list_del(&released->entry);
+	}
+	spin_unlock(&conn->lock);
+	spin_unlock(&dead->lock);
+	if (region)
+		farswap_rdma_conn_put(conn);
+	if (released)
+		farswap_rdma_region_free(released);
+	return region;
+}
+
+static void resume_lose(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead, u64 id)
+{
+	struct farswap_session *session = conn->session;
+
+	mutex_lock(&session->ops_lock);
+	/* Else they were all given up, and the core knows. */
+	if (session->held == conn && resume_return(conn, dead, id) &&
+	    !farswap_rdma_session_closing(session))
+		session->ops->lost(session->ctx, id);
+	mutex_unlock(&session->ops_lock);
+}
+
+/* @dead: whose the regions were. */
+static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead,
+			const u64 *id, unsigned int count, bool more)
 {
 	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
 	struct farswap_resume msg;
+	unsigned int i;
 	size_t len;
-	u32 status;
+	u64 gone;
 	int err;
 
 	len = farswap_wire_resume(&msg, id, count, more);
@@ -248,13 +309,19 @@ static int resume_claim(struct farswap_rdma_conn *conn, const u64 *id,
 		strscpy(conn->detail, "doesn't answer RESUME");
 	if (err)
 		return err;
-	status = farswap_wire_read_resumed(answer);
-	if (status == FARSWAP_STATUS_OK)
-		return 0;
-	snprintf(conn->detail, sizeof(conn->detail), "can't resume: %s",
-		 farswap_wire_status_name(status));
-	farswap_rdma_resume_lost(conn->session, -ECONNREFUSED);
-	return -ECONNREFUSED;
+	static_assert(FARSWAP_RESUME_REGIONS < BITS_PER_LONG_LONG);
+	gone = farswap_wire_read_resumed(answer);
+	if (gone >> count) {
+		strscpy(conn->detail, "can't resume: it has lost regions that we did not name");
+		farswap_rdma_resume_lost(conn->session, -EPROTO);
+		return -EPROTO;
+	}
+	if (gone)
+		conn->unexplained = false;
+	for (i = 0; i < count; i++)
+		if (gone & BIT_ULL(i))
+			resume_lose(conn, dead, id[i]);
+	return 0;
 }
 
 /* Is the donor that says so the one that has the regions? */
@@ -292,7 +359,8 @@ static bool resume_is_in_step(struct farswap_rdma_conn *conn)
  * @conn:	connection with a WELCOME, of which nobody knows yet
  * @asked:	the session that HELLO asked for
  *
- * If this is another session the regions are lost, and the connection good.
+ * If this is another session the regions are lost, and the connection good. So it is if the
+ * donor has no more some of them, which are lost alone.
  *
  * Context: may sleep.
  * Return: 0 or -errno.
@@ -301,6 +369,7 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 {
 	struct farswap_session *session = conn->session;
 	unsigned int count, at = 0, nr;
+	struct farswap_rdma_conn *from;
 	const char *wrong = NULL;
 	int err = 0;
 	u64 *id;
@@ -322,16 +391,23 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 	session->answered = conn->welcome.answers;
 	if (!conn->welcome.resumed)
 		return 0;
-	id = resume_take(conn, &count);
+	id = resume_take(conn, &from, &count);
 	if (!id)
 		return -ENOMEM;
+	/* Of a region that it wanted back, the key may well be dead. */
+	conn->unexplained = from && from->error == -EKEYREVOKED && !from->wanted;
 	/* One at least, though no region be held: the donor waits for it. */
 	do {
 		nr = min(count - at, FARSWAP_RESUME_REGIONS + 0U);
-		err = resume_claim(conn, id + at, nr, at + nr < count);
+		err = resume_claim(conn, from, id + at, nr, at + nr < count);
 		at += nr;
 	} while (!err && at < count);
 	kvfree(id);
+	if (from) {
+		/* Who saw a region here that is gone has seen by then that we are not open. */
+		synchronize_rcu();
+		farswap_rdma_conn_put(from);
+	}
 	if (err && !READ_ONCE(session->held))
 		session->token = 0;
 	return err;
@@ -391,3 +467,7 @@ void farswap_rdma_resume_exit(struct farswap_session *session)
 		farswap_rdma_conn_put(session->held);
 	session->held = NULL;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/resume-kunit.h"
+#endif

@@ -44,7 +44,7 @@ static_assert(offsetof(struct farswap_activity, entry) == 24);
 static_assert(sizeof(struct farswap_resume) == 504);
 static_assert(offsetof(struct farswap_resume, region) == 24);
 static_assert(sizeof(struct farswap_resumed) == 24);
-static_assert(offsetof(struct farswap_resumed, reserved) == 20);
+static_assert(offsetof(struct farswap_resumed, gone) == 16);
 
 /* rdma_connect(3) and rdma_accept(3), for RDMA_PS_TCP. */
 static_assert(sizeof(struct farswap_connect) <= 56);
@@ -183,11 +183,6 @@ enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 		return FARSWAP_WIRE_OK;
 	case FARSWAP_MSG_CHECK_ACTIVITY:
 		return check_check_activity(buf);
-	case FARSWAP_MSG_RESUMED:
-		if (!all_zero(((const struct farswap_resumed *)buf)->reserved,
-			      sizeof_field(struct farswap_resumed, reserved)))
-			return FARSWAP_WIRE_RESERVED;
-		return FARSWAP_WIRE_OK;
 	default:
 		return FARSWAP_WIRE_OK;
 	}
@@ -257,8 +252,6 @@ const char *farswap_wire_status_name(u32 status)
 		return "too many clients";
 	case FARSWAP_STATUS_LEAVING:
 		return "shutting down";
-	case FARSWAP_STATUS_GONE:
-		return "a region is gone";
 	default:
 		return "unknown status";
 	}
@@ -395,11 +388,11 @@ unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region)
  * farswap_wire_read_resumed() - read a checked RESUMED
  * @buf:	the message
  *
- * Return: FARSWAP_STATUS_*.
+ * Return: a bit for each region of the RESUME that is gone.
  */
-u32 farswap_wire_read_resumed(const void *buf)
+u64 farswap_wire_read_resumed(const void *buf)
 {
-	return le32_to_cpu(((const struct farswap_resumed *)buf)->status);
+	return le64_to_cpu(((const struct farswap_resumed *)buf)->gone);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

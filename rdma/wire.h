@@ -115,7 +115,7 @@ void farswap_wire_read_region(const void *buf, struct farswap_wire_region *regio
 u64 farswap_wire_read_free_mem(const void *buf);
 u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms);
 unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region);
-u32 farswap_wire_read_resumed(const void *buf);
+u64 farswap_wire_read_resumed(const void *buf);
 
 /* wire-build.c; each returns the message's length. */
 size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,

@@ -100,9 +100,12 @@ struct farswap_peer {
  *		before the first error was reported through &struct farswap_io.done,
  *		and by now all I/O of the session has been completed. @resumed or
  *		@down follows, the latter within grace_ms. Until then ->release() may
- *		be called, and @evict may come. Process context; may sleep.
- * @resumed:	The regions that have not been released are as they were before
- *		@suspended, but for writes that failed since: of these it is not
+ *		be called, and @evict and @lost may come. Process context; may sleep.
+ * @lost:	The donor has no more the region named @id, which alone is dead for
+ *		good: ->submit() refuses it with -EHOSTDOWN. The core releases it. Only
+ *		while suspended. Process context; may sleep.
+ * @resumed:	The regions that were neither released nor @lost are as they were
+ *		before @suspended, but for writes that failed since: of these it is not
  *		known what the region holds. ->query(), ->map() and ->submit() may
  *		be used. Process context; may sleep.
  * @evict:	The donor wants the region named @id back within @deadline_ms. The
@@ -116,6 +119,7 @@ struct farswap_session_ops {
 	void (*up)(void *ctx, const struct farswap_peer *peer);
 	void (*down)(void *ctx, int error);
 	void (*suspended)(void *ctx, int error);
+	void (*lost)(void *ctx, u64 id);
 	void (*resumed)(void *ctx);
 	void (*evict)(void *ctx, u64 id, u32 deadline_ms);
 	u32 (*activity)(void *ctx, u64 id);

@@ -44,6 +44,7 @@ enum twin_event {
 	TWIN_OPEN,
 	TWIN_UP,
 	TWIN_SUSPEND,
+	TWIN_LOSE,
 	TWIN_RESUME,
 	TWIN_DOWN,
 	TWIN_LEAVE,
@@ -55,6 +56,7 @@ static const char *const twin_event_names[] = {
 	[TWIN_OPEN]	= "open",
 	[TWIN_UP]	= "up",
 	[TWIN_SUSPEND]	= "suspended",
+	[TWIN_LOSE]	= "without a region",
 	[TWIN_RESUME]	= "resumed",
 	[TWIN_DOWN]	= "down",
 	[TWIN_LEAVE]	= "leaving",
@@ -128,6 +130,11 @@ static bool twin_happens(struct twins *twins, unsigned int i, enum twin_event ev
 			return false;
 		donor_session_ops.suspended(donor, -ETIMEDOUT);
 		*session = TWIN_SUSPENDED;
+		return true;
+	case TWIN_LOSE:
+		if (*session != TWIN_SUSPENDED)
+			return false;
+		donor_session_ops.lost(donor, 4711);
 		return true;
 	case TWIN_RESUME:
 		if (*session != TWIN_SUSPENDED)

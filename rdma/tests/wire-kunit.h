@@ -20,7 +20,7 @@ static u64 le(size_t at, size_t len)
 
 static bool is_header(u16 type, u32 len, u32 seq)
 {
-	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 3 && le(6, 2) == type &&
+	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 4 && le(6, 2) == type &&
 	       le(8, 4) == len && le(12, 4) == seq;
 }
 
@@ -35,7 +35,7 @@ static bool is_zero(size_t from, size_t to)
 /* Each built message has the bytes protocol.rst says, and no other set. */
 static void wire_test_build(struct kunit *test)
 {
-	static const u8 connect[] = "fswp\3\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
+	static const u8 connect[] = "fswp\4\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
 	static const u8 node[16] = "0123456789abcdef";
 	const u64 region[2] = { 0x1122334455667788ULL, 7 };
 	const u32 pages[2] = { 0xa0b0c0d0, 9 };
@@ -187,9 +187,8 @@ static void wire_test_fields(struct kunit *test)
 			      "welcome: resumed is 0 or 1");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 23, 1) == FARSWAP_WIRE_VALUE,
 			      "welcome: resumed, far from 0 and 1");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(15, 20, 1) == FARSWAP_WIRE_RESERVED,
-			      "resumed: reserved");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(15, 16, 9) == FARSWAP_WIRE_OK, "resumed: refused");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(15, 16, 9) == FARSWAP_WIRE_OK,
+			      "resumed: some are gone");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 20, 0) == FARSWAP_WIRE_VALUE,
 			      "welcome: no queues");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 20, 17) == FARSWAP_WIRE_VALUE,
@@ -260,8 +259,9 @@ static void wire_test_read(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_read_check_activity(bytes, id) == 2 &&
 			      id[0] == 10 && id[1] == 11, "check_activity is read");
 	wire_make(FARSWAP_MSG_RESUMED);
-	bytes[16] = FARSWAP_STATUS_GONE;
-	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_read_resumed(bytes) == FARSWAP_STATUS_GONE,
+	bytes[16] = 9;
+	bytes[23] = 1;
+	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_read_resumed(bytes) == (9 | BIT_ULL(56)),
 			      "resumed is read");
 	wire_make(FARSWAP_MSG_EVICT);
 	bytes[16] = 5;
@@ -273,7 +273,7 @@ static void wire_test_read(struct kunit *test)
 static void wire_test_accept(struct kunit *test)
 {
 	struct farswap_wire_answer answer = {};
-	u8 padded[196] = "fswp\3\0\3\0";
+	u8 padded[196] = "fswp\4\0\3\0";
 
 	KUNIT_EXPECT_TRUE_MSG(test,
 			      farswap_wire_check_accept(NULL, 0, &answer) == FARSWAP_WIRE_SHORT,
@@ -282,13 +282,13 @@ static void wire_test_accept(struct kunit *test)
 			      farswap_wire_check_accept(padded, 15, &answer) == FARSWAP_WIRE_SHORT,
 			      "short accept data");
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 3 && answer.status == 3, "padded accept data");
+			      answer.version == 4 && answer.status == 3, "padded accept data");
 	padded[8] = 1;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_RESERVED,
 			farswap_wire_check_accept(padded, 196, &answer));
-	padded[4] = 4;
+	padded[4] = 5;
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 4,
+			      answer.version == 5,
 			      "accept data of another version is told by its version");
 	padded[0] = 0;
 	KUNIT_EXPECT_TRUE_MSG(test,

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define FARSWAP_MAGIC			0x70777366U	/* "fswp" */
-#define FARSWAP_VERSION			3
+#define FARSWAP_VERSION			4
 #define FARSWAP_PORT			9400
 
 /* Receives that each side keeps posted on the control queue pair. */
@@ -65,7 +65,7 @@
 #define FARSWAP_MSG_RESUMED		15
 #define FARSWAP_MSG_MAX			15
 
-/* The status of farswap_accept, farswap_welcome, farswap_mr_info, farswap_resumed */
+/* The status of farswap_accept, farswap_welcome and farswap_mr_info; 9 was used once */
 #define FARSWAP_STATUS_OK		0
 #define FARSWAP_STATUS_NO_MEMORY	1	/* nothing left to lend */
 #define FARSWAP_STATUS_BAD_VERSION	2	/* see the version beside it */
@@ -75,7 +75,6 @@
 #define FARSWAP_STATUS_BAD_MESSAGE	6
 #define FARSWAP_STATUS_BUSY		7	/* too many clients or queue pairs */
 #define FARSWAP_STATUS_LEAVING		8	/* the donor is shutting down */
-#define FARSWAP_STATUS_GONE		9	/* a region to be resumed is gone */
 
 /**
  * struct farswap_connect - private data of a connect request
@@ -310,13 +309,12 @@ struct farswap_resume {
 /**
  * struct farswap_resumed - donor to client, answers RESUME
  * @hdr:	header
- * @status:	FARSWAP_STATUS_OK, or FARSWAP_STATUS_GONE: the donor disconnects next
- * @reserved:	zero
+ * @gone:	those of the regions that it has no more, a bit for each in the order in
+ *		which RESUME named them, the lowest first; zero past its count
  */
 struct farswap_resumed {
 	struct farswap_hdr hdr;
-	__le32 status;
-	__u8 reserved[4];
+	__le64 gone;
 };
 
 /* QUERY_MEM, PING and PONG are a bare struct farswap_hdr. */

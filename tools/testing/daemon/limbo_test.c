@@ -2,7 +2,7 @@
 /*
  * Regions whose client was lost: kept for it and nobody else, for as long as was
  * agreed, and reachable only when the old queue pairs are gone; what it does not
- * claim comes back, what is gone it can't have. Sessions are without verbs, and
+ * claim comes back, what is gone it is told. Sessions are without verbs, and
  * the pool's memory is registered with nobody.
  */
 #include "limbo.c"
@@ -186,10 +186,13 @@ static struct farswap_hello hello_of(uint64_t secret)
 	return hello;
 }
 
-static unsigned int claim(const uint64_t *ids, unsigned int nr, bool more)
+static uint64_t gone;
+
+static bool claim(const uint64_t *ids, unsigned int nr, bool more)
 {
 	struct farswap_resume resume;
-	unsigned int i, status;
+	unsigned int i;
+	bool good;
 
 	wire_init(&resume.hdr, FARSWAP_MSG_RESUME, 1);
 	resume.count = htole32(nr);
@@ -197,10 +200,10 @@ static unsigned int claim(const uint64_t *ids, unsigned int nr, bool more)
 	for (i = 0; i < nr; i++)
 		resume.region[i] = htole64(ids[i]);
 	ok(wire_check(&resume, sizeof(resume), WIRE_TO_DONOR) == WIRE_OK, "RESUME of %u", nr);
-	status = limbo_claim(fresh, &resume);
-	if (status == FARSWAP_STATUS_OK && !more)
+	good = limbo_claim(fresh, &resume, &gone);
+	if (good && !more)
 		limbo_resumed(fresh);
-	return status;
+	return good;
 }
 
 static void test_enter(void)
@@ -284,9 +287,9 @@ static void test_resume(void)
 	   fresh->answers == 17 && old->state == SESSION_DEAD && !limbo_count() && fresh->owner.pd == old,
 	   "first the old queue pairs go, then the regions are the new session's");
 	ok(!request_alloc(fresh, FARSWAP_MSG_EVICT), "which is asked nothing yet");
-	ok(claim(id, FARSWAP_RESUME_REGIONS, true) == FARSWAP_STATUS_OK && fresh->resuming,
+	ok(claim(id, FARSWAP_RESUME_REGIONS, true) && !gone && fresh->resuming,
 	   "many are claimed in pieces");
-	ok(claim(id + FARSWAP_RESUME_REGIONS, 2, false) == FARSWAP_STATUS_OK && !fresh->resuming,
+	ok(claim(id + FARSWAP_RESUME_REGIONS, 2, false) && !gone && !fresh->resuming,
 	   "to the last");
 	turn_ms(20);
 	for (i = 0; i < FARSWAP_RESUME_REGIONS + 2; i++)
@@ -312,19 +315,33 @@ static void test_gone(void)
 	turn_ms(20);
 	ok(keys_killed == 1 && session_lent(old) == 1, "is not asked for, but taken at once");
 	limbo_adopt(fresh, old);
-	ok(claim(id, 2, false) == FARSWAP_STATUS_GONE, "who claims it is refused");
+	ok(claim(id, 2, false) && gone == 2, "who claims it is told that it is gone");
+	turn_ms(20);
+	ok(!fresh->resuming && session_lent(fresh) == 1 && region_find(&fresh->owner, id[0]) == region[0] &&
+	   region[0]->rkey && keys_killed == 1, "and has the other");
 	teardown();
 
 	setup(2, 1000);
 	limbo_adopt(fresh, old);
 	ids[0] = ids[1] = id[0];
-	ok(claim(ids, 2, false) == FARSWAP_STATUS_GONE, "as is who claims one twice");
+	ok(!claim(ids, 2, false), "who claims one twice is refused");
 	teardown();
 
-	setup(1, 1000);
+	setup(TOTAL, 1000);
 	limbo_adopt(fresh, old);
-	ids[0] = 4711;
-	ok(claim(ids, 1, false) == FARSWAP_STATUS_GONE, "or one that never was");
+	ok(claim(id, FARSWAP_RESUME_REGIONS, true) &&
+	   !claim(id + TOTAL - FARSWAP_RESUME_REGIONS, FARSWAP_RESUME_REGIONS, true),
+	   "or more than there are");
+	teardown();
+
+	setup(FARSWAP_RESUME_REGIONS, 1000);
+	limbo_adopt(fresh, old);
+	id[FARSWAP_RESUME_REGIONS - 1] = 4711;
+	ok(claim(id, FARSWAP_RESUME_REGIONS, false) && gone == 1ULL << (FARSWAP_RESUME_REGIONS - 1),
+	   "one that never was is gone, to the last of a message");
+	turn_ms(20);
+	ok(keys_killed == 1 && session_lent(fresh) == FARSWAP_RESUME_REGIONS - 1,
+	   "and what was not claimed instead comes back");
 	teardown();
 }
 
@@ -392,7 +409,7 @@ static void test_again(void)
 	third = session_make(1000);
 	fresh = third;
 	limbo_adopt(fresh, old);
-	ok(claim(id, 2, false) == FARSWAP_STATUS_OK && fresh->secret == SECRET,
+	ok(claim(id, 2, false) && !gone && fresh->secret == SECRET,
 	   "the same secret resumes it again");
 	turn_ms(10);
 	ok(!keys_killed && session_lent(fresh) == 2, "with all regions");

@@ -35,6 +35,8 @@ enum mode {
 	MUTE,
 	CURIOUS,
 	ROLLEDBACK,
+	MISNAMES,
+	DEADKEY,
 };
 
 static const struct {
@@ -54,6 +56,8 @@ static const struct {
 	[SILENT] = { "silent", "never answers HELLO" },
 	[MUTE] = { "mute", "never says anything any more after MR_INFO" },
 	[ROLLEDBACK] = { "rolledback", "the same, and then goes on from before it" },
+	[MISNAMES] = { "misnames", "the same, and then has lost regions that nobody named" },
+	[DEADKEY] = { "deadkey", "kills all keys after a while, and says that no region is gone" },
 	[CURIOUS] = { "curious", "asks how busy a region is, again and again" },
 };
 
@@ -79,6 +83,7 @@ static struct conn *conns[CONNS_MAX];
 static unsigned int nr_connects;
 static uint64_t next_id = 1;
 static uint64_t lent;
+static uint64_t answers;
 
 __attribute__((format(printf, 1, 2)))
 static void say(const char *fmt, ...)
@@ -124,6 +129,9 @@ static void send_msg(struct conn *conn, struct farswap_hdr *hdr)
 	if (mode == SHORTMSG)
 		len = nr_connects % 2 ? len - 8 : 7;
 	send_bytes(conn, msg, len);
+	answers += le16toh(hdr->type) == FARSWAP_MSG_FREE_MEM ||
+		   le16toh(hdr->type) == FARSWAP_MSG_MR_INFO ||
+		   le16toh(hdr->type) == FARSWAP_MSG_PONG;
 }
 
 static void send_evict(struct conn *conn, uint64_t region)
@@ -168,10 +176,11 @@ static void on_hello(struct conn *conn, const struct farswap_hello *hello)
 	welcome.instance = htole64(getpid());
 	welcome.slab_bytes = hello->slab_bytes;
 	welcome.session = htole64(conn->session);
-	if (mode == ROLLEDBACK && hello->resume) {
+	if ((mode == ROLLEDBACK || mode == MISNAMES || mode == DEADKEY) && hello->resume) {
 		welcome.session = hello->resume;
+		conn->session = le64toh(hello->resume);
 		welcome.resumed = htole16(1);
-		welcome.answers = htole64(1);
+		welcome.answers = htole64(mode == ROLLEDBACK ? 1 : answers);
 	}
 	send_msg(conn, &welcome.hdr);
 	if (mode == GARBAGE)
@@ -238,7 +247,7 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 		say("map %llu", (unsigned long long)region->id);
 	}
 	send_msg(conn, &info.hdr);
-	conn->mute = mode == MUTE || mode == ROLLEDBACK;
+	conn->mute = mode == MUTE || mode == ROLLEDBACK || mode == MISNAMES;
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION + 1);
 	/* As many as may be out; each answer brings the next. */
@@ -267,11 +276,27 @@ static void on_region(struct conn *conn, const struct farswap_region_msg *msg, c
 		region_drop(region);
 }
 
+static void on_resume(struct conn *conn, const struct farswap_resume *resume)
+{
+	struct farswap_resumed answer;
+
+	say("resume");
+	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));
+	if (mode == MISNAMES)
+		answer.gone = htole64(~0ULL);
+	if (mode == MISNAMES || mode == DEADKEY)
+		send_msg(conn, &answer.hdr);
+}
+
 static void on_ping(struct conn *conn, const struct farswap_hdr *ping)
 {
 	struct farswap_hdr pong;
+	int i;
 
 	say("ping");
+	for (i = 0; mode == DEADKEY && i < REGIONS_MAX; i++)
+		if (conn->regions[i].id)
+			region_drop(&conn->regions[i]);
 	wire_init(&pong, FARSWAP_MSG_PONG, le32toh(ping->seq));
 	send_msg(conn, &pong);
 }
@@ -310,7 +335,7 @@ static void on_message(struct conn *conn, const void *msg, size_t len)
 		say("pong");
 		break;
 	case FARSWAP_MSG_RESUME:
-		say("resume");
+		on_resume(conn, msg);
 		break;
 	case FARSWAP_MSG_ACTIVITY:
 		if (mode == CURIOUS)

@@ -741,8 +741,8 @@ static void cmd_die(void)
 	tap_exit();
 }
 
-/* RESUME of the first @nr; what RESUMED says, or ~0. */
-static unsigned int peer_claim(struct peer *peer, const struct mapping *maps, int nr)
+/* RESUME of the first @nr; which RESUMED says are gone, or ~0. */
+static uint64_t peer_claim(struct peer *peer, const struct mapping *maps, int nr)
 {
 	union message msg;
 	int i;
@@ -751,7 +751,7 @@ static unsigned int peer_claim(struct peer *peer, const struct mapping *maps, in
 	msg.resume.count = htole32(nr);
 	for (i = 0; i < nr; i++)
 		msg.resume.region[i] = htole64(maps[i].region);
-	return peer_ask(peer, &msg, FARSWAP_MSG_RESUMED) ? ~0U : le32toh(msg.resumed.status);
+	return peer_ask(peer, &msg, FARSWAP_MSG_RESUMED) ? ~0ULL : le64toh(msg.resumed.gone);
 }
 
 /* A second connection that goes on with the session of a first. */
@@ -797,7 +797,7 @@ static void cmd_resume(void)
 	tap(peer_data(&b, b.session, 0) == RDMA_CM_EVENT_REJECTED,
 	    "before RESUME no data connection is accepted");
 	verbs_close(&b.data);
-	tap(peer_claim(&b, maps, 2) == FARSWAP_STATUS_OK, "it claims two of three");
+	tap(!peer_claim(&b, maps, 2), "it claims two of three");
 	peer_open_data(&b);
 	tap(!peer_read(&b, &maps[0], PAGE) && peer_page_is(&b, 10) &&
 	    !peer_read(&b, &maps[1], PAGE) && peer_page_is(&b, 11),
@@ -812,7 +812,7 @@ static void cmd_resume(void)
 	sleep(2);
 	peer_resume(&c, b.session, 1, "it comes back after it was disconnected");
 	tap(c.answers == 5, "and counted on: %llu", (unsigned long long)c.answers);
-	tap(peer_claim(&c, maps, 2) == FARSWAP_STATUS_OK, "and claims its two");
+	tap(!peer_claim(&c, maps, 2), "and claims its two");
 	peer_open_data(&c);
 	tap(!peer_read(&c, &maps[1], 0) && peer_page_is(&c, 12), "which it still has");
 	failed = peer_read(&c, &maps[2], PAGE);
@@ -823,15 +823,24 @@ static void cmd_resume(void)
 	peer_open(&a);
 	if (peer_map_many(&a, maps, 2, &status) != 2)
 		tap_bail("no regions");
+	failed = peer_write(&a, &maps[0], PAGE, 20);
 	peer_close(&a);
 	maps[1].region++;
 	peer_resume(&b, a.session, 1, "another comes back");
-	tap(peer_claim(&b, maps, 2) == FARSWAP_STATUS_GONE,
-	    "it is refused if it claims what it did not have");
-	tap(verbs_is_dropped(&b.control, DROP_MS), "and disconnected");
+	tap(peer_claim(&b, maps, 2) == 2, "it is told that it did not have what it claims");
+	peer_open_data(&b);
+	tap(!failed && !peer_read(&b, &maps[0], PAGE) && peer_page_is(&b, 20),
+	    "and reads what it had");
 	peer_close(&b);
-	peer_resume(&b, a.session, 0, "after that there is nothing to resume");
-	peer_close(&b);
+
+	sleep(2);
+	maps[1] = maps[0];
+	peer_resume(&c, b.session, 1, "it comes back once more");
+	tap(peer_claim(&c, maps, 2) == ~0ULL && verbs_is_dropped(&c.control, DROP_MS),
+	    "and is disconnected when it claims one region twice");
+	peer_close(&c);
+	peer_resume(&c, b.session, 0, "after that there is nothing to resume");
+	peer_close(&c);
 
 	peer_open(&a);
 	peer_map(&a, &maps[0]);
@@ -868,7 +877,7 @@ static void cmd_full(void)
 	resume = a.session ^ 1;
 	tap(peer_is_busy(&other), "and who guesses a session");
 	peer_resume(&b, a.session, 1, "but not who resumes his");
-	tap(peer_claim(&b, &map, 1) == FARSWAP_STATUS_OK, "with what he had");
+	tap(!peer_claim(&b, &map, 1), "with what he had");
 	peer_open_data(&b);
 	tap(!peer_read(&b, &map, 0), "which he reads");
 	tap(peer_is_busy(&other), "and has one place, not two");
