@@ -36,6 +36,8 @@ survive_one() {
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
+	misnames)
+		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
 	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
@@ -60,8 +62,28 @@ rolled_back() {
 			"$FARSWAP_DEBUG/session_ends"
 }
 
+was_lost() {
+	awk -v a="$fake" '$1 == a && $7 > 0 { f = 1 } END { exit !f }' "$FARSWAP_DEBUG/donors"
+}
+
+# It is resumed at first, for it may be that it wanted a region back.
+dead_keys() {
+	set_value "$FARSWAP/grace_ms" 3000
+	fake_start deadkey && echo "$fake,$real" >"$FARSWAP/donors" &&
+		wait_for 30 donor_is_live "$fake" || return 1
+	swap_on
+	start_load keys fake -m 8 -p 2 -d 100 -w 60 -i 0
+	wait_for 60 was_lost
+	keys_status=$?
+	fake_said resume || keys_status=1
+	cat "$FARSWAP_DEBUG/session_ends"
+	stop_load keys && swapoff "$SWAP_DISK" && echo "$real" >"$FARSWAP/donors" &&
+		grep -q "^[1-9][0-9]* remote access error$" "$FARSWAP_DEBUG/session_ends" &&
+		return $keys_status
+}
+
 survive_status=0
-test_begin 14
+test_begin 17
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 # Its memory is the fake one's now.
@@ -84,6 +106,11 @@ check "the reason of that is counted" grep "^[1-9][0-9]* asks more than it may i
 	"$FARSWAP_DEBUG/session_ends"
 check "silence at the beginning, silence later" survives silent mute
 check "one that was put back to an earlier state" rolled_back
+check "one that has lost what nobody named" survives misnames
+check "the reason of that is counted" grep \
+	"^[1-9][0-9]* can't resume: it has lost regions that we did not name$" \
+	"$FARSWAP_DEBUG/session_ends"
+check "keys that die, again and again" dead_keys
 stats_show
 check "the real donor took pages and gave them back" grew store_remote load_remote
 check "no page was lost" stat_is load_lost 0

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A donor takes some regions back of a client that it can't ask, or that is too late to know of
+# it. The session goes on with all the others: pages that nobody else has are lost with those
+# few regions and with no other.
+# cluster: donors=1 mem=192 disks=1 slab_mb=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+donor=${DONORS%% *}
+
+# anew KEY=VALUE: another daemon
+anew() {
+	echo >"$FARSWAP/donors"
+	donor_kill "$donor"
+	donors_patient=$donor
+	donor_start "$donor" "$1" && echo "$donor" >"$FARSWAP/donors" && wait_for 60 donors_live 1
+}
+
+# Nobody is there to be asked.
+takes_some() {
+	stats_save
+	some_resumes=$(donor_field "$donor" resumes)
+	some_limbo=$(donor_metric "$donor" limbo_total)
+	cut_off "$donor" || return 1
+	wait_for 30 donor_field_is "$donor" state suspect &&
+		wait_for 30 donor_metric_is "$donor" limbo_total -gt "$some_limbo" &&
+		on "$donor" 'farswapctl evict 3'
+	some_status=$?
+	heal "$donor"
+	wait_for 60 donor_field_above "$donor" resumes "$some_resumes" && return $some_status
+}
+
+# The donor may have chosen one that had just been given back.
+they_are_lost() {
+	wait_for 10 grew slab_lost && growth_is -le 3 slab_lost && same donor_down
+}
+
+# No more than those had.
+others_are_right() {
+	wait_load some
+	some_lost=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/some.log" |
+		tail -n 1)
+	[ "${some_lost:-0}" -gt 0 ] && [ "$some_lost" -le $((3 * 512)) ]
+}
+
+# What was on its way when EVICT came arrives after its deadline.
+uses_a_dead_key() {
+	stats_save
+	dead_resumes=$(donor_field "$donor" resumes)
+	host delay "$(donor_name "$donor")" 150 || return 1
+	for dead_try in $(seq 20); do
+		on "$donor" 'farswapctl evict 8'
+		wait_for 3 grep "^[1-9][0-9]* remote access error$" \
+			"$FARSWAP_DEBUG/session_ends" && break
+	done
+	dead_status=$?
+	host delay "$(donor_name "$donor")" 0
+	echo "evicted $dead_try times"
+	wait_for 60 donor_field_above "$donor" resumes "$dead_resumes" &&
+		wait_for 60 donors_live 1 && same donor_down && return $dead_status
+}
+
+test_begin 11
+lose_ready || skip_rest "no ingress qdisc"
+farswap_up 1
+# Regions are kept for as long at a daemon that is connected to from now on.
+set_value "$FARSWAP/grace_ms" 60000
+set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
+set_value "$FARSWAP/backup" none
+swap_on
+make_cgroup some 16M
+check "a daemon that waits long" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
+hold_remote some some 1 5000 -m 40 -n 1000 -L || skip_rest "no pages are remote"
+log_mark
+check "three regions are taken from a client that is cut off" takes_some
+check "they are lost, and no others" they_are_lost
+check "the log says so" log_has "has taken [1-3] of its regions back meanwhile"
+go_on some
+check "the others are right, and who needs what is lost gets SIGBUS" others_are_right
+
+set_value "$FARSWAP/backup" disk
+# Other tests look at whether anything was ever lost.
+check "what has lost pages can be unloaded" eval 'swapoff "$SWAP_DISK" && reload_modules'
+farswap_up 1
+set_value "$FARSWAP/grace_ms" 60000
+check "a daemon that does not wait" anew evict_ms=20 || donors_show
+swap_on
+start_load late some -m 40 -p 2 -d 200 -w 50 -i 0
+check "pages go to it and come back" pages_go_and_return 2000
+check "a key that is dead costs the session nothing but its region" uses_a_dead_key
+check "memory was right all the time" stop_load late
+stats_show
+check "no page was lost" stat_is load_lost 0
+test_end
