@@ -31,8 +31,9 @@ farswap_up() {
 # is_direct: this kernel's swap code calls farswap itself, which hooks nothing; not so of one
 # built out of the kernel's tree, where modules_install puts it apart
 is_direct() {
-	grep -qw frontswap_register /proc/kallsyms &&
-		[ -z "$(find "/lib/modules/$(uname -r)/extra" -name 'farswap.ko*' 2>/dev/null)" ]
+	# First, for the other takes emulated machines seconds.
+	[ -z "$(find "/lib/modules/$(uname -r)/extra" -name 'farswap.ko*' 2>/dev/null)" ] &&
+		grep -qw frontswap_register /proc/kallsyms
 }
 
 # unload_modules: when detached; farswap may only just be loading its transport

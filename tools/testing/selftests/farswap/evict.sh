@@ -130,7 +130,7 @@ check "pages are remote that nobody uses" hold_remote idle evict 1 4000 -m 56 -n
 	skip_rest "there are none"
 # The kernel would put others beside them into the same slabs.
 swap_on "$SWAP_DISK2" 10
-start_load evict evict -m 28 -p 2 -d 250 -w 50 -i 10
+start_load evict evict -m 28 -p 2 -d 250 -r 50 -w 50 -i 10
 check "pages are remote that are in use" wait_for 60 grown load_remote 500
 check "some slabs evicted: the donor asks, and those go that are idle" evict_some
 stats_save

@@ -52,7 +52,7 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 set_value /proc/sys/kernel/panic_on_warn 0
 swap_on
 make_cgroup refuse 12M
-start_load refuse refuse -m 24 -p 2 -d 280 -r 70 -w 10 -i 10
+start_load refuse refuse -m 24 -p 2 -d 280 -w 10 -i 10
 check "pages go to donors and come back" pages_go_and_return 1000
 log_mark
 provoke

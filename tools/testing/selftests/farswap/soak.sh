@@ -3,15 +3,22 @@
 #
 # Anonymous memory of several processes, twice the machine's RAM, keeps its contents
 # while it is read and written at random for a time: SOAK_SECONDS, 8 unless the
-# environment says otherwise, after it has been filled and before all is verified. On a slow
-# kernel, which needs more memory for itself, twice what a cgroup may have.
+# environment says otherwise, after it has been filled and before all is verified. Unless it
+# does, a third of the RAM is set aside first, as huge pages. On a slow kernel, which needs
+# more memory for itself, twice what a cgroup may have.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
+whole=${SOAK_SECONDS:-}
 SOAK_SECONDS=${SOAK_SECONDS:-8}
-ram=$(awk '$1 == "MemTotal:" { print int($2 / 1024) }' /proc/meminfo)
 group=-
+
+# ram_mb: but for huge pages
+ram_mb() {
+	awk '$1 == "MemTotal:" { kb += $2 } $1 == "Hugetlb:" { kb -= $2 }
+		END { print int(kb / 1024) }' /proc/meminfo
+}
 
 summary() {
 	sed -n 's/.*\(wrong_bytes=.*\) lost.*\(longest_ms=[0-9]*\).*/\1 \2/p' "$TMP/soak.log" |
@@ -23,6 +30,11 @@ summary() {
 test_begin 5
 farswap_up 2
 swap_on
+ram=$(ram_mb)
+if [ -z "$whole" ] && [ "${SLOW:-1}" -eq 1 ]; then
+	set_value /proc/sys/vm/nr_hugepages $((ram / 6))
+	ram=$(ram_mb)
+fi
 if [ "${SLOW:-1}" -gt 1 ] && [ "$ram" -gt 160 ]; then
 	ram=160
 	group=soak

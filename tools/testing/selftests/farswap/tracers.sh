@@ -105,7 +105,7 @@ swap_on
 set_value "$TRACE/buffer_size_kb" 256
 set_value "$TRACE/tracing_on" 1
 make_cgroup trace 16M
-start_load trace trace -m 28 -p 2 -d 250 -u 10 -i 20
+start_load trace trace -m 28 -p 2 -d 250 -r 50 -u 10 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
 check "function and graph tracer see the hooked functions" trace_functions
 check "return probes see the hooked functions" probe_functions
