@@ -63,7 +63,7 @@ order_changes() {
 	order_list=$(cat "$FARSWAP/donors")
 	order_held=$(cat "$DISK/held")
 	stats_save
-	for order_round in 1 2 3 4 5 6 7 8 9 10; do
+	for order_round in $(seq 20); do
 		[ "$order_round" -le 3 ] || ! order_has_changed || break
 		echo "round $order_round"
 		echo 0 >"$FARSWAP/enabled"
