@@ -38,7 +38,7 @@ no_slab_has_two() {
 # In the meantime its slabs that are in use are at the other, with all that the disk has.
 stands_in() {
 	stats_save
-	cut_off "$1" && wait_for 30 grew stopgap rebuilt && wait_for 60 reads_are_remote 2000 300
+	cut_off "$1" && wait_for 30 grew stopgap rebuilt && wait_for 90 reads_are_remote 2000 300
 	stands_status=$?
 	donor_field_is "$1" state suspect || stands_status=1
 	heal "$1"
@@ -87,7 +87,7 @@ set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/grace_ms" 120000
 swap_on
 make_cgroup suspect 12M
-start_load suspect suspect -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
+start_load suspect suspect -m 24 -p 2 -d 280 -r 50 -w 30 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 # The only donor: there is none to stand in for it.
 victim=$(donor_of_most)
