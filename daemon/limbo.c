@@ -123,7 +123,8 @@ bool limbo_claim(struct session *session, const struct farswap_resume *resume, u
 	_Static_assert(FARSWAP_RESUME_REGIONS <= 64, "a bit for each");
 	*gone = 0;
 	session->nr_claims += le32toh(resume->count);
-	if (session->nr_claims > region_total())
+	/* It may not know yet of some that they are others' by now. */
+	if (session->nr_claims > region_loans())
 		return false;
 	for (i = 0; i < le32toh(resume->count); i++) {
 		struct region *region = region_find(&session->owner, le64toh(resume->region[i]));

@@ -304,7 +304,7 @@ static void message_resume(struct session *session, const void *msg)
 	}
 	if (!limbo_claim(session, resume, &gone)) {
 		session_end(session, message_bad(WIRE_RANGE),
-			    "RESUME names a region twice, or more than there are");
+			    "RESUME names a region twice, or more than were ever lent");
 		return;
 	}
 	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));

@@ -383,6 +383,11 @@ unsigned int region_total(void)
 	return pool.total;
 }
 
+uint64_t region_loans(void)
+{
+	return pool.loans;
+}
+
 struct region *region_at(unsigned int index)
 {
 	return &pool.regions[index];

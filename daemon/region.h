@@ -120,6 +120,8 @@ unsigned int region_huge(void);
 uint64_t region_bytes(void);
 unsigned int region_count(enum region_state state);
 unsigned int region_total(void);
+/* How often one has been lent. */
+uint64_t region_loans(void);
 /* Any region by its place, 0 to region_total() - 1. */
 struct region *region_at(unsigned int index);
 const char *region_state_name(enum region_state state);

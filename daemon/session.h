@@ -181,7 +181,7 @@ struct session *limbo_find(const struct session *session, const struct farswap_h
 void limbo_adopt(struct session *session, struct session *old);
 /*
  * Keeps what RESUME names; a bit for each that it has no more. False: one was named twice, or
- * more than there are.
+ * more than were ever lent.
  */
 bool limbo_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone);
 /* The last RESUME has been answered. */

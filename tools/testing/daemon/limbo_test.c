@@ -306,7 +306,7 @@ static void test_resume(void)
 
 static void test_gone(void)
 {
-	uint64_t ids[2];
+	uint64_t ids[2], rest[TOTAL - FARSWAP_RESUME_REGIONS + 1];
 
 	setup(2, 1000);
 	limbo_enter(old, "x");
@@ -331,7 +331,23 @@ static void test_gone(void)
 	limbo_adopt(fresh, old);
 	ok(claim(id, FARSWAP_RESUME_REGIONS, true) &&
 	   !claim(id + TOTAL - FARSWAP_RESUME_REGIONS, FARSWAP_RESUME_REGIONS, true),
-	   "or more than there are");
+	   "or more than were ever lent");
+	teardown();
+
+	/* It has not heard yet that one was taken, which is lent to it again. */
+	setup(TOTAL, 1000);
+	request_evict(region[0], 0, 1);
+	turn_ms(20);
+	while (region_step())
+		;
+	ok(!region_lend(&old->owner, &region[0]) && region[0]->id != id[0], "one is lent again");
+	limbo_adopt(fresh, old);
+	memcpy(rest, id + FARSWAP_RESUME_REGIONS, sizeof(rest) - sizeof(rest[0]));
+	rest[TOTAL - FARSWAP_RESUME_REGIONS] = region[0]->id;
+	ok(claim(id, FARSWAP_RESUME_REGIONS, true) && gone == 1,
+	   "who names it by its first name is told");
+	ok(claim(rest, TOTAL - FARSWAP_RESUME_REGIONS + 1, false) && !gone,
+	   "though that makes more than there are");
 	teardown();
 
 	setup(FARSWAP_RESUME_REGIONS, 1000);
