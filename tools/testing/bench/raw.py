@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 """What raw RDMA takes between two machines of a cluster, by perftest's programs."""
 
+import ipaddress
+
 import cluster as harness
+
+
+def gid_index(machine):
+    """Where a machine has the GID of its IPv4 address: the link-local one may be added later."""
+    gid = ipaddress.IPv6Address(f"::ffff:{machine.address}").exploded
+    gids = "/sys/class/infiniband/r0/ports/1/gids"
+    machine.wait_for(f"grep -q {gid} {gids}/*", 20, show=f"head -n 4 {gids}/[0-3]")
+    return machine.check(f"grep -l {gid} {gids}/*").split()[0].rsplit("/", 1)[1]
 
 
 def run(client, donor, command, nr_bytes):
     """The words of the result's line."""
-    command += f" -d r0 -x 1 -s {nr_bytes} -p 18600"
-    server = donor.spawn(command)
+    command += f" -d r0 -s {nr_bytes} -p 18600 -x "
+    server = donor.spawn(command + gid_index(donor))
     # Its port, as /proc/net/tcp has it; in state "listening".
     donor.wait_for("grep -q ':48A8 0*:0000 0A ' /proc/net/tcp /proc/net/tcp6", 20)
-    output = client.check(f"{command} {donor.address}", 120)
+    output = client.check(f"{command}{gid_index(client)} {donor.address}", 120)
     server.wait(20)
     for words in map(str.split, output.splitlines()):
         if words[:1] == [str(nr_bytes)]:
