@@ -25,13 +25,20 @@
 /* Promotions that may wait or be in flight: each keeps a page. */
 #define PROMOTE_MAX	256
 
+/* Jiffies between two looks at what the device has not given yet. */
+#define PROMOTE_LOOK	1
+
+/* Jiffies after which a page that it has not given is promoted another time, if ever. */
+#define PROMOTE_WAIT	HZ
+
 /**
  * struct promotion - one page on its way
  * @io:		the remote write
- * @node:	in promote_list until the worker looks at it
+ * @node:	in promote_list until the worker looks at it, in promote_waiting until it is read
  * @folio:	the page; a reference is held
  * @mapping:	where to; a reference is held during the write
  * @entry:	what the page was loaded from
+ * @until:	jiffies until which it may wait for the device
  * @slot:	its slot in the slab
  * @readahead:	the page carried that mark
  */
@@ -41,6 +48,7 @@ struct promotion {
 	struct folio *folio;
 	struct farswap_mapping *mapping;
 	swp_entry_t entry;
+	unsigned long until;
 	unsigned int slot;
 	bool readahead;
 };
@@ -49,6 +57,12 @@ static struct kmem_cache *promote_cache;
 static atomic_t promote_pending = ATOMIC_INIT(0);
 static struct workqueue_struct *promote_wq;
 static LLIST_HEAD(promote_list);
+
+/* What the device had not given at the last look: the worker's own. */
+static LLIST_HEAD(promote_waiting);
+
+/* Nothing is to wait for the device. */
+static bool promote_flushing;
 
 /* zswap has taken pages: a clean page may be newer than the device's copy. */
 static bool promote_zswap_seen;
@@ -163,14 +177,13 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 	return mapping;
 }
 
+/* The folio is locked: the read from the device has ended. */
 static void promote_one(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
 	struct farswap_io *io = &promotion->io;
 	struct farswap_mapping *mapping;
 
-	/* Until the device read has ended. */
-	folio_lock(folio);
 	mapping = promote_mapping(promotion);
 	if (!mapping) {
 		folio_unlock(folio);
@@ -195,16 +208,33 @@ static void promote_one(struct promotion *promotion)
 		promote_done(io, -EHOSTDOWN);
 }
 
-static void promote_fn(struct work_struct *work)
+static void promote_look(struct llist_node *list)
 {
-	struct llist_node *list = llist_reverse_order(llist_del_all(&promote_list));
 	struct promotion *promotion, *next;
 
-	llist_for_each_entry_safe(promotion, next, list, node)
-		promote_one(promotion);
+	llist_for_each_entry_safe(promotion, next, list, node) {
+		if (folio_trylock(promotion->folio))
+			promote_one(promotion);
+		else if (READ_ONCE(promote_flushing) ||
+			 time_after(jiffies, promotion->until))
+			promote_free(promotion);
+		else
+			__llist_add(&promotion->node, &promote_waiting);
+	}
 }
 
-static DECLARE_WORK(promote_work, promote_fn);
+/* Sleeping on each folio in turn would have all wait for one that the device keeps. */
+static void promote_fn(struct work_struct *work)
+{
+	struct llist_node *waiting = __llist_del_all(&promote_waiting);
+
+	promote_look(llist_reverse_order(waiting));
+	promote_look(llist_reverse_order(llist_del_all(&promote_list)));
+	if (!llist_empty(&promote_waiting))
+		queue_delayed_work(promote_wq, to_delayed_work(work), PROMOTE_LOOK);
+}
+
+static DECLARE_DELAYED_WORK(promote_work, promote_fn);
 
 /**
  * farswap_promote() - a page of a mapped slab is about to be read from the device
@@ -232,8 +262,9 @@ void farswap_promote(struct folio *folio)
 	folio_get(folio);
 	promotion->folio = folio;
 	promotion->entry = folio->swap;
+	promotion->until = jiffies + PROMOTE_WAIT;
 	if (llist_add(&promotion->node, &promote_list))
-		queue_work(promote_wq, &promote_work);
+		queue_delayed_work(promote_wq, &promote_work, PROMOTE_LOOK);
 }
 
 /**
@@ -263,11 +294,16 @@ bool farswap_promote_saw_zswap(void)
 /**
  * farswap_promote_flush() - let go of every page
  *
- * Context: may sleep, until the device reads under way have ended.
+ * Those that the device has not given yet are not promoted.
+ *
+ * Context: may sleep; one caller at a time.
  */
 void farswap_promote_flush(void)
 {
+	WRITE_ONCE(promote_flushing, true);
+	mod_delayed_work(promote_wq, &promote_work, 0);
 	flush_workqueue(promote_wq);
+	WRITE_ONCE(promote_flushing, false);
 }
 
 /**

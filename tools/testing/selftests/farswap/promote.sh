@@ -3,10 +3,13 @@
 #
 # A page that was stored before its slab was mapped is read from the device
 # once, written to a donor then, and comes from there the next time, though
-# nobody has written to it since.
-# cluster: donors=2 mem=192 disks=1
+# nobody has written to it since; whatever another device still keeps.
+# cluster: donors=2 mem=192 disks=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
+
+# shellcheck source=_dm.sh
+. "$HERE/_dm.sh"
 
 # start_stored NAME OPTIONS...: a load all of whose pages went to the device alone
 start_stored() {
@@ -33,11 +36,30 @@ only_donors_read() {
 	grown load_remote 500 && same load_device
 }
 
-test_begin 9
+# The device stops in the midst of what is promoted from it.
+one_device_stops() {
+	start_stored kept -w 0 -q && wait_for 60 grown promoted 200 && dm_hold
+}
+
+# What is read then of pages that donors don't have is asked for, and not given.
+others_are_promoted() {
+	wait_for 30 nothing_is_promoted && swap_on "$SWAP_DISK2" 10 &&
+		start_stored others -w 0 -q && wait_for 60 grown promoted 1000
+}
+
+nothing_is_promoted() {
+	stats_save
+	sleep 2
+	same promoted
+}
+
+test_begin 13
+command -v dmsetup >/dev/null || skip_rest "no dmsetup"
+dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 # Nothing is promoted any more once zswap took a page in the module's life.
 check "a fresh module" reload_modules || skip_rest "no farswap module"
 farswap_up 2
-swap_on
+swap_on "$DM_DEVICE"
 make_cgroup promote 10M
 check "pages are stored on the device alone" start_stored readers -w 0 -q
 check "read, they are promoted" wait_for 60 grown promoted 2000
@@ -46,6 +68,10 @@ check "after that all reads are of donors" wait_for 60 only_donors_read
 check "memory was right all the time" stop_load readers
 check "right when others write to what is being promoted" eval 'start_stored writers -w 10 &&
 	wait_for 60 grown promoted 1000 && stop_load writers'
+check "a device stops to give pages" one_device_stops
+check "others' pages are promoted meanwhile" others_are_promoted
+check "it goes on" dm_works
+check "memory was right" eval 'stop_load kept && stop_load others'
 stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_orphaned_pages
