@@ -9,10 +9,15 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
+ * Who reads is never made to wait: what a task puts out in the midst of a page-in makes the room
+ * that it reads into, and is a part of what the read takes.
+ *
  * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
- * learn at once may lose a read's time.
+ * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
  */
+#include <linux/hash.h>
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 
 #include "internal.h"
 
@@ -41,6 +46,50 @@
  * wait until a write has ended.
  */
 #define WINDOW_WAIT	(HZ / 5)
+/* Tasks that may read at once without being taken for others. */
+#define WINDOW_READERS_BITS	7
+
+/**
+ * struct window_reader - a task in the midst of a page-in
+ * @task:	whose; NULL: nobody's, or of one that another has followed
+ */
+struct window_reader {
+	const struct task_struct *task;
+} ____cacheline_aligned_in_smp;
+
+static struct window_reader window_readers[1 << WINDOW_READERS_BITS];
+
+static struct window_reader *window_reader(void)
+{
+	return &window_readers[hash_ptr(current, WINDOW_READERS_BITS)];
+}
+
+/**
+ * farswap_window_read_begin() - the current task is about to page in
+ *
+ * Until farswap_window_read_end() its stores find room in every window while there are no more
+ * pages than while nothing is read.
+ *
+ * Context: process context; not nested.
+ */
+void farswap_window_read_begin(void)
+{
+	WRITE_ONCE(window_reader()->task, current);
+}
+
+/**
+ * farswap_window_read_end() - all reads of a page-in have begun
+ *
+ * Context: process context.
+ */
+void farswap_window_read_end(void)
+{
+	struct window_reader *reader = window_reader();
+
+	/* Not of another who has come since. */
+	if (READ_ONCE(reader->task) == current)
+		WRITE_ONCE(reader->task, NULL);
+}
 
 /**
  * farswap_window_init() - nothing is being written
@@ -114,7 +163,11 @@ static void window_give(struct farswap_window *window, unsigned int pages)
  */
 bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
-	if (atomic_add_return(pages, &window->pages) - (int)pages < window_limit(window))
+	int there = atomic_add_return(pages, &window->pages) - (int)pages;
+
+	if (there < window_limit(window))
+		return true;
+	if (there < WINDOW_MAX && READ_ONCE(window_reader()->task) == current)
 		return true;
 	window_give(window, pages);
 	return false;

@@ -3,6 +3,7 @@
  * The window: its bound, as reads become slower and faster.
  */
 #include <kunit/test.h>
+#include <linux/sched/task.h>
 
 #define WINDOW_TEST_NS	10000
 
@@ -95,12 +96,36 @@ static void window_test_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
 }
 
+/* What a reader puts out makes the room that it reads into. */
+static void window_test_reader(struct kunit *test)
+{
+	const struct task_struct *other = &init_task;
+	struct farswap_window window;
+
+	farswap_window_init(&window);
+	window_test_learn(&window, WINDOW_TEST_NS, 100);
+	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
+	farswap_window_read_begin();
+	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
+	farswap_window_read_end();
+	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
+
+	/* Another task, whose slot that is too, began after it: that one's mark stays. */
+	farswap_window_read_begin();
+	window_reader()->task = other;
+	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
+	farswap_window_read_end();
+	KUNIT_EXPECT_PTR_EQ(test, window_reader()->task, other);
+	window_reader()->task = NULL;
+}
+
 static struct kunit_case window_test_cases[] = {
 	KUNIT_CASE(window_test_quiet),
 	KUNIT_CASE(window_test_steady),
 	KUNIT_CASE(window_test_slower),
 	KUNIT_CASE(window_test_tail),
 	KUNIT_CASE(window_test_forget),
+	KUNIT_CASE(window_test_reader),
 	{}
 };
 
