@@ -36,21 +36,32 @@ only_donors_read() {
 	grown load_remote 500 && same load_device
 }
 
-# The device stops in the midst of what is promoted from it.
-one_device_stops() {
-	start_stored kept -w 0 -q && wait_for 60 grown promoted 200 && dm_hold
+all_are_mapped() {
+	[ "$(stat_of mapped_slabs)" -eq "$(stat_of slabs)" ]
 }
 
-# What is read then of pages that donors don't have is asked for, and not given.
-others_are_promoted() {
-	wait_for 30 nothing_is_promoted && swap_on "$SWAP_DISK2" 10 &&
-		start_stored others -w 0 -q && wait_for 60 grown promoted 1000
+# Both processes of the load wait for a page of a slab that is mapped.
+kept_waits() {
+	kept_pids=$(cat "/proc/$(cat "$TMP/kept.pid")/task/"*/children)
+	for kept_pid in ${kept_pids:-none}; do
+		grep -q '^State:.D' "/proc/$kept_pid/status" || return 1
+	done
+}
+
+# The device stops in the midst of what is promoted from it.
+one_device_stops() {
+	start_stored kept -w 0 -q -r 90 && wait_for 60 all_are_mapped && dm_hold &&
+		wait_for 20 nothing_is_promoted && kept_waits
 }
 
 nothing_is_promoted() {
 	stats_save
 	sleep 2
 	same promoted
+}
+
+others_are_promoted() {
+	swap_on "$SWAP_DISK2" 10 && start_stored others -w 0 -q && wait_for 60 grown promoted 1000
 }
 
 test_begin 13
