@@ -64,7 +64,7 @@ others_are_promoted() {
 	swap_on "$SWAP_DISK2" 10 && start_stored others -w 0 -q && wait_for 60 grown promoted 1000
 }
 
-test_begin 13
+test_begin 14
 command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 # Nothing is promoted any more once zswap took a page in the module's life.
@@ -86,4 +86,6 @@ check "memory was right" eval 'stop_load kept && stop_load others'
 stats_show
 check "no page was lost" stat_is load_lost 0
 check "no remote bit outlives its slot" no_orphaned_pages
+swapoff "$DM_DEVICE"
+check "the device can go" dm_end
 test_end
