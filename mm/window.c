@@ -140,7 +140,13 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 		WRITE_ONCE(window->learnt_at, now);
 }
 
-static void window_give(struct farswap_window *window, unsigned int pages)
+/* Readers have more room than others. A range: who looks in vain counts for a moment. */
+static bool window_wakes_readers(int left)
+{
+	return left > WINDOW_MAX - 2 * WINDOW_BATCH && left <= WINDOW_MAX - WINDOW_BATCH;
+}
+
+static void window_give(struct farswap_window *window, unsigned int pages, bool written)
 {
 	int left = atomic_sub_return(pages, &window->pages), limit;
 
@@ -149,7 +155,8 @@ static void window_give(struct farswap_window *window, unsigned int pages)
 		return;
 	/* They go on with room for a batch of reclaim's, not with each page's. */
 	limit = window_limit(window);
-	if (left <= limit - min(limit / 2, WINDOW_BATCH))
+	if (left <= limit - min(limit / 2, WINDOW_BATCH) ||
+	    (written && window_wakes_readers(left)))
 		wake_up(&window->room);
 }
 
@@ -169,7 +176,7 @@ bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 		return true;
 	if (there < WINDOW_MAX && READ_ONCE(window_reader()->task) == current)
 		return true;
-	window_give(window, pages);
+	window_give(window, pages, false);
 	return false;
 }
 
@@ -208,7 +215,7 @@ void farswap_window_leave(struct farswap_window *window, unsigned int pages)
 {
 	if (READ_ONCE(window->stalled))
 		WRITE_ONCE(window->stalled, false);
-	window_give(window, pages);
+	window_give(window, pages, true);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST
