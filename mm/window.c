@@ -9,11 +9,11 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
- * Who reads is never made to wait: what a task puts out in the midst of a page-in makes the room
- * that it reads into, and is a part of what the read takes.
+ * Who reads is not made to wait: what a task puts out as it pages in makes the room for what it
+ * reads next.
  *
  * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
- * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
+ * learn at once may lose a read's time, and of two readers with one hash the first is forgotten.
  */
 #include <linux/hash.h>
 #include <linux/jiffies.h>
@@ -30,7 +30,7 @@
 #define WINDOW_MIN	8
 /* What reclaim takes at a time: SWAP_CLUSTER_MAX. */
 #define WINDOW_BATCH	32
-/* When no page has been read for so long, none is made to wait. */
+/* When no page has been read for so long, none is made to wait; and so long is a task a reader. */
 #define WINDOW_QUIET	(HZ / 10)
 /* What reads take at best is less each time, or 1/64 more. */
 #define WINDOW_BEST_SHIFT	6
@@ -46,15 +46,17 @@
  * wait until a write has ended.
  */
 #define WINDOW_WAIT	(HZ / 5)
-/* Tasks that may read at once without being taken for others. */
+/* Tasks that may be known as readers. */
 #define WINDOW_READERS_BITS	7
 
 /**
- * struct window_reader - a task in the midst of a page-in
- * @task:	whose; NULL: nobody's, or of one that another has followed
+ * struct window_reader - a task that pages in
+ * @task:	which; only ever compared with, for it may have ended
+ * @seen:	when it did last, jiffies
  */
 struct window_reader {
 	const struct task_struct *task;
+	unsigned long seen;
 } ____cacheline_aligned_in_smp;
 
 static struct window_reader window_readers[1 << WINDOW_READERS_BITS];
@@ -65,30 +67,27 @@ static struct window_reader *window_reader(void)
 }
 
 /**
- * farswap_window_read_begin() - the current task is about to page in
+ * farswap_window_reads() - the current task is to wait for a page from a donor
  *
- * Until farswap_window_read_end() its stores find room in every window while there are no more
- * pages than while nothing is read.
- *
- * Context: process context; not nested.
- */
-void farswap_window_read_begin(void)
-{
-	WRITE_ONCE(window_reader()->task, current);
-}
-
-/**
- * farswap_window_read_end() - all reads of a page-in have begun
+ * For a while its stores find room in every window in which there would be some while nothing is
+ * read.
  *
  * Context: process context.
  */
-void farswap_window_read_end(void)
+void farswap_window_reads(void)
 {
 	struct window_reader *reader = window_reader();
 
-	/* Not of another who has come since. */
-	if (READ_ONCE(reader->task) == current)
-		WRITE_ONCE(reader->task, NULL);
+	WRITE_ONCE(reader->seen, jiffies);
+	WRITE_ONCE(reader->task, current);
+}
+
+static bool window_is_reader(void)
+{
+	const struct window_reader *reader = window_reader();
+
+	return READ_ONCE(reader->task) == current &&
+	       !time_after(jiffies, READ_ONCE(reader->seen) + WINDOW_QUIET);
 }
 
 /**
@@ -174,7 +173,7 @@ bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 
 	if (there < window_limit(window))
 		return true;
-	if (there < WINDOW_MAX && READ_ONCE(window_reader()->task) == current)
+	if (there < WINDOW_MAX && window_is_reader())
 		return true;
 	window_give(window, pages, false);
 	return false;
