@@ -647,7 +647,8 @@ struct farswap_window {
 };
 
 void farswap_window_init(struct farswap_window *window);
-void farswap_window_reads(void);
+void farswap_window_read_begin(void);
+void farswap_window_read_end(void);
 void farswap_window_learn(struct farswap_window *window, u32 ns);
 bool farswap_window_try(struct farswap_window *window, unsigned int pages);
 bool farswap_window_enter(struct farswap_window *window, unsigned int pages);

@@ -356,8 +356,6 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	request->lacked = 0;
 	request->error = 0;
 	request->began = jiffies;
-	if (urgent)
-		farswap_window_reads();
 	load_submit(request, mapping, folio, slot, urgent);
 	return true;
 

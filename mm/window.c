@@ -9,11 +9,11 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
- * Who reads is not made to wait: what a task puts out as it pages in makes the room for what it
- * reads next.
+ * Who reads is never made to wait: what a task puts out in the midst of a page-in makes the room
+ * that it reads into, and is a part of what the read takes.
  *
  * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
- * learn at once may lose a read's time, and of two readers with one hash the first is forgotten.
+ * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
  */
 #include <linux/hash.h>
 #include <linux/jiffies.h>
@@ -30,7 +30,7 @@
 #define WINDOW_MIN	8
 /* What reclaim takes at a time: SWAP_CLUSTER_MAX. */
 #define WINDOW_BATCH	32
-/* When no page has been read for so long, none is made to wait; and so long is a task a reader. */
+/* When no page has been read for so long, none is made to wait. */
 #define WINDOW_QUIET	(HZ / 10)
 /* What reads take at best is less each time, or 1/64 more. */
 #define WINDOW_BEST_SHIFT	6
@@ -46,17 +46,15 @@
  * wait until a write has ended.
  */
 #define WINDOW_WAIT	(HZ / 5)
-/* Tasks that may be known as readers. */
+/* Tasks that may read at once without being taken for others. */
 #define WINDOW_READERS_BITS	7
 
 /**
- * struct window_reader - a task that pages in
- * @task:	which; only ever compared with, for it may have ended
- * @seen:	when it did last, jiffies
+ * struct window_reader - a task in the midst of a page-in
+ * @task:	whose; NULL: nobody's, or of one that another has followed
  */
 struct window_reader {
 	const struct task_struct *task;
-	unsigned long seen;
 } ____cacheline_aligned_in_smp;
 
 static struct window_reader window_readers[1 << WINDOW_READERS_BITS];
@@ -67,27 +65,30 @@ static struct window_reader *window_reader(void)
 }
 
 /**
- * farswap_window_reads() - the current task is to wait for a page from a donor
+ * farswap_window_read_begin() - the current task is about to page in
  *
- * For a while its stores find room in every window in which there would be some while nothing is
- * read.
+ * Until farswap_window_read_end() its stores find room in every window while there are no more
+ * pages than while nothing is read.
+ *
+ * Context: process context; not nested.
+ */
+void farswap_window_read_begin(void)
+{
+	WRITE_ONCE(window_reader()->task, current);
+}
+
+/**
+ * farswap_window_read_end() - all reads of a page-in have begun
  *
  * Context: process context.
  */
-void farswap_window_reads(void)
+void farswap_window_read_end(void)
 {
 	struct window_reader *reader = window_reader();
 
-	WRITE_ONCE(reader->seen, jiffies);
-	WRITE_ONCE(reader->task, current);
-}
-
-static bool window_is_reader(void)
-{
-	const struct window_reader *reader = window_reader();
-
-	return READ_ONCE(reader->task) == current &&
-	       !time_after(jiffies, READ_ONCE(reader->seen) + WINDOW_QUIET);
+	/* Not of another who has come since. */
+	if (READ_ONCE(reader->task) == current)
+		WRITE_ONCE(reader->task, NULL);
 }
 
 /**
@@ -173,7 +174,7 @@ bool farswap_window_try(struct farswap_window *window, unsigned int pages)
 
 	if (there < window_limit(window))
 		return true;
-	if (there < WINDOW_MAX && window_is_reader())
+	if (there < WINDOW_MAX && READ_ONCE(window_reader()->task) == current)
 		return true;
 	window_give(window, pages, false);
 	return false;

@@ -96,22 +96,27 @@ static void window_test_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
 }
 
-/* What a reader puts out makes room for what it reads. */
+/* What a reader puts out makes the room that it reads into. */
 static void window_test_reader(struct kunit *test)
 {
+	const struct task_struct *other = &init_task;
 	struct farswap_window window;
 
 	farswap_window_init(&window);
 	window_test_learn(&window, WINDOW_TEST_NS, 100);
 	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
-	farswap_window_reads();
+	farswap_window_read_begin();
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
-	window_reader()->seen = jiffies - WINDOW_QUIET - 1;
-	KUNIT_EXPECT_EQ_MSG(test, window_test_room(&window), WINDOW_MIN, "it reads no more");
+	farswap_window_read_end();
+	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
 
-	farswap_window_reads();
-	window_reader()->task = &init_task;
-	KUNIT_EXPECT_EQ_MSG(test, window_test_room(&window), WINDOW_MIN, "that is another task");
+	/* Another task, whose slot that is too, began after it: that one's mark stays. */
+	farswap_window_read_begin();
+	window_reader()->task = other;
+	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
+	farswap_window_read_end();
+	KUNIT_EXPECT_PTR_EQ(test, window_reader()->task, other);
+	window_reader()->task = NULL;
 }
 
 static struct kunit_case window_test_cases[] = {
