@@ -9,8 +9,8 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
- * Who reads is never made to wait: what a task puts out in the midst of a page-in makes the room
- * that it reads into, and is a part of what the read takes.
+ * Who reads ahead is not made to wait: what a task puts out meanwhile makes the room that it reads
+ * into, and its reads make each other slow.
  *
  * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
  * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
@@ -50,7 +50,7 @@
 #define WINDOW_READERS_BITS	7
 
 /**
- * struct window_reader - a task in the midst of a page-in
+ * struct window_reader - a task that reads ahead just now
  * @task:	whose; NULL: nobody's, or of one that another has followed
  */
 struct window_reader {
@@ -65,7 +65,7 @@ static struct window_reader *window_reader(void)
 }
 
 /**
- * farswap_window_read_begin() - the current task is about to page in
+ * farswap_window_read_begin() - the current task is about to read a page, and others ahead
  *
  * Until farswap_window_read_end() its stores find room in every window while there are no more
  * pages than while nothing is read.
@@ -78,7 +78,7 @@ void farswap_window_read_begin(void)
 }
 
 /**
- * farswap_window_read_end() - all reads of a page-in have begun
+ * farswap_window_read_end() - all of these reads have begun
  *
  * Context: process context.
  */
