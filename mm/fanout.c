@@ -11,6 +11,17 @@
 #include "fanout.h"
 #include "internal.h"
 
+static bool fanout_try(struct farswap_fanout_write *write, unsigned int nr)
+{
+	write->room = farswap_window_try(&write->mapping->donor->window, nr);
+	return write->room;
+}
+
+static void fanout_leave(const struct farswap_fanout_write *write, unsigned int nr)
+{
+	farswap_window_leave(&write->mapping->donor->window, nr, write->room);
+}
+
 static void fanout_write_done(struct farswap_io *io, int error)
 {
 	struct farswap_fanout_write *write = container_of(io, struct farswap_fanout_write,
@@ -18,7 +29,7 @@ static void fanout_write_done(struct farswap_io *io, int error)
 	struct farswap_fanout *fanout = write->fanout;
 	unsigned int slot = io->offset >> PAGE_SHIFT, nr = io->length >> PAGE_SHIFT;
 
-	farswap_window_leave(&write->mapping->donor->window, nr);
+	fanout_leave(write, nr);
 	if (!error) {
 		farswap_slotbits_clear(write->mapping->missing, slot, nr);
 		atomic_inc(&fanout->good);
@@ -43,32 +54,27 @@ static void fanout_write_init(struct farswap_fanout_write *write,
 	io->done = fanout_write_done;
 }
 
-static struct farswap_window *fanout_window(const struct farswap_fanout *fanout,
-					    unsigned int i)
-{
-	return &fanout->writes[i].mapping->donor->window;
-}
-
 /* Room in all windows but one, which may be waited for; nothing is held meanwhile. */
 static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned int full,
 				       unsigned int nr)
 {
-	struct farswap_mapping *mapping;
-	unsigned int kept = 0, i;
-	bool waited;
+	struct farswap_fanout_write *write = &fanout->writes[full], *keep = fanout->writes;
+	unsigned int i;
 
 	for (i = 0; i < full; i++)
-		farswap_window_leave(fanout_window(fanout, i), nr);
-	waited = farswap_window_enter(fanout_window(fanout, full), nr);
+		fanout_leave(&fanout->writes[i], nr);
+	write->room = farswap_window_enter(&write->mapping->donor->window, nr);
 	for (i = 0; i < fanout->nr_writes; i++) {
-		mapping = fanout->writes[i].mapping;
-		if (i == full ? waited : farswap_window_try(&mapping->donor->window, nr))
-			fanout->writes[kept++].mapping = mapping;
-		else
-			farswap_mapping_store_end(mapping);
+		write = &fanout->writes[i];
+		if (i == full ? write->room : fanout_try(write, nr)) {
+			keep->mapping = write->mapping;
+			keep++->room = write->room;
+		} else {
+			farswap_mapping_store_end(write->mapping);
+		}
 	}
-	fanout->nr_writes = kept;
-	return kept;
+	fanout->nr_writes = keep - fanout->writes;
+	return fanout->nr_writes;
 }
 
 /**
@@ -117,7 +123,7 @@ bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 	unsigned int i;
 
 	for (i = 0; i < fanout->nr_writes; i++)
-		if (unlikely(!farswap_window_try(fanout_window(fanout, i), nr)))
+		if (unlikely(!fanout_try(&fanout->writes[i], nr)))
 			return fanout_enter_late(fanout, i, nr);
 	return true;
 }
@@ -134,7 +140,7 @@ void farswap_fanout_cancel(struct farswap_fanout *fanout, unsigned int nr)
 	unsigned int i;
 
 	for (i = 0; i < fanout->nr_writes; i++) {
-		farswap_window_leave(fanout_window(fanout, i), nr);
+		fanout_leave(&fanout->writes[i], nr);
 		farswap_mapping_store_end(fanout->writes[i].mapping);
 	}
 }

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #include "settings.h"
+#include "window.h"
 
 struct farswap_fanout;
 struct farswap_mapping;
@@ -21,11 +22,13 @@ struct folio;
  * @io:		the remote write
  * @fanout:	whose it is
  * @mapping:	where to; a reference is held
+ * @room:	what it has of the window of its donor
  */
 struct farswap_fanout_write {
 	struct farswap_io io;
 	struct farswap_fanout *fanout;
 	struct farswap_mapping *mapping;
+	enum farswap_room room;
 };
 
 /**

@@ -13,13 +13,24 @@
 
 #include "hook.h"
 
+/* What the kernel reads itself, with vm.page-cluster=0 or prefetch_pages=0, is not in it. */
+static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf)
+{
+	struct folio *folio;
+
+	farswap_swapin_begin();
+	folio = farswap_swapin_readahead(entry, gfp, vmf);
+	farswap_swapin_end();
+	return folio;
+}
+
 static const struct frontswap_ops hook_ops = {
 	.store		= farswap_store,
 	.load		= farswap_load,
 	.load_large	= farswap_load_large,
 	.has		= farswap_is_remote,
 	.poll_lock	= farswap_poll_lock,
-	.swapin_readahead = farswap_swapin_readahead,
+	.swapin_readahead = hook_readahead,
 	.zswapped	= farswap_forget,
 	.invalidate	= farswap_invalidate,
 	.swapon		= farswap_swapon,

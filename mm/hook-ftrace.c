@@ -168,10 +168,12 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 	struct folio *folio = NULL;
 
 	percpu_ref_get(&hook_ref);
+	farswap_swapin_begin();
 	if (farswap_helper_page_cluster())
 		folio = farswap_swapin_readahead(entry, gfp, vmf);
 	if (!folio)
 		folio = static_call(original_readahead)(entry, gfp, vmf);
+	farswap_swapin_end();
 	percpu_ref_put(&hook_ref);
 	return folio;
 }

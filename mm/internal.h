@@ -36,6 +36,7 @@
 #include "latency.h"
 #include "settings.h"
 #include "slabmap.h"
+#include "window.h"
 
 struct seq_file;
 struct farswap_donor;
@@ -66,6 +67,9 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_STORE_DEVICE_FAILED: the device write failed; kept dirty in memory
  * @FARSWAP_STAT_STORE_UNSTAGED: no staging page was free; waited for the device too
  * @FARSWAP_STAT_STORE_PARTIAL:	in some of their slab's regions, but not in all
+ * @FARSWAP_STAT_STORE_WAITED:	waits for room beside what is written to a donor (events)
+ * @FARSWAP_STAT_STORE_IN_FAULT:	times that there was some only as the task was in a fault
+ *				(events)
  * @FARSWAP_STAT_BACKUP_WRITTEN: on the device, from a staging page
  * @FARSWAP_STAT_BACKUP_SPARED:	staged, and freed or stored anew before it was written
  * @FARSWAP_STAT_BACKUP_STALE:	freed or stored anew while the device wrote them
@@ -120,6 +124,8 @@ enum farswap_stat {
 	FARSWAP_STAT_STORE_DEVICE_FAILED,
 	FARSWAP_STAT_STORE_UNSTAGED,
 	FARSWAP_STAT_STORE_PARTIAL,
+	FARSWAP_STAT_STORE_WAITED,
+	FARSWAP_STAT_STORE_IN_FAULT,
 	FARSWAP_STAT_BACKUP_WRITTEN,
 	FARSWAP_STAT_BACKUP_SPARED,
 	FARSWAP_STAT_BACKUP_STALE,
@@ -625,34 +631,6 @@ void farswap_home_fetch(struct farswap_mapping *mapping);
 void farswap_sweep_start(void);
 void farswap_sweep_soon(void);
 void farswap_sweep_stop(void);
-
-/* window.c */
-
-/**
- * struct farswap_window - what is being written to a donor
- * @limit:	how many pages there may be while pages are read, sixteenths
- * @best_ns:	what reading one takes at best
- * @learnt_at:	when one was read last, jiffies
- * @pages:	how many pages. Changes with each of them, the others mostly don't
- * @stalled:	somebody waited in vain since a write ended last
- * @room:	who waits until there are fewer
- */
-struct farswap_window {
-	unsigned int limit;
-	u32 best_ns;
-	unsigned long learnt_at;
-	atomic_t pages ____cacheline_aligned_in_smp;
-	bool stalled;
-	wait_queue_head_t room;
-};
-
-void farswap_window_init(struct farswap_window *window);
-void farswap_window_read_begin(void);
-void farswap_window_read_end(void);
-void farswap_window_learn(struct farswap_window *window, u32 ns);
-bool farswap_window_try(struct farswap_window *window, unsigned int pages);
-bool farswap_window_enter(struct farswap_window *window, unsigned int pages);
-void farswap_window_leave(struct farswap_window *window, unsigned int pages);
 
 /* donor.c */
 

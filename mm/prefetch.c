@@ -297,15 +297,13 @@ struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_f
 
 	if (!farswap_is_remote(entry, 1))
 		return NULL;
-	farswap_window_read_begin();
 	folio = farswap_hook_read_async(entry, gfp, vmf->vma, vmf->address, true);
-	if (folio && max && !(vmf->vma->vm_flags & VM_RAND_READ))
-		prefetch_ahead(vmf, gfp, max);
-	farswap_window_read_end();
 	if (folio && !max) {
 		folio_put(folio);
 		return NULL;
 	}
+	if (folio && !(vmf->vma->vm_flags & VM_RAND_READ))
+		prefetch_ahead(vmf, gfp, max);
 	return folio;
 }
 

@@ -40,6 +40,7 @@
  * @entry:	what the page was loaded from
  * @until:	jiffies until which it may wait for the device
  * @slot:	its slot in the slab
+ * @room:	what it has of the window of its donor
  * @readahead:	the page carried that mark
  */
 struct promotion {
@@ -50,6 +51,7 @@ struct promotion {
 	swp_entry_t entry;
 	unsigned long until;
 	unsigned int slot;
+	enum farswap_room room;
 	bool readahead;
 };
 
@@ -79,7 +81,7 @@ static void promote_done(struct farswap_io *io, int error)
 	struct promotion *promotion = container_of(io, struct promotion, io);
 	struct farswap_mapping *mapping = promotion->mapping;
 
-	farswap_window_leave(&mapping->donor->window, 1);
+	farswap_window_leave(&mapping->donor->window, 1, promotion->room);
 	if (!error) {
 		farswap_slotbits_clear(mapping->missing, promotion->slot, 1);
 		/* A look without the folio's lock is not to find both bits set. */
@@ -167,7 +169,8 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 	if (!mapping)
 		return NULL;
 	/* Page-outs go first. */
-	if (!farswap_window_try(&mapping->donor->window, 1)) {
+	promotion->room = farswap_window_try(&mapping->donor->window, 1);
+	if (!promotion->room) {
 		farswap_mapping_store_end(mapping);
 		return NULL;
 	}

@@ -172,6 +172,7 @@ static struct farswap_mapping *rebuild_mapping(struct farswap_slab *slab,
 
 static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigned int nr)
 {
+	enum farswap_room room = FARSWAP_ROOM_NONE;
 	struct farswap_mapping *mapping;
 
 	farswap_rebuild_run_begin(rebuild->slab, first, nr);
@@ -182,10 +183,12 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 	}
 	/* Only now: who wants the region back does not wait for the device. */
 	mapping = rebuild_mapping(rebuild->slab, first, nr);
-	if (mapping && farswap_window_enter(&mapping->donor->window, nr)) {
+	if (mapping)
+		room = farswap_window_enter(&mapping->donor->window, nr);
+	if (room) {
 		rebuild_write(rebuild, mapping, first);
 		farswap_rebuild_run_end(mapping, rebuild->arrived);
-		farswap_window_leave(&mapping->donor->window, nr);
+		farswap_window_leave(&mapping->donor->window, nr, room);
 	} else {
 		rebuild->late = true;
 		farswap_rebuild_run_cancel();

@@ -9,12 +9,14 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
- * Who reads ahead is not made to wait: what a task puts out meanwhile makes the room that it reads
- * into, and its reads make each other slow.
+ * Who is about to read is not made to wait: what a task puts out in a fault makes the room that
+ * it reads into, and its reads make each other slow. Such pages are counted apart, or kswapd
+ * would find no room beside them.
  *
- * Locking: none; an atomic count, and a wait queue for those that found no room. Two CPUs that
+ * Locking: none; two atomic counts, and wait queues for those that found no room. Two CPUs that
  * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
  */
+#include <linux/farswap.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -50,7 +52,7 @@
 #define WINDOW_READERS_BITS	7
 
 /**
- * struct window_reader - a task that reads ahead just now
+ * struct window_reader - a task in the midst of a fault that reads a page
  * @task:	whose; NULL: nobody's, or of one that another has followed
  */
 struct window_reader {
@@ -65,24 +67,24 @@ static struct window_reader *window_reader(void)
 }
 
 /**
- * farswap_window_read_begin() - the current task is about to read a page, and others ahead
+ * farswap_swapin_begin() - a fault of the current task is about to read a page
  *
- * Until farswap_window_read_end() its stores find room in every window while there are no more
- * pages than while nothing is read.
+ * Until farswap_swapin_end() its stores find room in every window while there are no more
+ * pages than others may be while nothing is read.
  *
  * Context: process context; not nested.
  */
-void farswap_window_read_begin(void)
+void farswap_swapin_begin(void)
 {
 	WRITE_ONCE(window_reader()->task, current);
 }
 
 /**
- * farswap_window_read_end() - all of these reads have begun
+ * farswap_swapin_end() - it has begun, and so has what is read ahead
  *
  * Context: process context.
  */
-void farswap_window_read_end(void)
+void farswap_swapin_end(void)
 {
 	struct window_reader *reader = window_reader();
 
@@ -98,11 +100,13 @@ void farswap_window_read_end(void)
 void farswap_window_init(struct farswap_window *window)
 {
 	atomic_set(&window->pages, 0);
+	atomic_set(&window->in_fault, 0);
 	window->limit = WINDOW_MAX * WINDOW_UNITS;
 	window->best_ns = WINDOW_NS_MAX;
 	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
 	init_waitqueue_head(&window->room);
+	init_waitqueue_head(&window->readers);
 }
 
 static int window_limit(const struct farswap_window *window)
@@ -140,24 +144,75 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 		WRITE_ONCE(window->learnt_at, now);
 }
 
-/* Readers have more room than others. A range: who looks in vain counts for a moment. */
-static bool window_wakes_readers(int left)
+static bool window_is_reader(void)
 {
-	return left > WINDOW_MAX - 2 * WINDOW_BATCH && left <= WINDOW_MAX - WINDOW_BATCH;
+	return READ_ONCE(window_reader()->task) == current;
 }
 
-static void window_give(struct farswap_window *window, unsigned int pages, bool written)
+static void window_wake(struct farswap_window *window, int pages, int in_fault)
 {
-	int left = atomic_sub_return(pages, &window->pages), limit;
+	int limit;
 
-	/* The subtraction is fully ordered before the look at the waiters. */
-	if (likely(!waitqueue_active(&window->room)))
-		return;
-	/* They go on with room for a batch of reclaim's, not with each page's. */
-	limit = window_limit(window);
-	if (left <= limit - min(limit / 2, WINDOW_BATCH) ||
-	    (written && window_wakes_readers(left)))
-		wake_up(&window->room);
+	/*
+	 * They go on with room for a batch of reclaim's, not with each page's. The
+	 * subtraction is fully ordered before both looks at who waits.
+	 */
+	if (unlikely(waitqueue_active(&window->room))) {
+		limit = window_limit(window);
+		if (pages <= limit - min(limit / 2, WINDOW_BATCH))
+			wake_up(&window->room);
+	}
+	/* As above. */
+	if (unlikely(waitqueue_active(&window->readers)) &&
+	    pages + in_fault <= WINDOW_MAX - WINDOW_BATCH)
+		wake_up(&window->readers);
+}
+
+static void window_give(struct farswap_window *window, unsigned int pages,
+			enum farswap_room room)
+{
+	if (room == FARSWAP_ROOM_FAULT) {
+		int left = atomic_sub_return(pages, &window->in_fault);
+
+		window_wake(window, atomic_read(&window->pages), left);
+	} else {
+		int left = atomic_sub_return(pages, &window->pages);
+
+		window_wake(window, left, atomic_read(&window->in_fault));
+	}
+}
+
+/* Beside all others' pages. */
+static enum farswap_room window_try_fault(struct farswap_window *window, unsigned int pages)
+{
+	int there = atomic_add_return(pages, &window->in_fault) - (int)pages;
+
+	if (there + atomic_read(&window->pages) < WINDOW_MAX) {
+		farswap_stat_add(FARSWAP_STAT_STORE_IN_FAULT, 1);
+		return FARSWAP_ROOM_FAULT;
+	}
+	window_give(window, pages, FARSWAP_ROOM_FAULT);
+	return FARSWAP_ROOM_NONE;
+}
+
+static bool window_try_bound(struct farswap_window *window, unsigned int pages)
+{
+	int there = atomic_add_return(pages, &window->pages) - (int)pages;
+
+	if (likely(there < window_limit(window)))
+		return true;
+	window_give(window, pages, FARSWAP_ROOM_BOUND);
+	return false;
+}
+
+static bool window_entered(struct farswap_window *window, unsigned int pages, bool reader,
+			   enum farswap_room *room)
+{
+	if (window_try_bound(window, pages))
+		*room = FARSWAP_ROOM_BOUND;
+	else if (reader)
+		*room = window_try_fault(window, pages);
+	return *room;
 }
 
 /**
@@ -166,18 +221,14 @@ static void window_give(struct farswap_window *window, unsigned int pages, bool 
  * @pages:	how many are to be written
  *
  * Context: any.
- * Return: true when they may be written; then farswap_window_leave() must follow.
+ * Return: which room, for farswap_window_leave(), which must follow; FARSWAP_ROOM_NONE, which
+ * is 0, if there is none.
  */
-bool farswap_window_try(struct farswap_window *window, unsigned int pages)
+enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
-	int there = atomic_add_return(pages, &window->pages) - (int)pages;
-
-	if (there < window_limit(window))
-		return true;
-	if (there < WINDOW_MAX && READ_ONCE(window_reader()->task) == current)
-		return true;
-	window_give(window, pages, false);
-	return false;
+	if (likely(window_try_bound(window, pages)))
+		return FARSWAP_ROOM_BOUND;
+	return window_is_reader() ? window_try_fault(window, pages) : FARSWAP_ROOM_NONE;
 }
 
 /**
@@ -191,31 +242,37 @@ bool farswap_window_try(struct farswap_window *window, unsigned int pages)
  * Context: process context; may sleep.
  * Return: as farswap_window_try().
  */
-bool farswap_window_enter(struct farswap_window *window, unsigned int pages)
+enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned int pages)
 {
-	if (likely(farswap_window_try(window, pages)))
-		return true;
-	if (READ_ONCE(window->stalled))
-		return false;
-	if (wait_event_timeout(window->room, farswap_window_try(window, pages),
-			       WINDOW_WAIT))
-		return true;
-	WRITE_ONCE(window->stalled, true);
-	return false;
+	enum farswap_room room = farswap_window_try(window, pages);
+	bool reader;
+
+	if (likely(room) || READ_ONCE(window->stalled))
+		return room;
+	farswap_stat_add(FARSWAP_STAT_STORE_WAITED, 1);
+	/* Who shares the slot may take the mark away meanwhile. */
+	reader = window_is_reader();
+	wait_event_timeout(*(reader ? &window->readers : &window->room),
+			   window_entered(window, pages, reader, &room), WINDOW_WAIT);
+	if (!room)
+		WRITE_ONCE(window->stalled, true);
+	return room;
 }
 
 /**
  * farswap_window_leave() - a write has ended
  * @window:	a donor's
  * @pages:	as many as were entered
+ * @room:	which room they had
  *
  * Context: any.
  */
-void farswap_window_leave(struct farswap_window *window, unsigned int pages)
+void farswap_window_leave(struct farswap_window *window, unsigned int pages,
+			  enum farswap_room room)
 {
 	if (READ_ONCE(window->stalled))
 		WRITE_ONCE(window->stalled, false);
-	window_give(window, pages, true);
+	window_give(window, pages, room);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -31,6 +31,8 @@ bool farswap_load(struct folio *folio, bool urgent);
 bool farswap_load_large(struct folio *folio);
 bool farswap_is_remote(swp_entry_t entry, unsigned int nr);
 bool farswap_poll_lock(struct folio *folio);
+void farswap_swapin_begin(void);
+void farswap_swapin_end(void);
 struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf);
 void farswap_forget(struct folio *folio);
 void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last);

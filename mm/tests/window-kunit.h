@@ -15,12 +15,14 @@ static void window_test_learn(struct farswap_window *window, u32 ns, unsigned in
 
 static unsigned int window_test_room(struct farswap_window *window)
 {
-	unsigned int room = 0;
+	unsigned int rooms[] = { 0, 0, 0 };
+	enum farswap_room room;
 
-	while (farswap_window_try(window, 1))
-		room++;
-	farswap_window_leave(window, room);
-	return room;
+	while ((room = farswap_window_try(window, 1)))
+		rooms[room]++;
+	farswap_window_leave(window, rooms[FARSWAP_ROOM_BOUND], FARSWAP_ROOM_BOUND);
+	farswap_window_leave(window, rooms[FARSWAP_ROOM_FAULT], FARSWAP_ROOM_FAULT);
+	return rooms[FARSWAP_ROOM_BOUND] + rooms[FARSWAP_ROOM_FAULT];
 }
 
 static void window_test_quiet(struct kunit *test)
@@ -32,7 +34,7 @@ static void window_test_quiet(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, farswap_window_try(&window, 1000),
 			      "a folio is let in however large it is");
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 1));
-	farswap_window_leave(&window, 1000);
+	farswap_window_leave(&window, 1000, FARSWAP_ROOM_BOUND);
 	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages), 0);
 }
 
@@ -105,18 +107,88 @@ static void window_test_reader(struct kunit *test)
 	farswap_window_init(&window);
 	window_test_learn(&window, WINDOW_TEST_NS, 100);
 	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
-	farswap_window_read_begin();
+	farswap_swapin_begin();
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
-	farswap_window_read_end();
+	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages) + atomic_read(&window.in_fault), 0);
+
+	/* However much that is, others have their bound beside it. */
+	while (farswap_window_try(&window, 1))
+		;
+	farswap_window_leave(&window, atomic_read(&window.pages), FARSWAP_ROOM_BOUND);
+	KUNIT_EXPECT_EQ(test, atomic_read(&window.in_fault), WINDOW_MAX - WINDOW_MIN);
+	farswap_swapin_end();
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
+	farswap_window_leave(&window, atomic_read(&window.in_fault), FARSWAP_ROOM_FAULT);
 
 	/* Another task, whose slot that is too, began after it: that one's mark stays. */
-	farswap_window_read_begin();
+	farswap_swapin_begin();
 	window_reader()->task = other;
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
-	farswap_window_read_end();
+	farswap_swapin_end();
 	KUNIT_EXPECT_PTR_EQ(test, window_reader()->task, other);
 	window_reader()->task = NULL;
+}
+
+/* Somebody who waits for room. */
+struct window_test_waiter {
+	struct wait_queue_entry entry;
+	unsigned int woken;
+};
+
+static int window_test_wake(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	container_of(entry, struct window_test_waiter, entry)->woken++;
+	return 0;
+}
+
+static void window_test_wait(struct window_test_waiter *waiter, struct wait_queue_head *queue)
+{
+	waiter->woken = 0;
+	init_waitqueue_func_entry(&waiter->entry, window_test_wake);
+	add_wait_queue(queue, &waiter->entry);
+}
+
+/* Readers' room is there long before others', whichever kind of page has gone. */
+static void window_test_woken(struct kunit *test)
+{
+	struct window_test_waiter reader, other;
+	struct farswap_window window;
+
+	farswap_window_init(&window);
+	window_test_learn(&window, WINDOW_TEST_NS, 100);
+	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
+	window.learnt_at = jiffies + HZ;
+	window_test_wait(&other, &window.room);
+	window_test_wait(&reader, &window.readers);
+
+	atomic_set(&window.pages, WINDOW_MIN);
+	atomic_set(&window.in_fault, WINDOW_MAX - WINDOW_MIN);
+	farswap_window_leave(&window, WINDOW_BATCH - 1, FARSWAP_ROOM_FAULT);
+	KUNIT_EXPECT_EQ(test, reader.woken, 0);
+	farswap_window_leave(&window, 1, FARSWAP_ROOM_BOUND);
+	KUNIT_EXPECT_EQ(test, reader.woken, 1);
+	farswap_window_leave(&window, 1, FARSWAP_ROOM_FAULT);
+	KUNIT_EXPECT_EQ(test, reader.woken, 2);
+	KUNIT_EXPECT_EQ(test, other.woken, 0);
+
+	/* Not with each page's. */
+	farswap_window_leave(&window, WINDOW_MIN / 2 - 2, FARSWAP_ROOM_BOUND);
+	KUNIT_EXPECT_EQ(test, other.woken, 0);
+	farswap_window_leave(&window, 1, FARSWAP_ROOM_BOUND);
+	KUNIT_EXPECT_EQ(test, other.woken, 1);
+
+	/* Who only looked, in vain, wakes nobody: it may be a waiter itself. */
+	atomic_set(&window.pages, WINDOW_MIN);
+	reader.woken = 0;
+	atomic_set(&window.in_fault, WINDOW_MAX);
+	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 1));
+	farswap_swapin_begin();
+	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
+	farswap_swapin_end();
+	KUNIT_EXPECT_EQ(test, other.woken, 1);
+	KUNIT_EXPECT_EQ(test, reader.woken, 0);
+	remove_wait_queue(&window.readers, &reader.entry);
+	remove_wait_queue(&window.room, &other.entry);
 }
 
 static struct kunit_case window_test_cases[] = {
@@ -126,6 +198,7 @@ static struct kunit_case window_test_cases[] = {
 	KUNIT_CASE(window_test_tail),
 	KUNIT_CASE(window_test_forget),
 	KUNIT_CASE(window_test_reader),
+	KUNIT_CASE(window_test_woken),
 	{}
 };
 

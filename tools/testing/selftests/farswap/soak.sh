@@ -27,7 +27,7 @@ summary() {
 		[ "$(sed 's/.*longest_ms=//' "$TMP/summary")" -lt 60000 ]
 }
 
-test_begin 5
+test_begin 6
 farswap_up 2
 swap_on
 ram=$(ram_mb)
@@ -45,6 +45,11 @@ check "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
 check "no wrong byte, no access of a minute" summary
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
+if [ "$group" = - ]; then
+	check "what a fault puts out does not wait for others" grew store_in_fault
+else
+	skip_one "memory.high is looked at after a fault"
+fi
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_orphaned_pages
 test_end
