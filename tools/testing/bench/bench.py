@@ -11,12 +11,14 @@ Parts:
             order, in strides; each with what it cost both machines
   local     random reads and rewrites where so many per cent of a program's memory are local
   threads   the same by so many threads, on two processors
+  beside    random reads, half of their memory local, without and with a program that does
+            nothing but write beside it, on two processors
   hpbd      testswap and quicksort (Liang et al., CLUSTER 2005)
   servers   Redis and memcached with the ETC and SYS mixes (Gu et al., NSDI 2017)
   counted   instructions of a page in and of one out, in one machine alone (instructions.py)
 
-A load of a part but faults and threads has half of --seconds, a server with all or a tenth of
-its memory local a quarter; fill, HPBD's and what is counted have what they need.
+A load of a part but faults, threads and beside has half of --seconds, a server with all or a tenth
+of its memory local a quarter; fill, HPBD's and what is counted have what they need.
 """
 
 import argparse
@@ -43,8 +45,9 @@ import image                # noqa: E402
 import instructions         # noqa: E402
 import raw                  # noqa: E402
 import report               # noqa: E402
+import tables               # noqa: E402
 from measure import Costs   # noqa: E402
-from programs import Asked  # noqa: E402
+from programs import LOCAL, Asked, Program  # noqa: E402
 
 CGROUP = "/sys/fs/cgroup/bench"
 # In this order: what is rewritten finds memory full of such pages, however many of them a kind of
@@ -58,8 +61,7 @@ THREADS = (1, 2, 4)
 # read, and so write the page anew though nobody changed it.
 DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
-LOCAL_MB, HPBD_MB, SERVER_KEYS = 96, 32, 40000
-HPBD = ("testswap", "quicksort")
+LOCAL_MB, WRITER_MB, HPBD_MB, SERVER_KEYS = 96, 64, 32, 40000
 MIXES = {"ETC": 95, "SYS": 75}
 # The counted load's, MB and accesses; and how far its figures may be from those of the same again.
 COUNTED_MB, COUNTED_ACCESSES, COUNTED_LIMIT = 64, 2000, 1.01
@@ -254,6 +256,29 @@ class Bench:
                 self.say(backing, f"{threads} threads: {numbers['accesses_per_s']:.0f} a second")
             program.end()
 
+    def beside(self, backing_class):
+        backing = backing_class(int((LOCAL_MB + WRITER_MB) * DEVICE_PARTS))
+        memory = self.args.mem + LOCAL_MB // 2 + LOCAL
+        with self.boot("beside", backing, memory, cpus=2) as cluster:
+            client = cluster.client
+            backing.start(cluster)
+            make_cgroup(client)
+            program = Asked(client, f"fault -b -i -s {self.args.seconds} {LOCAL_MB} "
+                                    f"{self.args.accesses} 1", CGROUP)
+            program.ask("fill")
+            self.limit(client, LOCAL_MB << 20, 50)
+            # As much again, before, so that what is in memory is clean.
+            program.ask("read", self.args.timeout)
+            self.phase(cluster, backing, program, "read", "alone")
+            # Memory that nobody has written yet, again and again: so it reads none back.
+            writer = Program(client, "sh -c 'while fault %d 1 1 read; do :; done'" % WRITER_MB,
+                             LOCAL, "writer")
+            writer.wait_lines(1, self.args.timeout)
+            numbers = self.phase(cluster, backing, program, "read", "beside")
+            self.say(backing, f"fault p99 beside a writer {numbers['p99_us']:.0f} µs")
+            writer.end()
+            program.end()
+
     def hpbd(self, backing_class):
         backing = backing_class(int(HPBD_MB * DEVICE_PARTS))
         memory = self.args.mem + HPBD_MB + backing.more_memory(HPBD_MB)
@@ -265,7 +290,7 @@ class Bench:
             client.check("echo 3 >/proc/sys/vm/page-cluster")
             percent = 100 if isinstance(backing, backings.Local) else 50
             self.limit(client, HPBD_MB << 20, percent)
-            for load in HPBD:
+            for load in tables.HPBD:
                 with Costs(cluster) as costs:
                     output = client.check(f"echo $$ >{CGROUP}/cgroup.procs; "
                                           f"hpbd {load} {HPBD_MB} 1", self.args.timeout)
@@ -348,137 +373,12 @@ PARTS = {
     "faults": backings.TIMED,
     "local": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
     "threads": (backings.Farswap, backings.NvmeRdma),
+    "beside": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
     "hpbd": (backings.Farswap, backings.NvmeRdma, backings.Nbd, backings.Backing,
              backings.Local),
     "servers": tuple(SERVER_PERCENTS),
     "counted": tuple(COUNTED),
 }
-
-
-def all_swaps(results, load, value):
-    return list(dict.fromkeys(swap for setting in results.settings(load, value)
-                              for swap in results.swaps(load, setting, value)))
-
-
-def print_results(results):
-    def numbers(load, setting, value):
-        return lambda swap: results.numbers.get((load, swap, setting, value))
-
-    def costs(load):
-        return [(heading, numbers(load, "", value), 0) for heading, value in (
-            ("client kernel µs/page", "client_kernel_us_per_page"),
-            ("wire bytes/page", "wire_bytes_per_page"),
-            ("donor ms", "donor_system_ms"), ("daemon ms", "donor_daemon_ms"))]
-
-    loads = list(dict.fromkeys(key[0] for key in results.numbers if key[3] == "remote_percent"))
-    swaps = list(dict.fromkeys(key[1] for key in results.numbers if key[3] == "remote_percent"))
-    if swaps:
-        report.table("Of all pages that farswap read, per cent from donors", swaps, [
-            (load, lambda swap, load=load: next(
-                (found for key, found in results.numbers.items()
-                 if (key[0], key[1], key[3]) == (load, swap, "remote_percent")), None), 1)
-            for load in loads])
-    for load, value in (("raw READ", "p50_us"), ("raw WRITE", "mb_per_s")):
-        parts = results.settings(load, value)
-        if parts:
-            report.table(f"{load} of 4 KiB, before and after each part, "
-                         f"{'µs' if value == 'p50_us' else 'MB/s'}",
-                         all_swaps(results, load, value),
-                         [(part, numbers(load, part, value), 0) for part in parts])
-    for load in ("read", "mixed", "strided"):
-        swaps = results.swaps(load, "", "p50_us")
-        if swaps:
-            report.table(f"{load}: page faults", swaps, [
-                ("p50 µs", numbers(load, "", "p50_us"), 0),
-                ("p99 µs", numbers(load, "", "p99_us"), 0),
-                ("raw READ µs", numbers("raw READ", "faults", "p50_us"), 0),
-                ("a second", numbers(load, "", "accesses_per_s"), 0),
-                ("out/in", numbers(load, "", "pages_out_per_in"), 2),
-                *costs(load)])
-    swaps = results.swaps("idle", "", "donor_daemon_ms_per_s")
-    if swaps:
-        report.table("farswapd, while pages are read and while nothing is", swaps, [
-            (f"{heading} a second, {load}", numbers(load, "", f"donor_daemon_{value}_per_s"), 1)
-            for heading, value in (("ms", "ms"), ("times run", "runs"))
-            for load in ("read", "idle")])
-    for load in ("fill", "sequential"):
-        swaps = results.swaps(load, "", "mb_per_s")
-        if swaps:
-            report.table(f"{load}: all pages in order", swaps, [
-                ("MB/s", numbers(load, "", "mb_per_s"), 1),
-                ("out, MB/s", numbers(load, "", "out_mb_per_s"), 1),
-                ("raw WRITE, MB/s", numbers("raw WRITE", "faults", "mb_per_s"), 1),
-                *costs(load)])
-    for load in ("read", "mixed"):
-        for what in ("local", "threads"):
-            settings = [setting for setting in results.settings(load, "accesses_per_s")
-                        if what in setting]
-            if settings:
-                report.table(
-                    f"{load}, accesses a second", results.swaps(load, settings[0],
-                                                                "accesses_per_s"),
-                    [(setting, numbers(load, setting, "accesses_per_s"), 0)
-                     for setting in settings])
-    settings = [(load, setting) for load in HPBD
-                for setting in results.settings(load, "seconds")]
-    if settings:
-        report.table("HPBD's programs, seconds", all_swaps(results, HPBD[0], "seconds"), [
-            (f"{load}, {setting}", numbers(load, setting, "seconds"), 1)
-            for load, setting in settings])
-    swaps = results.swaps("counted", "", "read p50_us")
-    if swaps:
-        report.table("Thousands of instructions; farswap over farswap-ram, twice", swaps, [
-            (heading, numbers("counted", "", value), 2) for heading, value in (
-                ("load, median", "read p50_us"), ("p99", "read p99_us"),
-                ("load, pages rewritten", "mixed p50_us"), ("store, mean", "out us_per_page"))])
-    for server in SERVERS:
-        for mix in MIXES:
-            load = f"{server} {mix}"
-            settings = results.settings(load, "per_s")
-            if settings:
-                report.table(f"{load}, commands a second", all_swaps(results, load, "per_s"),
-                             [(setting, numbers(load, setting, "per_s"), 0)
-                              for setting in settings])
-
-
-def plot_results(results, directory):
-    for load in ("read", "mixed", "strided"):
-        lines = {swap: report.cumulated(counts)
-                 for (other, swap, setting), counts in results.histograms.items()
-                 if other == load and not setting}
-        report.plot_lines(directory, f"faults-{load}", f"Page faults, {load}",
-                          ("µs", "per cent of all faults"), lines, "set logscale x")
-        report.plot_bars(directory, f"percentiles-{load}", f"Page faults, {load}", "µs",
-                         [("", "p50", "p99"), *(
-                             (swap, results.median(load, swap, "", "p50_us"),
-                              results.median(load, swap, "", "p99_us"))
-                             for swap in results.swaps(load, "", "p50_us"))], "set logscale y")
-    for load in (f"{server} {mix}" for server in SERVERS for mix in MIXES):
-        lines = {f"{swap}, {setting}": report.cumulated(counts)
-                 for (other, swap, setting), counts in results.histograms.items()
-                 if other == load and setting == ("100" if swap == "local" else "50") + " % local"}
-        report.plot_lines(directory, f"commands-{load.replace(' ', '-')}", f"Commands, {load}",
-                          ("µs", "per cent of all commands"), lines, "set logscale x")
-    for load in ("fill", "sequential"):
-        report.plot_bars(directory, load, f"All pages in order, {load}", "MB/s",
-                         [("", "MB/s"), *((swap, results.median(load, swap, "", "mb_per_s"))
-                                          for swap in results.swaps(load, "", "mb_per_s"))])
-    report.plot_bars(directory, "hpbd", "testswap and quicksort", "seconds", [("", *HPBD), *(
-        (f"{swap}, {setting}", *(results.median(load, swap, setting, "seconds")
-                                 for load in HPBD))
-        for load, swap, setting, value in results.numbers
-        if (load, value) == (HPBD[0], "seconds"))])
-    series = [(load, "accesses_per_s") for load in ("read", "mixed")]
-    series += [(f"{server} {mix}", "per_s") for server in SERVERS for mix in MIXES]
-    for load, value in series:
-        for what, label in (("local", "per cent of memory local"), ("threads", "threads")):
-            lines = {}
-            for key, found in results.numbers.items():
-                if (key[0], key[3]) == (load, value) and what in key[2]:
-                    lines.setdefault(key[1], []).append(
-                        (float(key[2].split()[0]), sum(found) / len(found)))
-            report.plot_lines(directory, f"{what}-{load.replace(' ', '-')}",
-                              load, (label, "a second"), lines, "set yrange [0:]")
 
 
 def machine():
@@ -585,10 +485,10 @@ def main():
     spread = "median (lowest–highest)" if args.runs > 1 else \
         "1 run, so that no spread is known but raw RDMA's, of before and after"
     print(f"\n{spread}; out/in: pages put out for each that is read in")
-    print_results(bench.results)
+    tables.show(bench.results)
     goals.show(bench.results, args.runs)
     bench.results.write(args.out)
-    plot_results(bench.results, args.out)
+    tables.plot(bench.results, args.out)
     print(f"\n{os.path.relpath(args.out)}: tables, CSV and plots; "
           f"{(time.monotonic() - started) / 60:.1f} min")
     for line in bench.failed:
