@@ -154,6 +154,8 @@ class Runner:
         self.cluster = None
         self.needs = None
         self.total = ktap.Tally()
+        # A kernel that looks for its own mistakes stays as it was made.
+        self.lean = "" if args.client_kernel else harness.LEAN
         self.extra, self.programs = guest_files(args.kselftest)
 
     def cluster_for(self, needs):
@@ -164,7 +166,8 @@ class Runner:
             donors=needs["donors"], client_mem=needs["mem"], client_cpus=needs["cpus"],
             donor_mem=needs["donor_mem"], donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
-            slab_mb=needs["slab_mb"], append=needs["append"] + self.args.append,
+            slab_mb=needs["slab_mb"], donor_append=harness.LEAN,
+            append=f'{needs["append"]} {self.lean} {self.args.append}',
             extra=self.extra, extra_programs=self.programs,
             extra_modules=NFS_MODULES if needs["nfs"] else [],
             client_root=self.args.client_kernel)
@@ -187,7 +190,7 @@ class Runner:
         if leaks:
             result = ktap.Tally()
             result.fail("unreferenced memory in the client")
-            self.report("since it was booted", result, 0)
+            self.report("since it was booted", result)
             self.show(leaks, "")
             self.total.add(result)
 
@@ -200,7 +203,7 @@ class Runner:
 
     def attempt(self, name, needs, last=False):
         """Run a test, and count it: False if it should be tried again instead."""
-        started = time.monotonic()
+        begun = self.clocks()
         output, consoles, complaints, status = "", "", [], None
         try:
             cluster = self.cluster_for(needs)
@@ -233,12 +236,12 @@ class Runner:
         of_time = not complaints and may_be_of_time(result, status)
         if not last and self.cluster and (
                 self.cluster.emulator_failed() or (of_time and self.args.twice)):
-            self.report(name, result, time.monotonic() - started)
+            self.report(name, result, self.spent(begun))
             self.show(output, consoles)
             self.drop_cluster()
             return False
         again = self.args.again and of_time
-        self.report(name, result, time.monotonic() - started, again)
+        self.report(name, result, self.spent(begun), again)
         if self.args.results:
             with open(self.args.results, "a", encoding="utf-8") as file:
                 file.writelines(f"{name}: {line}\n" for line in output.splitlines()
@@ -278,10 +281,20 @@ class Runner:
                 text += "".join(f"  {vm.name}: farswapd| {line}\n" for line in log.splitlines())
         return text
 
+    def clocks(self):
+        """Seconds of time, and of processors that emulators and others have used."""
+        times = os.times()
+        machines = self.cluster.machines.values() if self.cluster else ()
+        return time.monotonic(), times.children_user + times.children_system \
+            + sum(vm.processor_time() for vm in machines)
+
+    def spent(self, begun):
+        return [now - before for now, before in zip(self.clocks(), begun)]
+
     @staticmethod
-    def report(name, result, seconds, again=False):
+    def report(name, result, spent=(0, 0), again=False):
         verdict = "FAIL" if result.failed else "skip" if not result.passed else "ok"
-        text = f"{verdict:4} {name} ({seconds:.1f} s): {result}"
+        text = f"{verdict:4} {name} ({spent[0]:.1f} s, {spent[1]:.1f} of processors): {result}"
         if again:
             text += ", not counted: it is to be run again, alone"
         if result.reasons:
@@ -373,7 +386,7 @@ def main():
             if args.deadline and time.monotonic() - started > args.deadline:
                 result = ktap.Tally()
                 result.fail("not run: out of time")
-                runner.report(name, result, 0)
+                runner.report(name, result)
                 runner.total.add(result)
                 continue
             runner.run(name, needs)
