@@ -192,7 +192,12 @@ donor_has_daemon() {
 donor_start() {
 	start_donor=$1
 	shift
-	if ! wait_for 3 donor_answers "$start_donor"; then
+	# One question will do where all is as it should be.
+	start_has=$(on -t 3 "$start_donor" 'pidof farswapd || echo none' 2>/dev/null)
+	case $start_has in
+	[0-9]*) return ;;
+	esac
+	if [ "$start_has" != none ] && ! wait_for 3 donor_answers "$start_donor"; then
 		host boot "$(donor_name "$start_donor")"
 		wait_for 60 donor_answers "$start_donor" || return 1
 	fi

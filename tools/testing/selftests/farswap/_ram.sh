@@ -35,9 +35,11 @@ with() {
 	wait_for 40 grew "$@"
 	with_status=$?
 	sleep 1
+	with_pause=0.5
 	for with_one in $with_set; do
 		echo 0 >"$RAM/$with_one"
-		sleep 0.5
+		sleep "$with_pause"
+		with_pause=0.1
 	done
 	sleep 0.3
 	wait_for 20 donors_live 2 && return "$with_status"

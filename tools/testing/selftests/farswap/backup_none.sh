@@ -80,13 +80,13 @@ check "flipping to disk and back under load" flip
 check "memory was right" stop_load load
 check "nothing was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 
-start_load still none -m 32 -p 1 -H "$TMP/still.hold" -O -n 1000 -i 0
+start_load still none -m 24 -p 1 -H "$TMP/still.hold" -O -n 1000 -i 0
 wait_for 60 load_ready still 1
 check "detaching brings every page home" detach_and_attach
 go_on still
 check "memory is right" wait_load still
 
-start_load dying none -m 32 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0
+start_load dying none -m 24 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0
 wait_for 60 load_ready dying 1
 stats_save
 donor_kill "$(donor_of_most)"

@@ -43,7 +43,7 @@ patient_donors || skip_rest "no donors"
 farswap_up 2
 swap_on "$DM_DEVICE"
 make_cgroup errors 16M
-start_load errors errors -m 28 -p 2 -d 250 -w 50 -i 5
+start_load errors errors -m 28 -p 2 -d 250 -r 50 -w 50 -i 5
 check "pages go to donors and come back" pages_go_and_return 1000
 stats_save
 check "the device begins to fail writes" dm_fails_writes

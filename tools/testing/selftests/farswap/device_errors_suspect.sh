@@ -53,7 +53,7 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 set_value "$FARSWAP/grace_ms" $((20000 * ${SLOW:-1}))
 swap_on "$DM_DEVICE"
 make_cgroup both 16M
-start_load both both -m 28 -p 2 -d 250 -w 50 -i 5
+start_load both both -m 28 -p 2 -d 250 -r 60 -w 50 -i 5
 check "pages go to donors and come back" pages_go_and_return 1000
 check "they wait for the device" pages_wait
 check "the donors fall silent" all_suspect

@@ -89,7 +89,7 @@ make_cgroup late 16M
 asked=${DONORS%% *}
 set_value "$FARSWAP/staging_mb" 1
 check "a donor that waits twenty seconds" waits $((20000 * ${SLOW:-1})) || donors_show
-check "pages are where nobody else has them" hold_remote slow late 1 5000 -m 40 -n 1000 -L ||
+check "pages are where nobody else has them" hold_remote slow late 1 4000 -m 30 -n 1000 -L ||
 	skip_rest "there are none"
 check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
@@ -102,7 +102,7 @@ check "nor do stores that wait for the disk" stores_wait
 check "memory is right" wait_load still
 set_value "$FARSWAP/staging_mb" 1
 waits $((200 * ${SLOW:-1})) || donors_show
-hold_remote late late 1 5000 -m 40 -n 1000 -L || skip_rest "no pages are remote"
+hold_remote late late 1 4000 -m 30 -n 1000 -L || skip_rest "no pages are remote"
 check "a donor that waits 200 ms does not get all" some_come_late
 check "it is a donor still, with its other slabs" eval 'same slab_lost donor_down && donors_live 1'
 go_on late

@@ -173,8 +173,8 @@ for fault in $KINDS; do
 done
 swap_on
 set_value "/sys/block/${SWAP_DISK##*/}/make-it-fail" 1
-make_cgroup faulty 24M
-start_load faulty faulty -m 40 -p 2 -w 50 -d 900 -i 30
+make_cgroup faulty 16M
+start_load faulty faulty -m 28 -p 2 -w 50 -d 900 -i 30
 check "memory is swapped to donors" wait_for 60 grew store_remote load_remote
 phases | sed -n "$first,${last}p" >"$TMP/phases"
 while IFS='|' read -r what how; do

@@ -72,7 +72,7 @@ dead_keys() {
 	fake_start deadkey && echo "$fake,$real" >"$FARSWAP/donors" &&
 		wait_for 30 donor_is_live "$fake" || return 1
 	swap_on
-	start_load keys fake -m 8 -p 2 -d 100 -w 60 -i 0
+	start_load keys fake -m 8 -p 2 -d 100 -r 70 -w 60 -i 0
 	wait_for 60 was_lost
 	keys_status=$?
 	fake_said resume || keys_status=1

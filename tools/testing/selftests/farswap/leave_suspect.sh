@@ -36,14 +36,14 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 set_value "$FARSWAP/grace_ms" 30000
 set_value "$FARSWAP/backup" none
 swap_on
-make_cgroup suspect 24M
-check "pages are at the donor only" hold_remote one suspect 1 1000 -m 36 -n 1000
+make_cgroup suspect 14M
+check "pages are at the donor only" hold_remote one suspect 1 1000 -m 24 -n 1000
 check "it is suspect" suspect
 check "taken off the donors line it is waited for" leaves "$FARSWAP/donors" ""
 check "and named again" named_again
 go_on one
 check "memory is right" wait_load one
-check "pages are at the donor only" hold_remote two suspect 1 1000 -m 36 -n 1000
+check "pages are at the donor only" hold_remote two suspect 1 1000 -m 24 -n 1000
 check "when farswap detaches, too, it is waited for" eval \
 	'suspect && leaves "$FARSWAP/attached" 0'
 echo 1 >"$FARSWAP/attached"

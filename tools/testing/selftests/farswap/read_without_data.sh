@@ -66,12 +66,15 @@ renew "$unplugged"
 check "a donor is there" wait_for 60 donor_is_live "$unplugged" || donors_show
 host link "$(donor_name "$unplugged")" down
 check "that its plug is pulled is noticed" wait_for 60 donor_is_not_live "$unplugged"
+# Donors that return beside a load are what donor_returns.sh is about.
+echo 1 >"$CGROUP/refuse/cgroup.freeze"
 host link "$(donor_name "$unplugged")" up
 for donor in $DONORS; do
 	wait_for 10 donor_answers "$donor"
 	renew "$donor"
 done
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show
+echo 0 >"$CGROUP/refuse/cgroup.freeze"
 check "memory was right all the time" stop_load refuse
 stats_show
 check "no page was lost" stat_is load_lost 0

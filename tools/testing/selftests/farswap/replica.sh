@@ -97,7 +97,7 @@ set_value "$FARSWAP/grace_ms" 20000
 set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
 make_cgroup replica 12M
-start_load reader replica -m 24 -p 2 -w 0 -q -d 250 -i 0
+start_load reader replica -m 24 -p 2 -w 0 -q -d 250 -r 50 -i 0
 check "everything is at two donors" eval \
 	'wait_for 90 reads_are_remote 3000 7000 && wait_for 30 slabs_whole 2'
 check "a donor wants its memory back: its pages are read elsewhere" eval \

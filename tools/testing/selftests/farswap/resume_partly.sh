@@ -70,9 +70,9 @@ set_value "$FARSWAP/grace_ms" 60000
 set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/backup" none
 swap_on
-make_cgroup some 16M
+make_cgroup some 11M
 check "a daemon that waits long" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
-hold_remote some some 1 5000 -m 40 -n 1000 -L || skip_rest "no pages are remote"
+hold_remote some some 1 3500 -m 28 -n 1000 -L || skip_rest "no pages are remote"
 log_mark
 check "three regions are taken from a client that is cut off" takes_some
 check "they are lost, and no others" they_are_lost
@@ -87,7 +87,7 @@ farswap_up 1
 set_value "$FARSWAP/grace_ms" 60000
 check "a daemon that does not wait" anew evict_ms=20 || donors_show
 swap_on
-start_load late some -m 40 -p 2 -d 200 -w 50 -i 0
+start_load late some -m 28 -p 2 -d 200 -w 50 -i 0
 check "pages go to it and come back" pages_go_and_return 2000
 check "a key that is dead costs the session nothing but its region" uses_a_dead_key
 check "memory was right all the time" stop_load late

@@ -91,11 +91,11 @@ swapoff_waits() {
 	done
 	stat_above staged_pages 50 || return 1
 	swapoff "/dev/farswap-disk" || return 1
-	tr '\0' 'x' </dev/zero | dd of="$SWAP_DISK" bs=64k count=700 iflag=fullblock \
+	tr '\0' 'x' </dev/zero | dd of="$SWAP_DISK" bs=64k count=448 iflag=fullblock \
 		conv=fsync 2>/dev/null || return 1
 	sleep 6 # longer than they are held
 	echo 1 >/proc/sys/vm/drop_caches
-	dd if="$SWAP_DISK" bs=64k count=700 2>/dev/null | tr -d 'x' | wc -c >"$TMP/changed"
+	dd if="$SWAP_DISK" bs=64k count=448 2>/dev/null | tr -d 'x' | wc -c >"$TMP/changed"
 	echo "bytes that changed after swapoff: $(cat "$TMP/changed")"
 	[ "$(cat "$TMP/changed")" -eq 0 ]
 }

@@ -32,7 +32,7 @@ state_test() {
 		done
 		return
 	fi
-	check "$2: pages are remote before" hold_remote "$2" sleep 2 1000 -m 32 -n 1000
+	check "$2: pages are remote before" hold_remote "$2" sleep 2 1000 -m 24 -n 1000
 	check "$2: none is after" sleep_test "$1"
 	stats_save
 	go_on "$2"
@@ -44,7 +44,7 @@ test_begin 10
 [ -e "$POWER"/pm_test ] || skip_rest "no $POWER/pm_test in this kernel"
 farswap_up 2
 swap_on
-make_cgroup sleep 16M
+make_cgroup sleep 12M
 set_value "$POWER"/pm_test freezer
 state_test freeze suspend
 state_test disk hibernation

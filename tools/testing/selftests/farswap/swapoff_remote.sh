@@ -34,8 +34,8 @@ was_drained() {
 test_begin 8
 farswap_up 2
 swap_on
-make_cgroup off 16M
-check "memory is filled and paged out to donors" hold_remote off off 2 1000 -m 40 -n 1000
+make_cgroup off 11M
+check "memory is filled and paged out to donors" hold_remote off off 2 1000 -m 28 -n 1000
 # What comes home is charged to the owner.
 echo max >"$CGROUP/off/memory.high"
 check "swapoff succeeds" traced_swapoff
@@ -44,7 +44,7 @@ stats_show
 check "pages came from donors" grew load_remote
 check "no region is left" wait_for 90 lent_is -eq 0
 swap_on
-echo 16M >"$CGROUP/off/memory.high"
+echo 11M >"$CGROUP/off/memory.high"
 go_on off
 check "memory is right, and stays so on the next swap" wait_load off
 check "no page was lost" same load_lost

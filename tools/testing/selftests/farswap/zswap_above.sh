@@ -21,16 +21,16 @@ test_begin 6
 [ -d "$ZSWAP" ] || skip_rest "no zswap in this kernel"
 farswap_up 2
 swap_on
-make_cgroup zswap 24M
+make_cgroup zswap 17M
 set_value "$ZSWAP/max_pool_percent" 3
 set_value "$ZSWAP/enabled" Y
 zswpout_before=$(zswpout)
 # In half of the pages all but a few bytes are zero: those zswap does take.
 check "right with a small pool" \
-	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 800 -w 60 -s 21 -c 50
+	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 800 -w 60 -s 21 -c 50
 [ ! -e "$CGROUP/zswap/memory.zswap.max" ] || echo 1M >"$CGROUP/zswap/memory.zswap.max"
 check "right with a small limit of the cgroup" \
-	in_cgroup zswap "$LOAD" -m 44 -p 2 -n 1000 -w 60 -s 22 -c 50
+	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 1000 -w 60 -s 22 -c 50
 stats_show
 check "zswap took pages" zswap_took_pages
 check "donors took pages, zswap newer copies of some" \
