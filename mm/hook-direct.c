@@ -13,7 +13,7 @@
 
 #include "hook.h"
 
-/* What the kernel reads itself, with vm.page-cluster=0 or prefetch_pages=0, is not in it. */
+/* Not asked with vm.page-cluster=0. */
 static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf)
 {
 	struct folio *folio;

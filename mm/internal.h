@@ -68,8 +68,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_STORE_UNSTAGED: no staging page was free; waited for the device too
  * @FARSWAP_STAT_STORE_PARTIAL:	in some of their slab's regions, but not in all
  * @FARSWAP_STAT_STORE_WAITED:	waits for room beside what is written to a donor (events)
- * @FARSWAP_STAT_STORE_IN_FAULT:	times that there was some only as the task was in a fault
- *				(events)
+ * @FARSWAP_STAT_STORE_IN_FAULT:	times that a store had the room of faults (events)
  * @FARSWAP_STAT_BACKUP_WRITTEN: on the device, from a staging page
  * @FARSWAP_STAT_BACKUP_SPARED:	staged, and freed or stored anew before it was written
  * @FARSWAP_STAT_BACKUP_STALE:	freed or stored anew while the device wrote them

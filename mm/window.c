@@ -9,9 +9,9 @@
  * takes three times what one takes at best takes an eighth from the bound, and each other one
  * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
  *
- * Who is about to read is not made to wait: what a task puts out in a fault makes the room that
- * it reads into, and its reads make each other slow. Such pages are counted apart, or kswapd
- * would find no room beside them.
+ * What a task puts out in a fault is let in up to as many as while nothing is read: it makes the
+ * room that the task reads into, and reads ahead make each other slow. Such pages are counted
+ * apart, or kswapd would find no room beside them.
  *
  * Locking: none; two atomic counts, and wait queues for those that found no room. Two CPUs that
  * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
@@ -69,8 +69,7 @@ static struct window_reader *window_reader(void)
 /**
  * farswap_swapin_begin() - a fault of the current task is about to read a page
  *
- * Until farswap_swapin_end() its stores find room in every window while there are no more
- * pages than others may be while nothing is read.
+ * Until farswap_swapin_end() its stores have the room of faults in every window.
  *
  * Context: process context; not nested.
  */
@@ -99,18 +98,22 @@ void farswap_swapin_end(void)
  */
 void farswap_window_init(struct farswap_window *window)
 {
-	atomic_set(&window->pages, 0);
-	atomic_set(&window->in_fault, 0);
+	enum farswap_room room;
+
 	window->limit = WINDOW_MAX * WINDOW_UNITS;
 	window->best_ns = WINDOW_NS_MAX;
 	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
-	init_waitqueue_head(&window->room);
-	init_waitqueue_head(&window->readers);
+	for (room = 0; room < FARSWAP_ROOMS; room++) {
+		atomic_set(&window->pages[room], 0);
+		init_waitqueue_head(&window->waiters[room]);
+	}
 }
 
-static int window_limit(const struct farswap_window *window)
+static int window_limit(const struct farswap_window *window, enum farswap_room room)
 {
+	if (room == FARSWAP_ROOM_FAULT)
+		return WINDOW_MAX;
 	if (time_after(jiffies, READ_ONCE(window->learnt_at) + WINDOW_QUIET))
 		return WINDOW_MAX;
 	return READ_ONCE(window->limit) / WINDOW_UNITS;
@@ -144,75 +147,35 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 		WRITE_ONCE(window->learnt_at, now);
 }
 
-static bool window_is_reader(void)
+static enum farswap_room window_room(void)
 {
-	return READ_ONCE(window_reader()->task) == current;
-}
-
-static void window_wake(struct farswap_window *window, int pages, int in_fault)
-{
-	int limit;
-
-	/*
-	 * They go on with room for a batch of reclaim's, not with each page's. The
-	 * subtraction is fully ordered before both looks at who waits.
-	 */
-	if (unlikely(waitqueue_active(&window->room))) {
-		limit = window_limit(window);
-		if (pages <= limit - min(limit / 2, WINDOW_BATCH))
-			wake_up(&window->room);
-	}
-	/* As above. */
-	if (unlikely(waitqueue_active(&window->readers)) &&
-	    pages + in_fault <= WINDOW_MAX - WINDOW_BATCH)
-		wake_up(&window->readers);
+	return READ_ONCE(window_reader()->task) == current ? FARSWAP_ROOM_FAULT :
+							     FARSWAP_ROOM_BOUND;
 }
 
 static void window_give(struct farswap_window *window, unsigned int pages,
 			enum farswap_room room)
 {
-	if (room == FARSWAP_ROOM_FAULT) {
-		int left = atomic_sub_return(pages, &window->in_fault);
+	int left = atomic_sub_return(pages, &window->pages[room]), limit;
 
-		window_wake(window, atomic_read(&window->pages), left);
-	} else {
-		int left = atomic_sub_return(pages, &window->pages);
-
-		window_wake(window, left, atomic_read(&window->in_fault));
-	}
+	/* The subtraction is fully ordered before the look at the waiters. */
+	if (likely(!waitqueue_active(&window->waiters[room])))
+		return;
+	/* They go on with room for a batch of reclaim's, not with each page's. */
+	limit = window_limit(window, room);
+	if (left <= limit - min(limit / 2, WINDOW_BATCH))
+		wake_up(&window->waiters[room]);
 }
 
-/* Beside all others' pages. */
-static enum farswap_room window_try_fault(struct farswap_window *window, unsigned int pages)
+static bool window_try(struct farswap_window *window, unsigned int pages,
+		       enum farswap_room room)
 {
-	int there = atomic_add_return(pages, &window->in_fault) - (int)pages;
+	int there = atomic_add_return(pages, &window->pages[room]) - (int)pages;
 
-	if (there + atomic_read(&window->pages) < WINDOW_MAX) {
-		farswap_stat_add(FARSWAP_STAT_STORE_IN_FAULT, 1);
-		return FARSWAP_ROOM_FAULT;
-	}
-	window_give(window, pages, FARSWAP_ROOM_FAULT);
-	return FARSWAP_ROOM_NONE;
-}
-
-static bool window_try_bound(struct farswap_window *window, unsigned int pages)
-{
-	int there = atomic_add_return(pages, &window->pages) - (int)pages;
-
-	if (likely(there < window_limit(window)))
+	if (likely(there < window_limit(window, room)))
 		return true;
-	window_give(window, pages, FARSWAP_ROOM_BOUND);
+	window_give(window, pages, room);
 	return false;
-}
-
-static bool window_entered(struct farswap_window *window, unsigned int pages, bool reader,
-			   enum farswap_room *room)
-{
-	if (window_try_bound(window, pages))
-		*room = FARSWAP_ROOM_BOUND;
-	else if (reader)
-		*room = window_try_fault(window, pages);
-	return *room;
 }
 
 /**
@@ -226,9 +189,13 @@ static bool window_entered(struct farswap_window *window, unsigned int pages, bo
  */
 enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
-	if (likely(window_try_bound(window, pages)))
-		return FARSWAP_ROOM_BOUND;
-	return window_is_reader() ? window_try_fault(window, pages) : FARSWAP_ROOM_NONE;
+	enum farswap_room room = window_room();
+
+	if (unlikely(!window_try(window, pages, room)))
+		return FARSWAP_ROOM_NONE;
+	if (room == FARSWAP_ROOM_FAULT)
+		farswap_stat_add(FARSWAP_STAT_STORE_IN_FAULT, 1);
+	return room;
 }
 
 /**
@@ -245,18 +212,19 @@ enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int
 enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned int pages)
 {
 	enum farswap_room room = farswap_window_try(window, pages);
-	bool reader;
 
-	if (likely(room) || READ_ONCE(window->stalled))
+	if (likely(room))
 		return room;
+	if (READ_ONCE(window->stalled))
+		return FARSWAP_ROOM_NONE;
 	farswap_stat_add(FARSWAP_STAT_STORE_WAITED, 1);
-	/* Who shares the slot may take the mark away meanwhile. */
-	reader = window_is_reader();
-	wait_event_timeout(*(reader ? &window->readers : &window->room),
-			   window_entered(window, pages, reader, &room), WINDOW_WAIT);
-	if (!room)
-		WRITE_ONCE(window->stalled, true);
-	return room;
+	/* Looked at once: who shares the slot may take the mark away. */
+	room = window_room();
+	if (wait_event_timeout(window->waiters[room], window_try(window, pages, room),
+			       WINDOW_WAIT))
+		return room;
+	WRITE_ONCE(window->stalled, true);
+	return FARSWAP_ROOM_NONE;
 }
 
 /**

@@ -11,37 +11,35 @@
 #include <linux/wait.h>
 
 /**
- * struct farswap_window - what is being written to a donor
- * @limit:	how many pages there may be while pages are read, sixteenths
- * @best_ns:	what reading one takes at best
- * @learnt_at:	when one was read last, jiffies
- * @pages:	how many pages, without @in_fault; with each of them it changes, others hardly do
- * @in_fault:	how many more, of tasks in a fault
- * @stalled:	somebody waited in vain since a write ended last
- * @room:	who waits until there are fewer @pages
- * @readers:	who waits in a fault until there are fewer of both
- */
-struct farswap_window {
-	unsigned int limit;
-	u32 best_ns;
-	unsigned long learnt_at;
-	atomic_t pages ____cacheline_aligned_in_smp;
-	atomic_t in_fault;
-	bool stalled;
-	wait_queue_head_t room;
-	wait_queue_head_t readers;
-};
-
-/**
  * enum farswap_room - what a write has of a window
  * @FARSWAP_ROOM_NONE:	nothing
- * @FARSWAP_ROOM_BOUND:	within the bound
- * @FARSWAP_ROOM_FAULT:	beside it, as its task was in a fault
+ * @FARSWAP_ROOM_BOUND:	within the bound that follows from how long reads take
+ * @FARSWAP_ROOM_FAULT:	apart from that, as its task is in a fault
+ * @FARSWAP_ROOMS:	how many there are
  */
 enum farswap_room {
 	FARSWAP_ROOM_NONE,
 	FARSWAP_ROOM_BOUND,
 	FARSWAP_ROOM_FAULT,
+	FARSWAP_ROOMS,
+};
+
+/**
+ * struct farswap_window - what is being written to a donor
+ * @limit:	how many pages within the bound there may be while pages are read, sixteenths
+ * @best_ns:	what reading one takes at best
+ * @learnt_at:	when one was read last, jiffies
+ * @pages:	how many pages, by room. Changes with each of them, the others mostly don't
+ * @stalled:	somebody waited in vain since a write ended last
+ * @waiters:	who waits until there are fewer, by room
+ */
+struct farswap_window {
+	unsigned int limit;
+	u32 best_ns;
+	unsigned long learnt_at;
+	atomic_t pages[FARSWAP_ROOMS] ____cacheline_aligned_in_smp;
+	bool stalled;
+	wait_queue_head_t waiters[FARSWAP_ROOMS];
 };
 
 void farswap_window_init(struct farswap_window *window);

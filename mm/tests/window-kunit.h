@@ -13,16 +13,23 @@ static void window_test_learn(struct farswap_window *window, u32 ns, unsigned in
 		farswap_window_learn(window, ns);
 }
 
+static unsigned int window_test_pages(struct farswap_window *window)
+{
+	return atomic_read(&window->pages[FARSWAP_ROOM_BOUND]) +
+	       atomic_read(&window->pages[FARSWAP_ROOM_FAULT]);
+}
+
 static unsigned int window_test_room(struct farswap_window *window)
 {
-	unsigned int rooms[] = { 0, 0, 0 };
-	enum farswap_room room;
+	enum farswap_room room = FARSWAP_ROOM_NONE, last;
+	unsigned int pages = 0;
 
-	while ((room = farswap_window_try(window, 1)))
-		rooms[room]++;
-	farswap_window_leave(window, rooms[FARSWAP_ROOM_BOUND], FARSWAP_ROOM_BOUND);
-	farswap_window_leave(window, rooms[FARSWAP_ROOM_FAULT], FARSWAP_ROOM_FAULT);
-	return rooms[FARSWAP_ROOM_BOUND] + rooms[FARSWAP_ROOM_FAULT];
+	while ((last = farswap_window_try(window, 1))) {
+		room = last;
+		pages++;
+	}
+	farswap_window_leave(window, pages, room);
+	return pages;
 }
 
 static void window_test_quiet(struct kunit *test)
@@ -35,7 +42,7 @@ static void window_test_quiet(struct kunit *test)
 			      "a folio is let in however large it is");
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 1));
 	farswap_window_leave(&window, 1000, FARSWAP_ROOM_BOUND);
-	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages), 0);
+	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 0);
 }
 
 /* As slow as they ever were is not slow. */
@@ -98,27 +105,33 @@ static void window_test_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
 }
 
+/* The bound is as low as it gets, and stays there for a while. */
+static void window_test_slow(struct farswap_window *window)
+{
+	farswap_window_init(window);
+	window_test_learn(window, WINDOW_TEST_NS, 100);
+	window_test_learn(window, WINDOW_TEST_NS * 6, 40);
+	window->learnt_at = jiffies + HZ;
+}
+
 /* What a reader puts out makes the room that it reads into. */
 static void window_test_reader(struct kunit *test)
 {
 	const struct task_struct *other = &init_task;
 	struct farswap_window window;
 
-	farswap_window_init(&window);
-	window_test_learn(&window, WINDOW_TEST_NS, 100);
-	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
+	window_test_slow(&window);
 	farswap_swapin_begin();
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
-	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages) + atomic_read(&window.in_fault), 0);
+	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 0);
 
 	/* However much that is, others have their bound beside it. */
-	while (farswap_window_try(&window, 1))
-		;
-	farswap_window_leave(&window, atomic_read(&window.pages), FARSWAP_ROOM_BOUND);
-	KUNIT_EXPECT_EQ(test, atomic_read(&window.in_fault), WINDOW_MAX - WINDOW_MIN);
+	KUNIT_EXPECT_EQ(test, farswap_window_try(&window, WINDOW_MAX), FARSWAP_ROOM_FAULT);
+	KUNIT_EXPECT_EQ(test, farswap_window_try(&window, 1), FARSWAP_ROOM_NONE);
 	farswap_swapin_end();
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
-	farswap_window_leave(&window, atomic_read(&window.in_fault), FARSWAP_ROOM_FAULT);
+	KUNIT_EXPECT_EQ(test, window_test_pages(&window), WINDOW_MAX);
+	farswap_window_leave(&window, WINDOW_MAX, FARSWAP_ROOM_FAULT);
 
 	/* Another task, whose slot that is too, began after it: that one's mark stays. */
 	farswap_swapin_begin();
@@ -148,47 +161,41 @@ static void window_test_wait(struct window_test_waiter *waiter, struct wait_queu
 	add_wait_queue(queue, &waiter->entry);
 }
 
-/* Readers' room is there long before others', whichever kind of page has gone. */
+/* Each room has its own waiters, and they wait for a batch's room. */
 static void window_test_woken(struct kunit *test)
 {
 	struct window_test_waiter reader, other;
 	struct farswap_window window;
 
-	farswap_window_init(&window);
-	window_test_learn(&window, WINDOW_TEST_NS, 100);
-	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
-	window.learnt_at = jiffies + HZ;
-	window_test_wait(&other, &window.room);
-	window_test_wait(&reader, &window.readers);
+	window_test_slow(&window);
+	window_test_wait(&other, &window.waiters[FARSWAP_ROOM_BOUND]);
+	window_test_wait(&reader, &window.waiters[FARSWAP_ROOM_FAULT]);
+	atomic_set(&window.pages[FARSWAP_ROOM_BOUND], WINDOW_MIN);
+	atomic_set(&window.pages[FARSWAP_ROOM_FAULT], WINDOW_MAX);
 
-	atomic_set(&window.pages, WINDOW_MIN);
-	atomic_set(&window.in_fault, WINDOW_MAX - WINDOW_MIN);
 	farswap_window_leave(&window, WINDOW_BATCH - 1, FARSWAP_ROOM_FAULT);
 	KUNIT_EXPECT_EQ(test, reader.woken, 0);
-	farswap_window_leave(&window, 1, FARSWAP_ROOM_BOUND);
-	KUNIT_EXPECT_EQ(test, reader.woken, 1);
 	farswap_window_leave(&window, 1, FARSWAP_ROOM_FAULT);
-	KUNIT_EXPECT_EQ(test, reader.woken, 2);
+	KUNIT_EXPECT_EQ(test, reader.woken, 1);
 	KUNIT_EXPECT_EQ(test, other.woken, 0);
 
-	/* Not with each page's. */
-	farswap_window_leave(&window, WINDOW_MIN / 2 - 2, FARSWAP_ROOM_BOUND);
+	farswap_window_leave(&window, WINDOW_MIN / 2 - 1, FARSWAP_ROOM_BOUND);
 	KUNIT_EXPECT_EQ(test, other.woken, 0);
 	farswap_window_leave(&window, 1, FARSWAP_ROOM_BOUND);
 	KUNIT_EXPECT_EQ(test, other.woken, 1);
+	KUNIT_EXPECT_EQ(test, reader.woken, 1);
 
 	/* Who only looked, in vain, wakes nobody: it may be a waiter itself. */
-	atomic_set(&window.pages, WINDOW_MIN);
-	reader.woken = 0;
-	atomic_set(&window.in_fault, WINDOW_MAX);
-	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 1));
+	atomic_set(&window.pages[FARSWAP_ROOM_BOUND], WINDOW_MIN);
+	atomic_set(&window.pages[FARSWAP_ROOM_FAULT], WINDOW_MAX);
+	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
 	farswap_swapin_begin();
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
 	farswap_swapin_end();
 	KUNIT_EXPECT_EQ(test, other.woken, 1);
-	KUNIT_EXPECT_EQ(test, reader.woken, 0);
-	remove_wait_queue(&window.readers, &reader.entry);
-	remove_wait_queue(&window.room, &other.entry);
+	KUNIT_EXPECT_EQ(test, reader.woken, 1);
+	remove_wait_queue(&window.waiters[FARSWAP_ROOM_FAULT], &reader.entry);
+	remove_wait_queue(&window.waiters[FARSWAP_ROOM_BOUND], &other.entry);
 }
 
 static struct kunit_case window_test_cases[] = {
