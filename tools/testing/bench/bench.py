@@ -267,7 +267,7 @@ class Bench:
                                     f"{self.args.accesses} 1", CGROUP)
             program.ask("fill")
             self.limit(client, LOCAL_MB << 20, 50)
-            # As much again, before, so that what is in memory is clean.
+            # As much again, before, so that most of what is in memory is clean.
             program.ask("read", self.args.timeout)
             self.phase(cluster, backing, program, "read", "alone")
             # Memory that nobody has written yet, again and again: so it reads none back.
@@ -275,6 +275,8 @@ class Bench:
                              LOCAL, "writer")
             writer.wait_lines(1, self.args.timeout)
             numbers = self.phase(cluster, backing, program, "read", "beside")
+            if writer.job.ended.is_set():
+                raise harness.ClusterError(f"the writer has ended\n{writer.job.output[-500:]}")
             self.say(backing, f"fault p99 beside a writer {numbers['p99_us']:.0f} µs")
             writer.end()
             program.end()

@@ -95,9 +95,6 @@ STALE_CODE = b"Oops: int3"
 QUICK_BOOT = ("cryptomgr.notests "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 
-# Emulated processors have nothing to mitigate, and are slow to zero a page and to set a timer.
-LEAN = "mitigations=off init_on_alloc=0 nohz=off"
-
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
 CLIENT_PARAMS = ("farswap.io_timeout_ms=3000",)
 
@@ -366,10 +363,14 @@ class Machine:
 
     def processor_time(self):
         """Seconds that the emulator has used."""
-        if not self.is_on():
+        process = self.process
+        if not process:
             return 0
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-            user, system = file.read().rpartition(")")[2].split()[11:13]
+        try:
+            with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+                user, system = file.read().rpartition(")")[2].split()[11:13]
+        except OSError:         # it has ended just now
+            return 0
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def _frame(self, line):

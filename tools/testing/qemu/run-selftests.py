@@ -154,8 +154,6 @@ class Runner:
         self.cluster = None
         self.needs = None
         self.total = ktap.Tally()
-        # A kernel that looks for its own mistakes stays as it was made.
-        self.lean = "" if args.client_kernel else harness.LEAN
         self.extra, self.programs = guest_files(args.kselftest)
 
     def cluster_for(self, needs):
@@ -166,8 +164,7 @@ class Runner:
             donors=needs["donors"], client_mem=needs["mem"], client_cpus=needs["cpus"],
             donor_mem=needs["donor_mem"], donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
-            slab_mb=needs["slab_mb"], donor_append=harness.LEAN,
-            append=f'{needs["append"]} {self.lean} {self.args.append}',
+            slab_mb=needs["slab_mb"], append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs,
             extra_modules=NFS_MODULES if needs["nfs"] else [],
             client_root=self.args.client_kernel)

@@ -195,7 +195,7 @@ donor_start() {
 	# One question will do where all is as it should be.
 	start_has=$(on -t 3 "$start_donor" 'pidof farswapd || echo none' 2>/dev/null)
 	case $start_has in
-	[0-9]*) return ;;
+	[0-9]*) return 0 ;;
 	esac
 	if [ "$start_has" != none ] && ! wait_for 3 donor_answers "$start_donor"; then
 		host boot "$(donor_name "$start_donor")"
