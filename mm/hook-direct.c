@@ -13,13 +13,13 @@
 
 #include "hook.h"
 
-/* Not asked with vm.page-cluster=0. */
-static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf)
+static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf,
+				    bool ahead)
 {
 	struct folio *folio;
 
 	farswap_swapin_begin();
-	folio = farswap_swapin_readahead(entry, gfp, vmf);
+	folio = farswap_swapin_readahead(entry, gfp, vmf, ahead);
 	farswap_swapin_end();
 	return folio;
 }

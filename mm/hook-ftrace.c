@@ -165,12 +165,11 @@ static vm_fault_t hook_lock(struct folio *folio, struct vm_fault *vmf)
 static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 				    struct vm_fault *vmf)
 {
-	struct folio *folio = NULL;
+	struct folio *folio;
 
 	percpu_ref_get(&hook_ref);
 	farswap_swapin_begin();
-	if (farswap_helper_page_cluster())
-		folio = farswap_swapin_readahead(entry, gfp, vmf);
+	folio = farswap_swapin_readahead(entry, gfp, vmf, farswap_helper_page_cluster());
 	if (!folio)
 		folio = static_call(original_readahead)(entry, gfp, vmf);
 	farswap_swapin_end();

@@ -282,15 +282,17 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
  * @entry:	where it is; the fault keeps its device
  * @gfp:	how to allocate memory for it, and for what is read ahead
  * @vmf:	the fault
+ * @ahead:	false: the fault's own page only
  *
- * The fault's own page is read first, also where readahead is the kernel's, which reads in
- * ascending order. The trend and the window are those of Leap, section 3.2.
+ * That is read first, also where readahead is the kernel's, which reads in ascending order. The
+ * trend and the window are those of Leap, section 3.2.
  *
  * Context: process context, under mmap_lock or the area's lock; may sleep, for memory.
  * Return: its folio, with a reference, in the swap cache; it may be on its way. NULL if the
  * kernel is to read it, and what it would read ahead.
  */
-struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf)
+struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf,
+				       bool ahead)
 {
 	unsigned int max = READ_ONCE(farswap_settings.prefetch_pages);
 	struct folio *folio;
@@ -298,11 +300,13 @@ struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_f
 	if (!farswap_is_remote(entry, 1))
 		return NULL;
 	folio = farswap_hook_read_async(entry, gfp, vmf->vma, vmf->address, true);
-	if (folio && !max) {
+	if (!folio || !ahead)
+		return folio;
+	if (!max) {
 		folio_put(folio);
 		return NULL;
 	}
-	if (folio && !(vmf->vma->vm_flags & VM_RAND_READ))
+	if (!(vmf->vma->vm_flags & VM_RAND_READ))
 		prefetch_ahead(vmf, gfp, max);
 	return folio;
 }

@@ -33,7 +33,8 @@ bool farswap_is_remote(swp_entry_t entry, unsigned int nr);
 bool farswap_poll_lock(struct folio *folio);
 void farswap_swapin_begin(void);
 void farswap_swapin_end(void);
-struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf);
+struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf,
+				       bool ahead);
 void farswap_forget(struct folio *folio);
 void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last);
 void farswap_swapon(struct swap_info_struct *si, unsigned int type,

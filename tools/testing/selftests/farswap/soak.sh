@@ -13,6 +13,7 @@
 whole=${SOAK_SECONDS:-}
 SOAK_SECONDS=${SOAK_SECONDS:-8}
 group=-
+CLUSTER=/proc/sys/vm/page-cluster
 
 # ram_mb: but for huge pages
 ram_mb() {
@@ -27,7 +28,16 @@ summary() {
 		[ "$(sed 's/.*longest_ms=//' "$TMP/summary")" -lt 60000 ]
 }
 
-test_begin 6
+# faults_put_out CLUSTER: as soon as pages are read so
+faults_put_out() {
+	echo "$1" >"$CLUSTER"
+	# What has begun ends.
+	sleep 0.5
+	stats_save
+	wait_for 60 grown store_in_fault 20
+}
+
+test_begin 7
 farswap_up 2
 swap_on
 ram=$(ram_mb)
@@ -40,16 +50,20 @@ if [ "${SLOW:-1}" -gt 1 ] && [ "$ram" -gt 160 ]; then
 	group=soak
 	make_cgroup soak "${ram}M"
 fi
+set_value "$CLUSTER" 3
 start_load soak "$group" -m $((2 * ram)) -p 4 -d "$SOAK_SECONDS" -w 50 -s "${SOAK_SEED:-1}" -i 10
+if [ "$group" = - ]; then
+	check "what a fault puts out does not wait for others" faults_put_out 3
+	check "nor if nothing is read ahead" faults_put_out 0
+	echo 3 >"$CLUSTER"
+else
+	skip_one "memory.high is looked at after a fault"
+	skip_one "memory.high is looked at after a fault"
+fi
 check "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
 check "no wrong byte, no access of a minute" summary
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-if [ "$group" = - ]; then
-	check "what a fault puts out does not wait for others" grew store_in_fault
-else
-	skip_one "memory.high is looked at after a fault"
-fi
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_orphaned_pages
 test_end
