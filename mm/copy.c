@@ -43,7 +43,7 @@ struct copy_run {
 static DEFINE_SPINLOCK(copy_lock);
 static struct copy_run copy_runs[COPY_COPIES];
 /* How many are in use; also looked at without the lock. */
-static unsigned int copy_running;
+unsigned int farswap_copying;
 static DECLARE_WAIT_QUEUE_HEAD(copy_ended);
 /* First come, first served: one that is at work has all it needs to get to its end. */
 static DEFINE_SEMAPHORE(copy_copies, COPY_COPIES);
@@ -66,23 +66,12 @@ static bool copy_run_excludes(struct copy_run *run, const struct farswap_mapping
 	return excludes;
 }
 
-/**
- * farswap_copy_excludes() - must a store leave a mapping out
- * @to:		the mapping
- * @slot:	the first slot, without the remote bit
- * @nr:		how many
- *
- * Context: process context; does not sleep.
- * Return: whether one of the slots is being copied there.
- */
-bool farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
-			   unsigned int nr)
+/* As farswap_copy_excludes(), where pages are copied to some mapping. */
+bool __farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+			     unsigned int nr)
 {
 	struct copy_run *run;
 
-	/* Pairs with copy_end(), as below. */
-	if (likely(!smp_load_acquire(&copy_running)))
-		return false;
 	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++)
 		/* Pairs with copy_end(). */
 		if (unlikely(smp_load_acquire(&run->to) == to))
@@ -109,7 +98,7 @@ static bool copy_try_begin(const struct farswap_mapping *to, unsigned int first,
 		free->first = first;
 		free->stale = 0;
 		WRITE_ONCE(free->to, to);
-		WRITE_ONCE(copy_running, copy_running + 1);
+		WRITE_ONCE(farswap_copying, farswap_copying + 1);
 	}
 	spin_unlock(&copy_lock);
 	*begun = free;
@@ -156,7 +145,7 @@ static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
 	/* Pairs with farswap_copy_excludes(): a store may mark the slots again now. */
 	smp_store_release(&run->to, NULL);
 	/* Likewise. */
-	smp_store_release(&copy_running, copy_running - 1);
+	smp_store_release(&farswap_copying, farswap_copying - 1);
 	spin_unlock(&copy_lock);
 	wake_up_all(&copy_ended);
 	return nr;

@@ -9,12 +9,8 @@
 #include <linux/farswap-transport.h>
 #include <linux/types.h>
 
-#include "settings.h"
-#include "window.h"
+#include "internal.h"
 
-struct farswap_fanout;
-struct farswap_mapping;
-struct farswap_slab;
 struct folio;
 
 /**
@@ -53,9 +49,62 @@ bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr);
 void farswap_fanout_cancel(struct farswap_fanout *fanout, unsigned int nr);
 void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 			   unsigned int slot);
-bool farswap_fanout_is_there(const struct farswap_fanout *fanout, unsigned int slot,
-			     unsigned int nr);
-void farswap_fanout_written(struct farswap_fanout *fanout);
-struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout);
+
+/**
+ * farswap_fanout_is_there() - does one of the regions have the folio, and is not lost already
+ * @fanout:	one whose writes have ended, of which one has succeeded
+ * @slot:	the folio's first slot
+ * @nr:		how many
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
+					   unsigned int slot, unsigned int nr)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int i;
+
+	for (i = 0; i < fanout->nr_writes; i++) {
+		mapping = fanout->writes[i].mapping;
+		if (farswap_mapping_is_slabs(mapping) && !farswap_mapping_ends(mapping) &&
+		    farswap_mapping_has(mapping, slot, nr))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * farswap_fanout_written() - who wants one of its regions back need not wait for it
+ * @fanout:	one whose writes have ended
+ *
+ * Context: any; see farswap_mapping_store_written().
+ */
+static inline void farswap_fanout_written(struct farswap_fanout *fanout)
+{
+	unsigned int i;
+
+	for (i = 0; i < fanout->nr_writes; i++)
+		farswap_mapping_store_written(fanout->writes[i].mapping);
+}
+
+/**
+ * farswap_fanout_end() - its regions are used no more, but for one
+ * @fanout:	one of which farswap_fanout_written() has been told
+ *
+ * Nothing keeps what @fanout is a part of when farswap_mapping_put() has been called for the
+ * last of them.
+ *
+ * Context: any.
+ * Return: the last, for which it is to be called.
+ */
+static inline struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout)
+{
+	unsigned int i;
+
+	for (i = 1; i < fanout->nr_writes; i++)
+		farswap_mapping_put(fanout->writes[i].mapping);
+	return fanout->writes[0].mapping;
+}
 
 #endif /* _FARSWAP_FANOUT_H */

@@ -33,13 +33,13 @@
 
 #include "activity.h"
 #include "backup.h"
+#include "donor.h"
 #include "latency.h"
+#include "mapping.h"
 #include "settings.h"
 #include "slabmap.h"
-#include "window.h"
 
 struct seq_file;
-struct farswap_donor;
 struct farswap_fanout;
 struct farswap_mover;
 
@@ -294,60 +294,6 @@ enum farswap_slab_state {
 };
 
 /**
- * struct farswap_mapping - a region that a slab has
- * @users:	I/O in flight, and one until farswap_mapping_kill(). Not a percpu_ref:
- *		that takes a grace period to die, and the donor waits for it
- * @stores:	remote writes in flight, or to begin
- * @dead:	no I/O begins any more
- * @due:	nor now, for its donor is about to take it, or has
- * @leaving:	no store begins any more, for its donor wants it back and the slab
- *		has others; written under farswap_state_lock
- * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
- *		farswap_state_lock
- * @gone:	it was lost, or is wanted back, before it was the slab's;
- *		farswap_state_lock
- * @slab:	whose region it is
- * @region:	the donor's memory
- * @donor:	who lends it; a reference is held
- * @id:		the donor's name for the region
- * @lost:	pages that were lost with it while the slab went on
- * @leave_until: jiffies until which its pages may be copied to the others
- * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free; of
- *		use while @evict_timer is pending
- * @evict_timer: its donor takes it back soon: @due
- * @donor_entry: in the donor's list; farswap_state_lock
- * @id_entry:	in the donor's @mappings_by_id, likewise
- * @work:	gives the region back, once @users is 0
- * @leave_work:	sees to what only this one of several has
- * @rcu:	frees it
- * @missing:	a bit for each slot whose contents it does not have, whatever the
- *		remote bit says
- */
-struct farswap_mapping {
-	refcount_t users;
-	atomic_t stores;
-	bool dead;
-	bool due;
-	bool leaving;
-	bool moving;
-	bool gone;
-	struct farswap_slab *slab;
-	struct farswap_region *region;
-	struct farswap_donor *donor;
-	u64 id;
-	unsigned int lost;
-	unsigned long leave_until;
-	unsigned long hurry_at;
-	struct timer_list evict_timer;
-	struct list_head donor_entry;
-	struct hlist_node id_entry;
-	struct work_struct work;
-	struct work_struct leave_work;
-	struct rcu_head rcu;
-	unsigned long missing[];
-};
-
-/**
  * struct farswap_slab - slots of a swap device, in clusters
  * @bits:	where each slot's copies are; none until the slab is first mapped
  * @mapping:	its regions, in any of the places; a slot with the remote bit is in
@@ -440,18 +386,6 @@ static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsig
 }
 
 /**
- * farswap_mapping_ends() - may no I/O begin
- * @mapping:	a mapping
- *
- * Context: any.
- * Return: true if it is given back, or its donor is about to take it.
- */
-static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
-{
-	return READ_ONCE(mapping->dead) || READ_ONCE(mapping->due);
-}
-
-/**
  * farswap_slab_has_bits() - was the slab ever mapped
  * @slab:	the slab
  *
@@ -472,54 +406,22 @@ static inline u32 farswap_slab_second(void)
 	return jiffies / HZ;
 }
 
-/* mapping.c */
-struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
-					     unsigned long until,
-					     unsigned int *epoch);
-bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
-bool farswap_mapping_add(struct farswap_mapping *mapping);
-void farswap_mapping_remove(struct farswap_mapping *mapping);
-void farswap_mapping_kill(struct farswap_mapping *mapping);
-void farswap_mapping_disown(struct farswap_mapping *mapping);
-struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
-					    unsigned int nth);
-struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id);
-bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping);
-bool farswap_mapping_is_in_use(const struct farswap_mapping *mapping);
-bool farswap_mapping_is_at(const struct farswap_slab *slab,
-			   const struct farswap_peer *peer);
-unsigned int farswap_mapping_count(const struct farswap_slab *slab);
-unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
-				     const struct farswap_mapping *but);
-struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
-					    unsigned int nth);
-bool farswap_mapping_get_this(struct farswap_mapping *mapping);
-struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
-					     unsigned int slot, unsigned int nr,
-					     const struct farswap_mapping *avoid);
-void farswap_mapping_put(struct farswap_mapping *mapping);
-bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
-int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io);
-
-/*
- * Does the region have what the slots hold, if they have the remote bit? Who asks
- * keeps them from being stored meanwhile, or looks at the bit again.
+/**
+ * farswap_mapping_is_slabs() - is it one of those its slab has
+ * @mapping:	a mapping
+ *
+ * Context: under farswap_state_lock; without it, one that isn't may have been just before.
+ * Return: whether it is; if not it comes or goes.
  */
-static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
-				       unsigned int slot, unsigned int nr)
+static inline bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
 {
-	return !farswap_slotbits_any(mapping->missing, slot, nr);
-}
+	unsigned int nth;
 
-/* mapping-store.c */
-struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
-						    unsigned int nth,
-						    unsigned int slot,
-						    unsigned int nr, bool sole);
-void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
-				unsigned int nr);
-void farswap_mapping_store_written(struct farswap_mapping *mapping);
-void farswap_mapping_store_end(struct farswap_mapping *mapping);
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (rcu_access_pointer(mapping->slab->mapping[nth]) == mapping)
+			return true;
+	return false;
+}
 
 /* tags.c */
 
@@ -554,8 +456,27 @@ bool farswap_mover_failed(const struct farswap_mover *mover);
 unsigned long *farswap_mover_moved(struct farswap_mover *mover);
 
 /* copy.c */
-bool farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
-			   unsigned int nr);
+extern unsigned int farswap_copying;
+bool __farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+			     unsigned int nr);
+
+/**
+ * farswap_copy_excludes() - must a store leave a mapping out
+ * @to:		the mapping
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Context: process context; does not sleep.
+ * Return: whether one of the slots is being copied there.
+ */
+static inline bool farswap_copy_excludes(const struct farswap_mapping *to,
+					 unsigned int slot, unsigned int nr)
+{
+	/* Pairs with copy_end(). */
+	return unlikely(smp_load_acquire(&farswap_copying)) &&
+	       __farswap_copy_excludes(to, slot, nr);
+}
+
 bool farswap_copy_is_wanted(const struct farswap_mapping *to);
 void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
 		  unsigned int mb);
@@ -617,7 +538,6 @@ void farswap_leave_work(struct work_struct *work);
 void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 				 unsigned long until);
 void farswap_leave_mapping_work(struct work_struct *work);
-void farswap_leave_wake(void);
 void farswap_leave_flush(void);
 
 /* home.c */
@@ -630,184 +550,6 @@ void farswap_home_fetch(struct farswap_mapping *mapping);
 void farswap_sweep_start(void);
 void farswap_sweep_soon(void);
 void farswap_sweep_stop(void);
-
-/* donor.c */
-
-/* Donors the donors line may name. */
-#define FARSWAP_DONORS_MAX	64
-/* EVICTs that may overtake the answer to MAP; a donor has no more under way. */
-#define FARSWAP_EARLY_EVICTS	16U
-
-/**
- * enum farswap_donor_state - the life of a donor
- * @FARSWAP_DONOR_CONNECTING:	no session at present; the transport tries
- * @FARSWAP_DONOR_LIVE:		usable
- * @FARSWAP_DONOR_SUSPECT:	its session failed, but may go on with its regions;
- *				until then I/O with them is refused
- * @FARSWAP_DONOR_LEAVING:	taken off the donors line, or farswap detaches
- * @FARSWAP_DONOR_STATES:	how many there are
- */
-enum farswap_donor_state {
-	FARSWAP_DONOR_CONNECTING,
-	FARSWAP_DONOR_LIVE,
-	FARSWAP_DONOR_SUSPECT,
-	FARSWAP_DONOR_LEAVING,
-	FARSWAP_DONOR_STATES,
-};
-
-/**
- * enum farswap_donor_io - what a donor's session is good for, whatever its state
- * @FARSWAP_DONOR_IO_NONE:	nothing: there is none, or it has failed for good
- * @FARSWAP_DONOR_IO_WORKS:	everything
- * @FARSWAP_DONOR_IO_SUSPENDED:	nothing now, but it may go on with its regions
- */
-enum farswap_donor_io {
-	FARSWAP_DONOR_IO_NONE,
-	FARSWAP_DONOR_IO_WORKS,
-	FARSWAP_DONOR_IO_SUSPENDED,
-};
-
-/**
- * struct farswap_donor - a machine that lends us memory
- * @ref:	the list, each mapped slab and each user hold one
- * @entry:	in the list of donors
- * @transport:	how it is reached
- * @session:	the transport's; NULL until opened
- * @state:	written by donor_set_state()
- * @epoch:	changes with each session that begins, ends or can't be made; a region
- *		of an earlier one is dead
- * @users:	workers that use @session now
- * @peer:	who answered last
- * @mappings:	what it holds for us
- * @mappings_by_id: the same, by the donor's name for the region
- * @nr_slabs:	how many these are
- * @free_bytes:	its last answer to QUERY_MEM
- * @io:	what the session is good for, though perhaps another address of the same
- *		daemon is used
- * @suspects:	times that its session was suspended
- * @resumes:	times that it went on afterwards
- * @downs:	sessions with it that failed
- * @down_at:	when the last one did, jiffies
- * @suspect_at:	when the last one was suspended, jiffies
- * @last_error:	how the last attempt or session failed, -errno; 0 since the donor
- *		answered
- * @window:	what is being written to it
- * @says:	how often the log hears that it is suspect
- * @said:	it has heard so last time; as @says the transport's callbacks' alone
- * @taken:	regions it took back while its session was suspended last
- * @early:	regions it wanted, or took, back last that no slab held, a ring
- * @nr_early:	how many there were in this session
- * @rcu:	frees it: a mapping may be looked at, and its donor, until then
- * @address:	as in the donors line
- *
- * All but @ref, @transport, @window, @says, @said and @address under farswap_state_lock.
- */
-struct farswap_donor {
-	struct kref ref;
-	struct list_head entry;
-	const struct farswap_transport *transport;
-	struct farswap_session *session;
-	enum farswap_donor_state state;
-	unsigned int epoch;
-	unsigned int users;
-	struct farswap_peer peer;
-	struct list_head mappings;
-	DECLARE_HASHTABLE(mappings_by_id, 8);
-	unsigned int nr_slabs;
-	u64 free_bytes;
-	enum farswap_donor_io io;
-	unsigned int suspects;
-	unsigned int resumes;
-	unsigned int downs;
-	unsigned long down_at;
-	unsigned long suspect_at;
-	int last_error;
-	struct farswap_window window;
-	struct ratelimit_state says;
-	bool said;
-	unsigned int taken;
-	u64 early[FARSWAP_EARLY_EVICTS];
-	unsigned int nr_early;
-	struct rcu_head rcu;
-	char address[];
-};
-
-void farswap_donor_init(void);
-struct farswap_donor *farswap_donor_alloc(const char *address);
-void farswap_donor_put(struct farswap_donor *donor);
-int farswap_donor_open(struct farswap_donor *donor);
-void farswap_donor_close(struct farswap_donor *donor);
-bool farswap_donor_use(struct farswap_donor *donor);
-void farswap_donor_unuse(struct farswap_donor *donor);
-bool farswap_donor_await(const struct farswap_donor *donor);
-const char *farswap_donor_state_name(const struct farswap_donor *donor);
-bool farswap_donors_live(void);
-
-/**
- * farswap_donor_is_suspect() - is I/O with the donor's regions refused for now
- * @donor:	the donor
- *
- * Whatever its state: it may be leaving. Only a hint: it may change at any time.
- *
- * Context: any, with a reference on @donor or on a slab mapped to it.
- * Return: whether it is.
- */
-static inline bool farswap_donor_is_suspect(const struct farswap_donor *donor)
-{
-	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_SUSPENDED;
-}
-
-/**
- * farswap_donor_works() - does I/O with the donor's regions work, as far as is known
- * @donor:	the donor
- *
- * Neither is it suspect, nor has its session failed, whether its slabs know that yet or not.
- *
- * Context: any, with a reference on @donor or on a slab mapped to it.
- * Return: whether it does.
- */
-static inline bool farswap_donor_works(const struct farswap_donor *donor)
-{
-	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
-}
-
-/* donor-list.c */
-
-/**
- * struct farswap_donor_use - a live donor that is in use
- * @donor:	the donor
- * @epoch:	its session
- * @slabs:	what it held for us
- * @shaky:	a session with it failed lately
- */
-struct farswap_donor_use {
-	struct farswap_donor *donor;
-	unsigned int epoch;
-	unsigned int slabs;
-	bool shaky;
-};
-
-void farswap_donors_init(void);
-void farswap_donors_exit(void);
-int farswap_donors_set(const char *line);
-int farswap_donors_show(char *buf);
-void farswap_donors_append(struct farswap_donor *donor);
-void farswap_donors_remove(struct farswap_donor *donor);
-void farswap_donors_open(void);
-void farswap_donors_close(void);
-void farswap_donors_set_io_timeout(unsigned int ms);
-void farswap_donors_set_grace(unsigned int ms);
-void farswap_donors_retry(void);
-struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
-struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
-int farswap_donors_use(struct farswap_donor_use *use);
-int farswap_donors_seq_show(struct seq_file *m, void *v);
-
-/* choice.c */
-struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
-					unsigned long until,
-					struct farswap_region **region,
-					unsigned int *epoch);
 
 /* store.c */
 void farswap_store_written(struct farswap_fanout *fanout);

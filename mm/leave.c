@@ -30,18 +30,7 @@
 /* May wait for a device and for donors; who does holds nobody else up. */
 static struct workqueue_struct *leave_wq;
 /* The last store to a mapping has ended. */
-static DECLARE_WAIT_QUEUE_HEAD(leave_stored);
-
-/**
- * farswap_leave_wake() - no remote write of a mapping is in flight
- *
- * Context: any.
- */
-void farswap_leave_wake(void)
-{
-	if (wq_has_sleeper(&leave_stored))
-		wake_up_all(&leave_stored);
-}
+DECLARE_WAIT_QUEUE_HEAD(farswap_leave_stored);
 
 /* No store to any of its mappings is in flight. */
 static bool leave_is_quiet(const struct farswap_slab *slab)
@@ -88,7 +77,7 @@ void farswap_leave_work(struct work_struct *work)
 	unsigned long fetched = 0;
 
 	/* Pairs with farswap_mapping_store_begin(). */
-	wait_event(leave_stored, leave_is_quiet(slab));
+	wait_event(farswap_leave_stored, leave_is_quiet(slab));
 	leave_fetch(slab, true, &fetched);
 	/* A suspect donor may keep us waiting: for what nobody else had. */
 	leave_fetch(slab, false, &fetched);
@@ -240,7 +229,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 	for (;;) {
 		leave_find_other(mapping);
 		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
-		wait_event(leave_stored, !atomic_read_acquire(&mapping->stores));
+		wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))

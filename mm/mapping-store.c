@@ -86,30 +86,3 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 	}
 	rcu_read_unlock();
 }
-
-/**
- * farswap_mapping_store_written() - a remote write has ended
- * @mapping:	the mapping; farswap_mapping_put() is to follow
- *
- * If the slot is to have the remote bit it has it, or the device has the page before it
- * gets that, so that nobody need fetch it.
- *
- * Context: any.
- */
-void farswap_mapping_store_written(struct farswap_mapping *mapping)
-{
-	if (atomic_dec_and_test(&mapping->stores))
-		farswap_leave_wake();
-}
-
-/**
- * farswap_mapping_store_end() - a remote write was not begun, or nothing else is waited for
- * @mapping:	the mapping
- *
- * Context: any.
- */
-void farswap_mapping_store_end(struct farswap_mapping *mapping)
-{
-	farswap_mapping_store_written(mapping);
-	farswap_mapping_put(mapping);
-}

@@ -192,18 +192,6 @@ static unsigned int mapping_place(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_is_slabs() - is it one of those its slab has
- * @mapping:	a mapping
- *
- * Context: under farswap_state_lock; without it, one that isn't may have been just before.
- * Return: whether it is; if not it comes or goes.
- */
-bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
-{
-	return mapping_place(mapping->slab, mapping) < FARSWAP_REPLICAS_MAX;
-}
-
-/**
  * farswap_mapping_is_in_use() - does a slab depend on it
  * @mapping:	a linked one
  *
@@ -314,19 +302,6 @@ void farswap_mapping_remove(struct farswap_mapping *mapping)
 	RCU_INIT_POINTER(slab->mapping[mapping_place(slab, mapping)], NULL);
 }
 
-/* Ours, unless it has begun to end. */
-static bool mapping_tryget(struct farswap_mapping *mapping)
-{
-	if (!refcount_inc_not_zero(&mapping->users))
-		return false;
-	/* What it misses is to be looked at after this. */
-	smp_acquire__after_ctrl_dep();
-	if (likely(!farswap_mapping_ends(mapping)))
-		return true;
-	farswap_mapping_put(mapping);
-	return false;
-}
-
 /**
  * farswap_mapping_get() - begin to use a mapping
  * @slab:	a slab that has bits
@@ -342,7 +317,7 @@ struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
 
 	rcu_read_lock();
 	mapping = rcu_dereference(slab->mapping[nth]);
-	if (mapping && !mapping_tryget(mapping))
+	if (mapping && !farswap_mapping_tryget(mapping))
 		mapping = NULL;
 	rcu_read_unlock();
 	return mapping;
@@ -357,7 +332,7 @@ struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
  */
 bool farswap_mapping_get_this(struct farswap_mapping *mapping)
 {
-	return farswap_mapping_is_slabs(mapping) && mapping_tryget(mapping);
+	return farswap_mapping_is_slabs(mapping) && farswap_mapping_tryget(mapping);
 }
 
 /* The lower the better. */
@@ -422,15 +397,14 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_put() - an I/O has ended
+ * farswap_mapping_release() - the last I/O has ended of one that was killed
  * @mapping:	the mapping
  *
  * Context: any.
  */
-void farswap_mapping_put(struct farswap_mapping *mapping)
+void farswap_mapping_release(struct farswap_mapping *mapping)
 {
-	if (refcount_dec_and_test(&mapping->users))
-		queue_work(farswap_wq, &mapping->work);
+	queue_work(farswap_wq, &mapping->work);
 }
 
 /**
@@ -456,23 +430,4 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	}
 	rcu_read_unlock();
 	return stays && test_bit(slot, slab->bits.remote);
-}
-
-/**
- * farswap_mapping_submit() - start an I/O
- * @mapping:	a mapping that a reference is held on
- * @io:		all but its region filled in
- *
- * Who holds a reference may have waited since: its donor would fail the connection, and all
- * that is under way on it.
- *
- * Context: any up to softirq.
- * Return: as &struct farswap_transport.submit; -EHOSTDOWN too if its donor is about to take it.
- */
-int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io)
-{
-	if (unlikely(READ_ONCE(mapping->due)))
-		return -EHOSTDOWN;
-	io->region = mapping->region;
-	return mapping->donor->transport->submit(io);
 }
