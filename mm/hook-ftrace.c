@@ -4,9 +4,9 @@
  * and frees swap to ours, by ftrace, as live patching does. Knows nothing of
  * slabs and donors; calls the core through <linux/farswap.h> only.
  *
- * Teardown: hook_ref is held in every replacement, over the call of the
- * original too, because that may sleep, and ftrace's own grace period does not
- * wait for who sleeps. It is only ever killed when no new caller can come.
+ * Teardown: every replacement counts who is inside, over the call of the original too,
+ * because that may sleep, and ftrace's own grace period does not wait for who sleeps. The
+ * counts are looked at only when no new caller can come.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -14,7 +14,7 @@
 #include <linux/farswap.h>
 #include <linux/ftrace.h>
 #include <linux/pagemap.h>
-#include <linux/percpu-refcount.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/static_call.h>
 #include <linux/swap.h>
@@ -28,6 +28,8 @@
 /* For a swapon that is just going on: it writes back what was written to the device before. */
 #define HOOK_SWAPON_TIME	HZ
 #define HOOK_SWAPON_PAUSE_MS	10
+/* Between looks at whether somebody is still inside. */
+#define HOOK_IDLE_PAUSE_MS	10
 
 struct swap_iocb;
 
@@ -55,36 +57,46 @@ DEFINE_STATIC_CALL(original_reenable, no_reenable);
 DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
 
-static struct percpu_ref hook_ref;
-static DECLARE_COMPLETION(hook_idle);
+/* Of those who are inside, how many came on a CPU, less those who left on it. */
+static DEFINE_PER_CPU(unsigned long, hook_inside);
+
+static void hook_enter(void)
+{
+	this_cpu_inc(hook_inside);
+}
+
+static void hook_leave(void)
+{
+	this_cpu_dec(hook_inside);
+}
 
 static void hook_writepage(struct folio *folio, struct writeback_control *wbc)
 {
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	if (!farswap_store(folio))
 		static_call(original_writepage)(folio, wbc);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 }
 
 /* Without a plug it is the fault's own page, or all the readahead there is. */
 static void hook_read(struct folio *folio, struct swap_iocb **plug)
 {
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	if (!farswap_load(folio, !plug))
 		static_call(original_read)(folio, plug);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 }
 
 static bool hook_zswap_store(struct folio *folio)
 {
 	bool stored;
 
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	stored = static_call(original_zswap_store)(folio);
 	/* Still locked: nobody can load it before the old copy is forgotten. */
 	if (stored)
 		farswap_forget(folio);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 	return stored;
 }
 
@@ -92,12 +104,12 @@ static int hook_swapon(int type, unsigned long nr)
 {
 	int err;
 
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	err = static_call(original_swapon)(type, nr);
 	if (!err)
 		farswap_swapon(farswap_helper_info(swp_entry(type, 0)),
 			       type, nr);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 	return err;
 }
 
@@ -107,7 +119,7 @@ static void hook_reenable(void)
 	struct swap_info_struct *si;
 	unsigned int type;
 
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	for (type = 0; type < MAX_SWAPFILES; type++) {
 		/* The first slot of the first device is no entry: all zero. */
 		swp_entry_t first = swp_entry(type, 1);
@@ -126,7 +138,7 @@ static void hook_reenable(void)
 		put_swap_device(si);
 	}
 	static_call(original_reenable)();
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 }
 
 /**
@@ -144,10 +156,10 @@ void farswap_hook_free_slots(void)
 
 static void hook_swapoff(int type)
 {
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	farswap_swapoff(type);
 	static_call(original_swapoff)(type);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 }
 
 /* A fault is about to sleep for a page: see whether it comes at once. */
@@ -155,10 +167,10 @@ static vm_fault_t hook_lock(struct folio *folio, struct vm_fault *vmf)
 {
 	vm_fault_t ret = 0;
 
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	if ((vmf->flags & FAULT_FLAG_RETRY_NOWAIT) || !farswap_poll_lock(folio))
 		ret = static_call(original_lock)(folio, vmf);
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 	return ret;
 }
 
@@ -167,13 +179,13 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 {
 	struct folio *folio;
 
-	percpu_ref_get(&hook_ref);
+	hook_enter();
 	farswap_swapin_begin();
 	folio = farswap_swapin_readahead(entry, gfp, vmf, farswap_helper_page_cluster());
 	if (!folio)
 		folio = static_call(original_readahead)(entry, gfp, vmf);
 	farswap_swapin_end();
-	percpu_ref_put(&hook_ref);
+	hook_leave();
 	return folio;
 }
 
@@ -378,11 +390,6 @@ static int hook_register_redirect(void)
 	return err;
 }
 
-static void hook_ref_release(struct percpu_ref *ref)
-{
-	complete(&hook_idle);
-}
-
 /*
  * Serve a device that is on, or that is being turned off, which may fail. False if it is
  * just being turned on, and was before we could hear of it, or has all but gone.
@@ -418,14 +425,24 @@ static void hook_find_devices(void)
 	}
 }
 
-/* Nobody comes any more: wait for those who came. */
+/* Nobody comes any more: of who leaves while we look, one may still be counted, no other missed. */
+static bool hook_is_idle(void)
+{
+	unsigned long inside = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		inside += READ_ONCE(per_cpu(hook_inside, cpu));
+	return !inside;
+}
+
+/* Likewise: wait for those who came. */
 static void hook_wait_idle(void)
 {
-	percpu_ref_kill(&hook_ref);
-	wait_for_completion(&hook_idle);
-	/* Those who dropped their reference have a few instructions to go. */
+	while (!hook_is_idle())
+		msleep(HOOK_IDLE_PAUSE_MS);
+	/* Those who left have a few instructions to go. */
 	synchronize_rcu_tasks();
-	percpu_ref_exit(&hook_ref);
 }
 
 /**
@@ -445,13 +462,9 @@ int farswap_hook_attach(void)
 	err = hook_find_all();
 	if (err)
 		return err;
-	reinit_completion(&hook_idle);
-	err = percpu_ref_init(&hook_ref, hook_ref_release, 0, GFP_KERNEL);
-	if (err)
-		return err;
 	err = hook_register_freed();
 	if (err)
-		goto out_exit_ref;
+		return err;
 	err = hook_register_redirect();
 	if (err)
 		goto out_unregister_freed;
@@ -461,10 +474,6 @@ int farswap_hook_attach(void)
 out_unregister_freed:
 	if (err != -ENODEV && unregister_ftrace_function(&hook_slots_freed_ops))
 		err = -ENODEV;
-out_exit_ref:
-	/* Who may be called still needs it. */
-	if (err != -ENODEV)
-		percpu_ref_exit(&hook_ref);
 	return err;
 }
 

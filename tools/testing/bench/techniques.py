@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-What techniques give that farswap does not have: each is a patch in techniques/, which says what
-it does and adds a switch. The tree with that patch is built apart, and the switch turned between
-two virtual machines, or in a client with two processors, by turns; so what is compared differs in
-nothing else. Prints for each load the ratio of each other value of the switch to 0, turn by turn,
-and how the technique's own counters grew.
+What techniques give that farswap does not have, or one that it has: each is a patch in techniques/,
+which says what it does and adds a switch. The tree with that patch is built apart, and the switch
+turned between two virtual machines, or in a client with two processors, by turns; so what is
+compared differs in nothing else. Prints for each load the ratio of each other value of the switch
+to 0, turn by turn, and how the technique's own counters grew.
 """
 
 import os

@@ -29,9 +29,8 @@ detach_is_refused() {
 
 # A slab that was just being mapped is given back; all the others stay.
 refused_at_once() {
-	refused_mapped=$(stat_of mapped_slabs)
-	echo "$refused_mapped slabs are mapped"
-	[ "$refused_mapped" -gt 8 ] && detach_is_refused && growth_is -le 2 slab_unmapped
+	wait_for 30 stat_above mapped_slabs 8 && detach_is_refused &&
+		growth_is -le 2 slab_unmapped
 }
 
 test_begin 15
