@@ -192,9 +192,10 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
  */
 static inline void farswap_mapping_store_written(struct farswap_mapping *mapping)
 {
+	if (!atomic_dec_and_test(&mapping->stores))
+		return;
 	/* The count is fully ordered before the look at who waits for it. */
-	if (atomic_dec_and_test(&mapping->stores) &&
-	    unlikely(waitqueue_active(&farswap_leave_stored)))
+	if (unlikely(waitqueue_active(&farswap_leave_stored)))
 		wake_up_all(&farswap_leave_stored);
 }
 

@@ -276,6 +276,7 @@ fi
 inputs() {
 	case $1 in
 	checkpatch) matching '\.[ch]$|^Kconfig$|^\.checkpatch\.conf$' ;;
+	sparse) matching '^(mm|rdma|include)/|^Makefile$' && echo "$KDIR/.config" ;;
 	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
 	shellcheck) shell_files ;;
 	clang_tidy) matching '^(daemon|include)/' ;;
@@ -288,7 +289,7 @@ memory() {
 	list=$(inputs "$1")
 	[ -z "$list" ] || echo "$CACHE/lint/$1-$({
 		cat "$CACHE/kernel/ready" "$CACHE/kernel/lint/ready"
-		dpkg-query -W coccinelle shellcheck clang-tidy libc6-dev librdmacm-dev
+		dpkg-query -W coccinelle sparse shellcheck clang-tidy libc6-dev librdmacm-dev
 		xargs -d '\n' sha256sum tools/testing/lint/lint.sh <<<"$list"
 	} | sha256sum | cut -c1-24)"
 }
