@@ -187,3 +187,7 @@ void farswap_eviction_exit(struct farswap_mapping *mapping)
 {
 	timer_shutdown_sync(&mapping->evict_timer);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/eviction-kunit.h"
+#endif

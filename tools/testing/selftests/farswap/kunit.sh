@@ -16,12 +16,12 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-test_begin 15
+test_begin 16
 modprobe farswap || skip_rest "no farswap module"
 modprobe farswap-rdma || bail "no transport"
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
-for name in activity address backup donor latency placement poll rdma_io rdma_resume rdma_session slab slabmap \
-	trend window wire; do
+for name in activity address backup donor eviction latency placement poll rdma_io rdma_resume \
+	rdma_session slab slabmap trend window wire; do
 	check "$name" suite "$name"
 done
 test_end

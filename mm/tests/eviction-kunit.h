@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a donor may say of a region, that it wants it or that it has it no more, at every time:
+ * before the region is a slab's, while one depends on it, alone or beside another, and on
+ * its way back. And what becomes of a deadline when the donor is suspect.
+ */
+#include <kunit/test.h>
+
+#include <linux/slab.h>
+
+#define SLOTS		64
+#define REGION		4711
+#define DEADLINE_MS	60000
+
+/**
+ * struct place - one slab, at one donor
+ * @donor:	live, without a session
+ * @device:	of which nothing but counts is used
+ * @slab:	mapped
+ * @mappings:	the regions that were linked
+ * @nr:		how many
+ */
+struct place {
+	struct farswap_donor *donor;
+	struct farswap_device device;
+	struct farswap_slab slab;
+	struct farswap_mapping *mappings[FARSWAP_REPLICAS_MAX];
+	unsigned int nr;
+};
+
+static struct place *place_make(struct kunit *test)
+{
+	struct place *place = kunit_kzalloc(test, sizeof(*place), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, place);
+	place->donor = farswap_donor_alloc("192.0.2.1");
+	KUNIT_ASSERT_NOT_NULL(test, place->donor);
+	place->donor->state = FARSWAP_DONOR_LIVE;
+	place->slab.device = &place->device;
+	place->slab.nr_slots = SLOTS;
+	place->slab.state = FARSWAP_SLAB_MAPPED;
+	test->priv = place;
+	return place;
+}
+
+/* A region that becomes the slab's; it stays until place_end(). */
+static struct farswap_mapping *place_link(struct kunit *test, u64 id)
+{
+	struct place *place = test->priv;
+	struct farswap_mapping *mapping;
+
+	mapping = kunit_kzalloc(test, struct_size(mapping, missing, BITS_TO_LONGS(SLOTS)),
+				GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	/* One is ours: it is never given back. */
+	refcount_set(&mapping->users, 2);
+	mapping->slab = &place->slab;
+	mapping->donor = place->donor;
+	mapping->id = id;
+	farswap_eviction_init(mapping);
+	spin_lock(&farswap_state_lock);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_link(mapping, place->donor->epoch));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_add(mapping));
+	spin_unlock(&farswap_state_lock);
+	place->mappings[place->nr++] = mapping;
+	return mapping;
+}
+
+static void place_lose(struct place *place, u64 id)
+{
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, id);
+	spin_unlock(&farswap_state_lock);
+}
+
+static void place_suspend(struct place *place)
+{
+	unsigned int i;
+
+	spin_lock(&farswap_state_lock);
+	for (i = 0; i < place->nr; i++)
+		farswap_eviction_suspend(place->mappings[i]);
+	spin_unlock(&farswap_state_lock);
+}
+
+static bool place_knows(struct place *place, u64 id)
+{
+	bool knows;
+
+	spin_lock(&farswap_state_lock);
+	knows = farswap_mapping_by_id(place->donor, id);
+	spin_unlock(&farswap_state_lock);
+	return knows;
+}
+
+static void place_end(struct kunit *test)
+{
+	struct place *place = test->priv;
+	struct farswap_mapping *mapping;
+
+	if (!place)
+		return;
+	while (place->nr) {
+		mapping = place->mappings[--place->nr];
+		spin_lock(&farswap_state_lock);
+		list_del(&mapping->donor_entry);
+		hash_del(&mapping->id_entry);
+		spin_unlock(&farswap_state_lock);
+		farswap_eviction_exit(mapping);
+		farswap_donor_put(place->donor);
+	}
+	farswap_donor_put(place->donor);
+}
+
+static void eviction_test_wanted_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_FALSE(test, place_link(test, REGION + 1)->gone);
+}
+
+static void eviction_test_lost_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
+}
+
+/* As many as a donor has under way are remembered, the last ones. */
+static void eviction_test_many_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	unsigned int i;
+
+	for (i = 0; i <= FARSWAP_EARLY_EVICTS; i++)
+		farswap_eviction_begin(place->donor, REGION + i, DEADLINE_MS);
+	KUNIT_EXPECT_FALSE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + 1)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + FARSWAP_EARLY_EVICTS)->gone);
+}
+
+static void eviction_test_wanted(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
+	KUNIT_EXPECT_FALSE(test, farswap_eviction_is_near(mapping));
+
+	/* Once more: it is on its way, and given back once. */
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, mapping->gone);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+}
+
+static void eviction_test_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
+	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
+
+	/* What nobody has is not lost again. */
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_FALSE(test, mapping->gone);
+}
+
+static void eviction_test_lost_of_two(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
+	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_ends(other));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(other));
+	KUNIT_EXPECT_TRUE(test, place_knows(place, REGION + 1));
+}
+
+/* It goes back, but what it has was to be fetched first. */
+static void eviction_test_lost_while_draining(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, mapping->gone);
+	KUNIT_EXPECT_FALSE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
+}
+
+/* A suspect donor that goes on asks anew; what it says that it has no more it has no more. */
+static void eviction_test_suspect(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *lost = place_link(test, REGION + 1);
+
+	place_lose(place, REGION + 1);
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	place_suspend(place);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&mapping->evict_timer));
+	KUNIT_EXPECT_TRUE(test, lost->due);
+}
+
+static struct kunit_case eviction_cases[] = {
+	KUNIT_CASE(eviction_test_wanted_early),
+	KUNIT_CASE(eviction_test_lost_early),
+	KUNIT_CASE(eviction_test_many_early),
+	KUNIT_CASE(eviction_test_wanted),
+	KUNIT_CASE(eviction_test_lost),
+	KUNIT_CASE(eviction_test_lost_of_two),
+	KUNIT_CASE(eviction_test_lost_while_draining),
+	KUNIT_CASE(eviction_test_suspect),
+	{}
+};
+
+static struct kunit_suite eviction_suite = {
+	.name		= "farswap_eviction",
+	.exit		= place_end,
+	.test_cases	= eviction_cases,
+};
+
+kunit_test_suite(eviction_suite);
