@@ -28,8 +28,9 @@
 /* For a swapon that is just going on: it writes back what was written to the device before. */
 #define HOOK_SWAPON_TIME	HZ
 #define HOOK_SWAPON_PAUSE_MS	10
-/* Between looks at whether somebody is still inside. */
+/* Between looks at whether somebody is still inside; after so many the log says so. */
 #define HOOK_IDLE_PAUSE_MS	10
+#define HOOK_IDLE_LOOKS		3000
 
 struct swap_iocb;
 
@@ -439,8 +440,13 @@ static bool hook_is_idle(void)
 /* Likewise: wait for those who came. */
 static void hook_wait_idle(void)
 {
-	while (!hook_is_idle())
+	unsigned int looks = 0;
+
+	while (!hook_is_idle()) {
+		if (++looks == HOOK_IDLE_LOOKS)
+			pr_warn("detaching waits for tasks that have been in the swap code for long\n");
 		msleep(HOOK_IDLE_PAUSE_MS);
+	}
 	/* Those who left have a few instructions to go. */
 	synchronize_rcu_tasks();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a store does to the mappings of its slab, from before its remote writes begin until
- * they have ended; see mapping.c for what a mapping misses.
+ * What a store does to the mappings of its slab before its remote writes begin; see mapping.c
+ * for what a mapping misses, and mapping.h for what it does when they have ended.
  */
 #include <linux/atomic.h>
 
