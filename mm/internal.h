@@ -17,17 +17,11 @@
 #define _FARSWAP_INTERNAL_H
 
 #include <linux/farswap-transport.h>
-#include <linux/hashtable.h>
 #include <linux/jiffies.h>
-#include <linux/kref.h>
-#include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
-#include <linux/ratelimit.h>
-#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/swap.h>
-#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 

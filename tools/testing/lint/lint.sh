@@ -144,6 +144,8 @@ lint_coccinelle() { # the kernel's own rules for coccinelle
 
 lint_indirect_calls() { # the hook calls the kernel's sealed functions by direct calls only
 	local object bad=0
+	# What sparse would have built, if it has not been remembered.
+	quiet make -s --no-print-directory KDIR="$KDIR" W=1 KCFLAGS=-Werror modules || return 1
 	# The one pointer that is called is a percpu_ref's release(), at 8 of its data, when
 	# the last reference is dropped. Those in pv_ops the kernel makes direct calls of.
 	for object in mm/hook-ftrace.o mm/helper.o mm/symbol.o; do

@@ -33,8 +33,7 @@ faults_put_out() {
 	echo "$1" >"$CLUSTER"
 	# What has begun ends.
 	sleep 0.5
-	stats_save
-	wait_for 60 grown store_in_fault 20
+	wait_for 60 stat_above store_in_fault $(($(stat_of store_in_fault) + 20))
 }
 
 test_begin 7
