@@ -128,12 +128,14 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr);
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio);
-void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
-			  unsigned int nr);
 bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot);
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_store *owner,
 				  int *error);
+
+/* backup-fetch.c */
+void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
+			  unsigned int nr);
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
 				struct farswap_backup *backup);
 void farswap_backup_fetch_end(struct farswap_backup *backup, int error);

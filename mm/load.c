@@ -15,7 +15,6 @@
 #include <linux/farswap.h>
 #include <linux/pagemap.h>
 #include <linux/psi.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
@@ -34,8 +33,6 @@
 #define LOAD_LATE_PART	10
 /* After a large folio that could not be read, for so long a slab's are read page by page. */
 #define LOAD_LARGE_PAUSE	HZ
-/* Pages of the largest that is read as a whole: a fault waits for all of it. */
-#define LOAD_LARGE_MAX		16
 
 /**
  * struct load_request - one load
@@ -305,16 +302,6 @@ static void load_submit(struct load_request *request,
 		psi_memstall_leave(&pflags);
 }
 
-/* The slab of a swap entry, if it may have remote contents. */
-static struct farswap_slab *load_slab(struct farswap_device *device,
-				      swp_entry_t entry, unsigned int *slot)
-{
-	struct farswap_slab *slab;
-
-	slab = farswap_slabmap_find(device->map, swp_offset(entry), slot);
-	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
-}
-
 /* Is any of the slots a zero page, which the kernel keeps as a mark only? */
 static bool load_zero(const struct farswap_device *device, pgoff_t offset,
 		      unsigned int nr)
@@ -438,49 +425,6 @@ bool farswap_load_large(struct folio *folio)
 	if (!cached)
 		folio_wait_locked(folio);
 	return true;
-}
-
-/* All of them, in one region of a donor that answers. */
-static bool load_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
-{
-	struct farswap_mapping *mapping;
-	bool whole;
-
-	if (nr > LOAD_LARGE_MAX || slot + nr > slab->nr_slots ||
-	    time_before(jiffies, READ_ONCE(slab->large_at)) ||
-	    !farswap_slotbits_full(slab->bits.remote, slot, nr))
-		return false;
-	mapping = farswap_mapping_find(slab, slot, nr, NULL);
-	if (!mapping)
-		return false;
-	whole = !farswap_donor_is_suspect(mapping->donor);
-	farswap_mapping_put(mapping);
-	return whole;
-}
-
-/**
- * farswap_is_remote() - would a load be remote
- * @entry:	a swap entry in use
- * @nr:		so many entries, from this one on, as one folio
- *
- * Context: any.
- * Return: whether it would, just now.
- */
-bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
-{
-	struct farswap_device *device;
-	struct farswap_slab *slab;
-	bool remote = false;
-	unsigned int slot;
-
-	rcu_read_lock();
-	device = farswap_device_find(swp_type(entry));
-	slab = device ? load_slab(device, entry, &slot) : NULL;
-	if (slab)
-		remote = nr > 1 ? load_is_whole(slab, slot, nr) :
-				  test_bit(slot, slab->bits.remote);
-	rcu_read_unlock();
-	return remote;
 }
 
 /**

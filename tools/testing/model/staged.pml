@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One slot's staging copies, for Spin: backup.c, backup-write.c and home.c, and what they are
- * to stores, loads, promotions, rebuilding, leaving, drains and the death of donors. Copies
- * between regions are replica.pml's. check.sh says what is searched;
+ * One slot's staging copies, for Spin: backup.c, backup-write.c, backup-fetch.c and home.c, and
+ * what they are to stores, loads, promotions, rebuilding, leaving, drains and the death of
+ * donors. Copies between regions are replica.pml's. check.sh says what is searched;
  * Documentation/mm/farswap/testing.rst, what is left out.
  *
  * As in replica.pml; but backups->lock is held over several steps, for others look without it,

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a load would do, asked before there is a folio to load: by who chooses what is read
+ * ahead, and how large a folio a fault gets. The answer is of this moment, a hint.
+ */
+#include <linux/farswap.h>
+#include <linux/rcupdate.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+
+#include "internal.h"
+
+/* Pages of the largest that is read as a whole: a fault waits for all of it. */
+#define REMOTE_LARGE_MAX	16
+
+/* The slab of a swap entry, if it may have remote contents. */
+static struct farswap_slab *remote_slab(struct farswap_device *device,
+					swp_entry_t entry, unsigned int *slot)
+{
+	struct farswap_slab *slab;
+
+	slab = farswap_slabmap_find(device->map, swp_offset(entry), slot);
+	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
+}
+
+/* All of them, in one region of a donor that answers. */
+static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	bool whole;
+
+	if (nr > REMOTE_LARGE_MAX || slot + nr > slab->nr_slots ||
+	    time_before(jiffies, READ_ONCE(slab->large_at)) ||
+	    !farswap_slotbits_full(slab->bits.remote, slot, nr))
+		return false;
+	mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	if (!mapping)
+		return false;
+	whole = !farswap_donor_is_suspect(mapping->donor);
+	farswap_mapping_put(mapping);
+	return whole;
+}
+
+/**
+ * farswap_is_remote() - would a load be remote
+ * @entry:	a swap entry in use
+ * @nr:		so many entries, from this one on, as one folio
+ *
+ * Context: any.
+ * Return: whether it would, just now.
+ */
+bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
+{
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	bool remote = false;
+	unsigned int slot;
+
+	rcu_read_lock();
+	device = farswap_device_find(swp_type(entry));
+	slab = device ? remote_slab(device, entry, &slot) : NULL;
+	if (slab)
+		remote = nr > 1 ? remote_is_whole(slab, slot, nr) :
+				  test_bit(slot, slab->bits.remote);
+	rcu_read_unlock();
+	return remote;
+}
