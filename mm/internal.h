@@ -532,6 +532,7 @@ void farswap_leave_work(struct work_struct *work);
 void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 				 unsigned long until);
 void farswap_leave_mapping_work(struct work_struct *work);
+void farswap_leave_fetch_work(struct work_struct *work);
 void farswap_leave_flush(void);
 
 /* home.c */

@@ -154,6 +154,39 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	       leave_has_only(mapping);
 }
 
+/* Look again soon, for leave_until may change. */
+static void leave_fetch_later(struct farswap_mapping *mapping)
+{
+	long left = max(0L, (long)(READ_ONCE(mapping->leave_until) - jiffies));
+
+	queue_delayed_work(leave_wq, &mapping->fetch_work,
+			   min(left, (long)msecs_to_jiffies(LEAVE_PAUSE_MS)));
+}
+
+/**
+ * farswap_leave_fetch_work() - fetch what only a mapping has that is being copied from
+ * @work:	the mapping's
+ *
+ * From its leave_until on. What is being copied then may be stuck at a donor that has fallen
+ * silent, for longer than this one waits.
+ *
+ * Context: may sleep.
+ */
+void farswap_leave_fetch_work(struct work_struct *work)
+{
+	struct farswap_mapping *mapping = container_of(to_delayed_work(work),
+						       struct farswap_mapping, fetch_work);
+
+	if (time_before(jiffies, READ_ONCE(mapping->leave_until))) {
+		leave_fetch_later(mapping);
+		return;
+	}
+	/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
+	wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
+	if (READ_ONCE(mapping->slab->sole))
+		farswap_home_fetch(mapping);
+}
+
 /* One of several has left. If it was the only one before, the slab has moved. */
 static void leave_account(const struct farswap_mapping *mapping)
 {
@@ -227,10 +260,12 @@ void farswap_leave_mapping_work(struct work_struct *work)
 	int round = 0;
 
 	for (;;) {
+		leave_fetch_later(mapping);
 		leave_find_other(mapping);
 		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
 		wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
+		cancel_delayed_work_sync(&mapping->fetch_work);
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
 				farswap_home_fetch(mapping);

@@ -87,6 +87,7 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 	mapping->id = mapping->donor->transport->region_id(mapping->region);
 	INIT_WORK(&mapping->work, mapping_work_fn);
 	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
+	INIT_DELAYED_WORK(&mapping->fetch_work, farswap_leave_fetch_work);
 	farswap_eviction_init(mapping);
 	return mapping;
 

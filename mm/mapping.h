@@ -45,6 +45,7 @@
  * @id_entry:	in the donor's @mappings_by_id, likewise
  * @work:	gives the region back, once @users is 0
  * @leave_work:	sees to what only this one of several has
+ * @fetch_work:	meanwhile, from @leave_until on: fetches it
  * @rcu:	frees it
  * @missing:	a bit for each slot whose contents it does not have, whatever the
  *		remote bit says
@@ -69,6 +70,7 @@ struct farswap_mapping {
 	struct hlist_node id_entry;
 	struct work_struct work;
 	struct work_struct leave_work;
+	struct delayed_work fetch_work;
 	struct rcu_head rcu;
 	unsigned long missing[];
 };

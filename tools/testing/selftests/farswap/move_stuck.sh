@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=none: a donor wants regions back, and the one that their pages are to be moved to takes
+# none. That costs none of them, although it is known only when the first one waits no longer.
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# Until this is over nobody knows that a donor takes no pages.
+TIMEOUT_MS=$((10000 * ${SLOW:-1}))
+
+# Of what the client sends to the other only messages arrive, which are short.
+takes_no_pages() {
+	lose_at "$other" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
+		match ip src $CLIENT/32 match ip protocol 17 0xff match ip dport 4791 0xffff \
+		match u16 0x1000 0xf000 at 2 action drop"
+}
+
+slabs_move() {
+	stats_save
+	takes_no_pages || return 1
+	on "$asked" 'farswapctl evict 2' >"$TMP/evict" &
+	move_evict=$!
+	wait_for 5 donor_field_above "$other" slabs 1
+}
+
+# Beside the time in which they could have been moved there is some to fetch them.
+pages_are_fetched() {
+	wait "$move_evict"
+	cat "$TMP/evict"
+	echo "moved $(stat_delta moved), fetched $(stat_delta fetched), lost $(stat_delta lost)"
+	grew fetched && same moved lost
+}
+
+test_begin 5
+patient_donors 10000 || skip_rest "no donors"
+farswap_up 2
+swap_on
+make_cgroup stuck 6M
+asked=${DONORS%% *}
+other=${DONORS##* }
+lose_ready
+set_value "$FARSWAP/backup" none
+set_value "$FARSWAP/io_timeout_ms" "$TIMEOUT_MS"
+echo "$asked" >"$FARSWAP/donors"
+check "pages are where nobody else has them" hold_remote stuck stuck 1 1200 -m 14 -n 200 ||
+	skip_rest "there are none"
+donor_list >"$FARSWAP/donors"
+wait_for 60 donors_live 2 || donors_show
+check "slabs move to a donor that takes no pages" slabs_move
+check "so these are fetched, and none is lost" pages_are_fetched
+lose_none "$other"
+go_on stuck
+check "memory is right" wait_load stuck
+check "no page was lost" stat_is load_lost 0
+test_end
