@@ -210,7 +210,8 @@ void farswap_home_probe(struct farswap_device *device)
 
 /**
  * farswap_home_fetch() - have every page staged that only the region has
- * @mapping:	one of the slab's; no store to it is in flight or begins
+ * @mapping:	one of the slab's; no store to it begins, and of those in flight what they write
+ *		is left out
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
  * back, which ends with its grace if no page gets through. Nothing is read of a region that

@@ -168,7 +168,8 @@ static void leave_fetch_later(struct farswap_mapping *mapping)
  * @work:	the mapping's
  *
  * From its leave_until on. What is being copied then may be stuck at a donor that has fallen
- * silent, for longer than this one waits.
+ * silent, for longer than this one waits; so may a store that also goes there. Its slots have
+ * no remote bit yet.
  *
  * Context: may sleep.
  */
@@ -181,8 +182,6 @@ void farswap_leave_fetch_work(struct work_struct *work)
 		leave_fetch_later(mapping);
 		return;
 	}
-	/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
-	wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
 	if (READ_ONCE(mapping->slab->sole))
 		farswap_home_fetch(mapping);
 }
