@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which cgroup the daemon is in, and what memory.high and memory.max leave. A process that may
- * not be killed gets no memory beyond the one, and is made to sleep beyond the other.
+ * not be killed gets no memory beyond the one, and is made to sleep beyond the other. Before
+ * that the kernel drops what files' pages nobody has used lately, so these count as left.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ void cgroup_init(void)
 static uint64_t cgroup_left(const char *dir, const char *name)
 {
 	char path[sizeof(CGROUP_ROOT) + PATH_MAX + 32];
-	uint64_t limit, current;
+	uint64_t limit, current, cached;
 
 	snprintf(path, sizeof(path), "%s%s/%s", CGROUP_ROOT, dir, name);
 	limit = meminfo_number(path);
@@ -42,6 +43,9 @@ static uint64_t cgroup_left(const char *dir, const char *name)
 		return UINT64_MAX;
 	snprintf(path, sizeof(path), "%s%s/memory.current", CGROUP_ROOT, dir);
 	current = meminfo_number(path);
+	snprintf(path, sizeof(path), "%s%s/memory.stat", CGROUP_ROOT, dir);
+	cached = meminfo_read(path, "inactive_file", ' ', 10);
+	current -= cached < current ? cached : current;
 	return limit > current ? limit - current : 0;
 }
 
@@ -52,13 +56,16 @@ uint64_t cgroup_room(void)
 	char dir[PATH_MAX];
 	size_t i;
 
-	snprintf(dir, sizeof(dir), "%s", cgroup_own);
-	while (strlen(dir) > 1) {
+	/* Of a container the root has files, too; the machine's has none. */
+	snprintf(dir, sizeof(dir), "%s", strcmp(cgroup_own, "/") ? cgroup_own : "");
+	for (;;) {
 		for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 			left = cgroup_left(dir, limits[i]);
 			if (left < room)
 				room = left;
 		}
+		if (!dir[0])
+			break;
 		*strrchr(dir, '/') = '\0';
 	}
 	return room;

@@ -10,7 +10,7 @@
 
 #include "meminfo.h"
 
-uint64_t meminfo_read(const char *path, const char *name, int base)
+uint64_t meminfo_read(const char *path, const char *name, char after, int base)
 {
 	FILE *file = fopen(path, "re");
 	size_t len = strlen(name);
@@ -20,7 +20,7 @@ uint64_t meminfo_read(const char *path, const char *name, int base)
 	if (!file)
 		return 0;
 	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, name, len) || line[len] != ':')
+		if (strncmp(line, name, len) || line[len] != after)
 			continue;
 		value = strtoull(line + len + 1, NULL, base);
 		break;

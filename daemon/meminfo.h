@@ -23,8 +23,8 @@ struct meminfo {
 
 struct meminfo meminfo_now(void);
 
-/* A number from a file of "Name: number" lines; 0 if it isn't there. */
-uint64_t meminfo_read(const char *path, const char *name, int base);
+/* A number from a file of lines "Name: number", or with another sign @after it; 0 if it isn't there. */
+uint64_t meminfo_read(const char *path, const char *name, char after, int base);
 
 /* The number that a file begins with; 0 if there is none. */
 uint64_t meminfo_number(const char *path);

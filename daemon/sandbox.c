@@ -30,7 +30,7 @@ static int sandbox_check_memlock(uint64_t bytes)
 
 	if (!setrlimit(RLIMIT_MEMLOCK, &limit))
 		return 0;
-	if (meminfo_read("/proc/self/status", "CapEff", 16) & 1ULL << CAP_IPC_LOCK)
+	if (meminfo_read("/proc/self/status", "CapEff", ':', 16) & 1ULL << CAP_IPC_LOCK)
 		return 0;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return -errno;
