@@ -137,7 +137,7 @@ static uint64_t reclaim_ordinary(uint64_t available, bool second)
 static uint64_t reclaim_look(void)
 {
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
-	uint64_t slab = region_bytes(), now = loop_now_ms(), ordinary, allowed;
+	uint64_t slab = region_bytes(), now = loop_now_ms(), ordinary, allowed, beyond = 0;
 	bool second = now - reclaim.second_ms >= RECLAIM_PERIOD_MS;
 	bool at_once = reclaim.at_once || !headroom_keep(&reclaim.headroom);
 	struct meminfo mem = meminfo_now();
@@ -147,8 +147,10 @@ static uint64_t reclaim_look(void)
 		reclaim_read_knob();
 	}
 	ordinary = reclaim_ordinary(mem.available, second) / slab;
-	if (ordinary > region_total())
+	if (ordinary > region_total()) {
 		ordinary = region_total();
+		beyond = slab;
+	}
 	allowed = ordinary * slab;
 	/* What is on reserved huge pages takes nothing from who doesn't use these. */
 	if (reclaim.hugepages)
@@ -157,8 +159,8 @@ static uint64_t reclaim_look(void)
 		allowed = 0;
 	if (allowed < held || at_once)
 		reclaim_set_limit(allowed / slab, now);
-	else if (second && allowed - held >= 2 * slab)	/* so that it doesn't come and go */
-		reclaim_set_limit((held + allowed) / 2 / slab, now);
+	else if (second && allowed + beyond - held >= 2 * slab)	/* so that it doesn't come and go */
+		reclaim_set_limit((held + allowed + slab) / 2 / slab, now);
 	region_set_ordinary_limit(ordinary);
 	reclaim.at_once = false;
 	message_kick_pool();

@@ -14,7 +14,7 @@
 #define SLAB	(64 * MB)
 #define TOTAL	(8192 * MB)
 #define KEEP	(1024 * MB)
-#define REGIONS	200
+#define REGIONS	regions
 
 uint64_t stats[STAT_NR];
 
@@ -22,6 +22,7 @@ static struct meminfo memory;
 static uint64_t room, knob, now_ms, look_ms;
 static unsigned int held, mapped, huge, limit, ordinary_limit, excess, excess_ordinary;
 static unsigned int leaving, dying, errors, batches, batch_of;
+static unsigned int regions = 200;
 static bool refused, asks, client_leaving, batch_ordinary;
 
 void log_print(enum log_level level, const char *fmt, ...)
@@ -238,6 +239,36 @@ static void test_limit(void)
 	ok(limit == before, "and only by a second's look");
 }
 
+/* It comes back with room for two, so that it doesn't come and go; the last one as well. */
+static void test_last(void)
+{
+	regions = 4;
+	setup(0, false);
+	room = 0;
+	held = 3;
+	now_ms += RECLAIM_PERIOD_MS;
+	reclaim_tick(NULL);
+	ok(limit == 2, "less where there is no room");
+	held = 3;
+	room = RECLAIM_CGROUP_SLACK + 2 * SLAB - 1;
+	now_ms += RECLAIM_PERIOD_MS;
+	reclaim_tick(NULL);
+	ok(limit == 2, "no more while there is some for one");
+	room++;
+	now_ms += RECLAIM_PERIOD_MS;
+	reclaim_tick(NULL);
+	ok(limit == 4, "the last where there is some for two");
+
+	regions = 1;
+	setup(TOTAL, false);
+	ok(!limit, "none of one where there is no memory");
+	memory.available = TOTAL;
+	now_ms += RECLAIM_PERIOD_MS;
+	reclaim_tick(NULL);
+	ok(limit == 1, "but when there is");
+	regions = 200;
+}
+
 static void test_refused(void)
 {
 	setup(6144 * MB, false);
@@ -366,6 +397,7 @@ static void test_bad(void)
 int main(void)
 {
 	test_limit();
+	test_last();
 	test_refused();
 	test_cgroup();
 	test_huge();
