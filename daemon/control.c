@@ -30,6 +30,8 @@
 /* When there are no more files to be had. */
 #define CONTROL_RETRY_MS	1000
 
+#define CONTROL_BROKEN	"; memory whose key can't be killed stays until farswapd ends"
+
 struct control_conn {
 	struct list link;
 	struct loop_fd fd;
@@ -147,8 +149,9 @@ static void control_evicted(void *arg, const struct evict_result *result)
 	struct control_conn *conn = arg;
 
 	conn->job = NULL;
-	control_print(conn, 0, "%u regions evicted: %u given back, %u killed\n",
-		      result->returned + result->killed, result->returned, result->killed);
+	control_print(conn, 0, "%u regions evicted: %u given back, %u killed%s\n",
+		      result->returned + result->killed, result->returned, result->killed,
+		      result->broken ? CONTROL_BROKEN : "");
 }
 
 static void control_evict(struct control_conn *conn)
@@ -173,7 +176,7 @@ static void control_drained(void *arg, const struct drain_result *result)
 		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed%s%s\n",
 			      result->lent, result->lent - result->killed - result->gone,
 			      result->killed, gone,
-			      result->broken ? "; memory whose key can't be killed stays until farswapd ends" : "");
+			      result->broken ? CONTROL_BROKEN : "");
 		break;
 	case DRAIN_END_TIMEOUT:
 		control_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; draining goes on",
@@ -323,6 +326,20 @@ static void control_accept(void *arg, uint32_t events)
 	control.count++;
 }
 
+/* The directory of the socket, if it's only that which is missing. */
+static void control_make_directory(const char *path)
+{
+	char dir[CONTROL_PATH_MAX];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return;
+	*slash = '\0';
+	(void)mkdir(dir, 0755);
+}
+
 /* A socket that a dead farswapd left goes; one where somebody answers stays, and all else. */
 static int control_bind(int fd, const struct sockaddr_un *addr)
 {
@@ -356,6 +373,7 @@ int control_init(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	control_make_directory(path);
 	err = control_bind(fd, &addr);
 	if (err == -EADDRINUSE)
 		log_err("%s: another farswapd answers there; stop it, or give this one its own with -o control=PATH",

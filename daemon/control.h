@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define CONTROL_PATH		"/run/farswapd.sock"
+#define CONTROL_PATH		"/run/farswapd/control"
 #define CONTROL_PATH_MAX	108	/* of struct sockaddr_un */
 #define CONTROL_MAGIC		0x6c746366U
 #define CONTROL_VERSION		1

@@ -102,11 +102,11 @@ static int evict_by_loss(const void *a, const void *b)
 	return left->lost ? evict_by_owner(a, b) : 0;
 }
 
-/* Evicts the coldest; one that came back meanwhile counts too. */
+/* Evicts the coldest; one that came back meanwhile counts too, one that another job has does not. */
 static void evict_coldest(void *arg)
 {
 	struct evict_job *job = arg;
-	unsigned int i;
+	unsigned int i, others = 0;
 
 	job->phase = EVICT_WAITING;
 	loop_timer_stop(&job->timer);
@@ -116,23 +116,29 @@ static void evict_coldest(void *arg)
 		struct region *region = region_at(job->candidates[i].index);
 
 		if (region->id != job->candidates[i].region || region->state != REGION_MAPPED) {
-			job->result.returned++;
+			if (region->id == job->candidates[i].region)
+				others++;
+			else
+				job->result.returned++;
 			continue;
 		}
 		job->pending++;
 		request_evict(region, job->number, evict.evict_ms);
 	}
+	job->result.wanted -= others;
 	if (!--job->pending)
 		loop_work_queue(&job->finish);
 }
 
-void evict_region_gone(uint64_t number, bool killed)
+void evict_region_gone(uint64_t number, enum evict_end end)
 {
 	struct evict_job *job = evict_find(number);
 
 	if (!job)
 		return;
-	if (killed)
+	if (end == EVICT_BROKEN)
+		job->result.broken++;
+	else if (end == EVICT_KILLED)
 		job->result.killed++;
 	else
 		job->result.returned++;

@@ -14,6 +14,14 @@ struct evict_result {
 	unsigned int wanted;
 	unsigned int returned;		/* by the client, or with its session */
 	unsigned int killed;		/* its time was over */
+	unsigned int broken;		/* its key can't be killed */
+};
+
+/* What became of a region. */
+enum evict_end {
+	EVICT_RETURNED,
+	EVICT_KILLED,
+	EVICT_BROKEN,
 };
 
 struct evict_job;
@@ -35,7 +43,7 @@ uint64_t evict_number(const struct evict_job *job);
 void evict_forget(struct evict_job *job);
 
 /* request.c says what became of a job's requests. */
-void evict_region_gone(uint64_t job, bool killed);
+void evict_region_gone(uint64_t job, enum evict_end end);
 void evict_busy(uint64_t job, uint64_t region, uint32_t pages);
 void evict_answered(uint64_t job);
 /* Is the answer still waited for? */

@@ -20,6 +20,7 @@
 #include "evict.h"
 #include "listener.h"
 #include "log.h"
+#include "mem.h"
 #include "meminfo.h"
 #include "reclaim.h"
 #include "sandbox.h"
@@ -30,6 +31,9 @@
 #endif
 
 #define OPTIONS_MAX	32
+
+/* Trying again brings nothing: the configuration is to be changed. BSD's EX_CONFIG. */
+#define EXIT_CONFIG	78
 
 /* Leaving: how often to look if all is done, and the most that ending takes. */
 #define LEAVE_LOOK_MS	20
@@ -46,6 +50,8 @@ static struct {
 /* As the user gave it; fixed once the daemon runs. */
 static struct config config;
 static bool at_terminal;
+/* What farswapd can't run with is in it, not in the state of the machine just now. */
+static bool config_is_wrong;
 
 static const char usage[] =
 "Usage: farswapd [-n] [-t] [-f FILE] [-o KEY=VALUE]...\n"
@@ -175,6 +181,7 @@ static int init_pool(void)
 	uint64_t most = config.headroom ? now.total : now.available;
 	int err;
 
+	mem_init();
 	if (config.hugepages && now.huge_page && config.slab % now.huge_page) {
 		log_info("huge pages of %" PRIu64 "M are not used: %" PRIu64 "M, a slab, is no multiple of that",
 			 now.huge_page >> 20, config.slab >> 20);
@@ -183,12 +190,13 @@ static int init_pool(void)
 	if (most && config.hugepages)
 		most += now.huge_free;
 	err = sandbox_check_memory(config.memory, most);
-	if (err)
-		return err;
-	err = region_init(config.memory, config.slab, config.ahead, config.hugepages);
-	if (err)
-		log_err("cannot make a pool of %" PRIu64 "M: %s; lend less", config.memory >> 20,
-			strerror(-err));
+	if (!err) {
+		err = region_init(config.memory, config.slab, config.ahead, config.hugepages);
+		if (err)
+			log_err("cannot make a pool of %" PRIu64 "M: %s; lend less",
+				config.memory >> 20, strerror(-err));
+	}
+	config_is_wrong = err && config.headroom;
 	return err;
 }
 
@@ -226,6 +234,7 @@ static int run(void)
 		goto out_exit_pool;
 	/* As long as it has the rights to watch. */
 	err = reclaim_init(config.headroom, config.hugepages);
+	config_is_wrong = err;
 	if (err)
 		goto out_exit_control;
 	/*
@@ -301,7 +310,7 @@ int main(int argc, char **argv)
 		case 'o':
 			if (nr == OPTIONS_MAX) {
 				fprintf(stderr, "farswapd: more than %d -o\n", OPTIONS_MAX);
-				return EXIT_FAILURE;
+				return EXIT_CONFIG;
 			}
 			options[nr++] = optarg;
 			break;
@@ -313,18 +322,20 @@ int main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		default:
 			fputs("farswapd -h shows the options\n", stderr);
-			return EXIT_FAILURE;
+			return EXIT_CONFIG;
 		}
 	}
 	if (optind < argc) {
 		fprintf(stderr, "farswapd: '%s' is no option; farswapd -h shows them\n",
 			argv[optind]);
-		return EXIT_FAILURE;
+		return EXIT_CONFIG;
 	}
 	if (configure(file, options, nr))
-		return EXIT_FAILURE;
+		return EXIT_CONFIG;
 	if (check)
 		return EXIT_SUCCESS;
 	log_init(!at_terminal);
-	return run() ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (!run())
+		return EXIT_SUCCESS;
+	return config_is_wrong ? EXIT_CONFIG : EXIT_FAILURE;
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "mem.h"
 
@@ -40,6 +41,12 @@ static void *mem_map_aligned(size_t bytes)
 		munmap(addr, head);
 	munmap(aligned + bytes, MEM_ALIGN - head);
 	return aligned;
+}
+
+void mem_init(void)
+{
+	/* Or else a page of one region would end those of all, with vm.memory_failure_early_kill. */
+	(void)prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_LATE, 0, 0);
 }
 
 void *mem_map(size_t bytes, bool *huge)

@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* mem.c: of a page that the machine has lost only who uses it is to be told. */
+void mem_init(void);
 /*
- * mem.c: room for @bytes; the kernel gives the memory, zero, when it is touched.
+ * Room for @bytes; the kernel gives the memory, zero, when it is touched.
  * *@huge says, and is told, if on reserved huge pages.
  */
 void *mem_map(size_t bytes, bool *huge);

@@ -28,7 +28,7 @@ struct region_pool pool;
 static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_EMPTY] = BIT(REGION_DIRTY),
 	[REGION_DIRTY] = BIT(REGION_FREE) | BIT(REGION_EMPTY),
-	[REGION_FREE] = BIT(REGION_STAGED) | BIT(REGION_EMPTY),
+	[REGION_FREE] = BIT(REGION_STAGED) | BIT(REGION_EMPTY) | BIT(REGION_DIRTY),
 	[REGION_STAGED] = BIT(REGION_DIRTY) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
 	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
@@ -86,6 +86,13 @@ static int region_stage(struct region *region, struct region_owner *owner)
 	region->iova = ++pool.registrations * pool.slab;
 	err = mr_register(owner->pd, region->addr, pool.slab, region->iova, &region->mr,
 			  &region->rkey);
+	if (err == -EFAULT) {
+		/* The machine has lost some of it: who zeroes it finds what. */
+		stats_inc(STAT_REGISTER_FAILED);
+		region->zeroed = 0;
+		region_set_state(region, REGION_DIRTY);
+		return err;
+	}
 	if (err) {
 		stats_inc(STAT_REGISTER_FAILED);
 		if (!owner->stage_failed)
@@ -179,19 +186,24 @@ static unsigned int region_lent(void)
 int region_lend(struct region_owner *owner, struct region **out)
 {
 	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
+	int err;
 
 	if (region_is_over())
 		return -ENOSPC;
-	if (!region) {
+	while (!region) {
 		region = list_first(&pool.free, struct region, link);
 		if (!region && list_empty(&pool.dirty) && region_filled() == pool.limit)
 			region_take_back(false);
 		if (!region)
 			return list_empty(&pool.dirty) && region_filled() == pool.limit ?
 			       -ENOSPC : -EAGAIN;
-		if (region_stage(region, owner))
+		err = region_stage(region, owner);
+		if (err && err != -EFAULT)
 			return -ENOSPC;
-		stats_inc(STAT_MAPS_UNSTAGED);
+		if (err)
+			region = NULL;
+		else
+			stats_inc(STAT_MAPS_UNSTAGED);
 	}
 	region->id = ++pool.loans << REGION_INDEX_BITS | (region - pool.regions);
 	region->evict_at_ms = 0;
@@ -203,13 +215,14 @@ int region_lend(struct region_owner *owner, struct region **out)
 	return 0;
 }
 
-void region_return(struct region *region)
+bool region_return(struct region *region)
 {
 	if (!region_kill(region))
-		return;
+		return false;
 	region->id = 0;
 	region->zeroed = 0;
 	region_set_state(region, REGION_DIRTY);
+	return true;
 }
 
 struct region *region_find(const struct region_owner *owner, uint64_t id)
@@ -223,6 +236,13 @@ struct region *region_find(const struct region_owner *owner, uint64_t id)
 	if (region->owner != owner || region->id != id || region->state == REGION_STAGED)
 		return NULL;
 	return region;
+}
+
+bool region_was_lent(uint64_t id)
+{
+	uint64_t loan = id >> REGION_INDEX_BITS;
+
+	return loan && loan <= pool.loans && (id & ((1ULL << REGION_INDEX_BITS) - 1)) < pool.total;
 }
 
 static bool region_stage_step(void)

@@ -82,10 +82,12 @@ void region_owner_del(struct region_owner *owner);
  * will be one when region_step() has zeroed it. -ENOSPC: there is none.
  */
 int region_lend(struct region_owner *owner, struct region **out);
-/* Kills the key, then takes the region, staged or lent, back into the pool. */
-void region_return(struct region *region);
+/* Kills the key, then takes the region, staged or lent, back into the pool. False: it can't be. */
+bool region_return(struct region *region);
 /* What the owner has of that name, or NULL. */
 struct region *region_find(const struct region_owner *owner, uint64_t id);
+/* Has a region ever had that name? */
+bool region_was_lent(uint64_t id);
 void region_set_state(struct region *region, enum region_state state);
 
 /* One bounded piece of work, if there is any: true. */

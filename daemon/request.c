@@ -84,11 +84,12 @@ static bool request_was_settled(struct session *session, uint64_t region, uint32
 static void request_region_back(struct region *region, enum stats_counter how)
 {
 	uint64_t job = region->evict_job;
+	bool back = region_return(region);
 
-	region_return(region);
 	stats_inc(how);
 	if (job)
-		evict_region_gone(job, how == STAT_RETURN_KILLED);
+		evict_region_gone(job, !back ? EVICT_BROKEN :
+				  how == STAT_RETURN_KILLED ? EVICT_KILLED : EVICT_RETURNED);
 	message_kick_pool();
 }
 
@@ -193,7 +194,9 @@ bool request_unmap(struct session *session, uint64_t id)
 		request_settle(session, id, request->seq);
 		request_free(session, request);
 	} else if (!region) {
-		return request_was_settled(session, id, 0);
+		/* More may have been killed than are remembered. */
+		return request_was_settled(session, id, 0) ||
+		       (session->killed && region_was_lent(id));
 	}
 	if (region)
 		request_region_back(region, STAT_RETURN_UNMAP);

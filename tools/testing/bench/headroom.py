@@ -54,7 +54,7 @@ class Machine:
         self.vm = vm
         self.steps = []
         self.wrong = 0
-        self.watch = Program(vm, f"grow sample {SAMPLE_MS}{' /run/farswapd.sock' * lends}")
+        self.watch = Program(vm, f"grow sample {SAMPLE_MS}{' /run/farswapd/control' * lends}")
 
     def samples(self):
         return [pairs(line) for line in self.watch.lines]

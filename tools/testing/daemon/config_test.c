@@ -46,7 +46,7 @@ static void test_defaults(void)
 	   "listen is 0.0.0.0:9400");
 	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 && config.grace_ms == 60000 &&
 	   config.headroom == meminfo_now().total / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
-	   !strcmp(config.control, "/run/farswapd.sock"), "and the rest as documented");
+	   !strcmp(config.control, "/run/farswapd/control"), "and the rest as documented");
 }
 
 static void test_forms(void)

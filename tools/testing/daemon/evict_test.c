@@ -63,8 +63,8 @@ void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 	region_set_state(which, REGION_EVICT_WAIT);
 	if (slow)
 		return;
-	region_return(which);
-	evict_region_gone(job, kill);
+	evict_region_gone(job, !region_return(which) ? EVICT_BROKEN :
+			  kill ? EVICT_KILLED : EVICT_RETURNED);
 }
 
 static void evicted(void *arg, const struct evict_result *of)
@@ -172,6 +172,16 @@ int main(void)
 	teardown();
 
 	setup(0);
+	unbroken = 3;
+	ok(evict_start(TOTAL, false, evicted, NULL), "an eviction of what can't all be taken back");
+	loop.stop = false;
+	loop_run();
+	ok(done == 1 && result.returned == 3 && result.broken == TOTAL - 3 &&
+	   region_count(REGION_BROKEN) == TOTAL - 3, "says how much has a key that lives on");
+	unbroken = UINT_MAX;
+	teardown();
+
+	setup(0);
 	slow = true;
 	silent = true;
 	job = evict_start(4, false, evicted, NULL);
@@ -182,6 +192,17 @@ int main(void)
 	job = evict_start(3, false, NULL, NULL);
 	evict_coldest(job);
 	ok(region_count(REGION_EVICT_WAIT) == 7, "more is taken back meanwhile");
+	teardown();
+
+	setup(0);
+	job = evict_start(4, false, evicted, NULL);
+	for (i = 0; i < TOTAL; i++)
+		region_set_state(region[i], REGION_EVICT_WAIT);
+	evict_coldest(job);
+	loop.stop = false;
+	loop_run();
+	ok(done == 1 && !result.wanted && !result.returned,
+	   "what others have taken meanwhile does not count as given back");
 	teardown();
 
 	loop_exit();

@@ -89,10 +89,10 @@ void message_kick_pool(void)
 {
 }
 
-void evict_region_gone(uint64_t job, bool was_killed)
+void evict_region_gone(uint64_t job, enum evict_end end)
 {
 	(void)job;
-	(void)was_killed;
+	(void)end;
 }
 
 void evict_busy(uint64_t job, uint64_t of, uint32_t pages)
@@ -411,6 +411,25 @@ static void test_queue(void)
 	teardown();
 }
 
+/* More of what was killed than is remembered comes back of itself. */
+static void test_settled(void)
+{
+	unsigned int i;
+
+	setup(2, 1000);
+	old->nr_requests = REQUEST_MAX;
+	request_evict(region[0], 0, 1);
+	turn_ms(20);
+	ok(keys_killed == 1 && !evicts_sent, "a key is killed of which the client was never told");
+	for (i = 0; i < SESSION_SETTLED; i++)
+		request_settle(old, id[1] + 1, 0);
+	ok(request_unmap(old, id[0]), "who gives it back late is believed");
+	ok(!request_unmap(old, id[0] ^ 1ULL << 63) && !request_unmap(fresh, id[0]),
+	   "but not who gives back what was never lent, or had nothing killed");
+	old->nr_requests = 0;
+	teardown();
+}
+
 static void test_again(void)
 {
 	struct session *third;
@@ -443,6 +462,7 @@ int main(void)
 	test_gone();
 	test_evicting();
 	test_queue();
+	test_settled();
 	test_again();
 	loop_exit();
 	return tap_done();

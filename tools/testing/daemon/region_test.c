@@ -31,6 +31,7 @@ static struct mr {
 	bool live;
 } mrs[MRS];
 static bool fail_register, fail_unregister;
+static void *bad_memory;	/* of one region */
 static unsigned int registers, unregisters;
 static uint64_t last_iova;
 static bool iova_again;
@@ -41,6 +42,9 @@ int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, ui
 
 	if (fail_register)
 		return -ENOMEM;
+	if (bad_memory && (char *)addr <= (char *)bad_memory &&
+	    (char *)bad_memory < (char *)addr + bytes)
+		return -EFAULT;
 	iova_again |= iova < last_iova + bytes || iova % bytes;
 	last_iova = iova;
 	while (mrs[i].live)
@@ -63,7 +67,6 @@ int mr_unregister(void *mr)
 
 static unsigned int huge_left;	/* regions' worth of reserved huge pages */
 static int refuse_after = -1;	/* so many more steps are given memory */
-static void *bad_memory;	/* of one region */
 
 void *mem_map(size_t bytes, bool *huge)
 {
@@ -468,6 +471,35 @@ static void test_bad_memory(void)
 	teardown();
 }
 
+/* The machine loses some of it while it is free: the device can't register that. */
+static void test_bad_free(void)
+{
+	struct region *region[TOTAL + 1];
+	unsigned int i, lent = 0;
+
+	setup(0);
+	bad_memory = list_first(&pool.free, struct region, link)->addr + SLAB / 2;
+	for (i = 0; i < TOTAL; i++)
+		lent += !region_lend(&a, &region[i]);
+	ok(lent == TOTAL - 1 && !a.stage_failed && region_count(REGION_DIRTY) == 1 && consistent(),
+	   "free memory that is bad keeps nobody from what is good");
+	settle();
+	bad_memory = NULL;
+	ok(region_count(REGION_FREE) == 1 && !region_lend(&a, &region[i]) && consistent(),
+	   "and other memory is lent in its place");
+	teardown();
+
+	setup(0);
+	bad_memory = list_first(&pool.free, struct region, link)->addr;
+	pool.ahead = 1;
+	settle();
+	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1 && !a.stage_failed &&
+	   !b.stage_failed && !region_count(REGION_DIRTY) && consistent(),
+	   "nor from what is registered ahead");
+	bad_memory = NULL;
+	teardown();
+}
+
 static void test_refused(void)
 {
 	setup(0);
@@ -541,6 +573,7 @@ int main(void)
 	test_huge_staged();
 	test_refused();
 	test_bad_memory();
+	test_bad_free();
 	test_random();
 	ok(!iova_again, "no address was ever given to a client twice");
 	return tap_done();
