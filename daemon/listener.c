@@ -171,10 +171,12 @@ static void device_event(void *arg, uint32_t events)
 	case IBV_EVENT_QP_FATAL:
 		conn = event.element.qp->qp_context;
 		session = conn->session;
-		/* The client's doing, unless it was late and did not know that it was. */
-		lost = event.event_type == IBV_EVENT_QP_FATAL ||
-		       (event.event_type == IBV_EVENT_QP_ACCESS_ERR && session->killed &&
-			conn != &session->control);
+		/*
+		 * The client's doing, unless it was late and did not know that it was; or, on the
+		 * control connection, where some adapters tell so of what it has not answered.
+		 */
+		lost = event.event_type == IBV_EVENT_QP_FATAL || conn == &session->control ||
+		       (event.event_type == IBV_EVENT_QP_ACCESS_ERR && session->killed);
 		break;
 	case IBV_EVENT_COMM_EST:
 		/* The client's first message overtook its last one of the CM. */

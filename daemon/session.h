@@ -15,7 +15,7 @@
 #include "wire.h"
 
 /* A client has this long to connect, to say HELLO and to bring data queue pairs. */
-#define SESSION_CONNECT_MS	5000
+#define SESSION_CONNECT_MS	7000
 #define SESSION_HELLO_MS	5000
 #define SESSION_DATA_MS		10000
 /* To take a refusal before it is disconnected. */

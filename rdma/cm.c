@@ -91,11 +91,13 @@ static void cm_qp_event(struct ib_event *event, void *context)
 	struct farswap_rdma_chan *chan = context;
 
 	switch (event->event) {
-	/* The donor meant to reach memory of ours, none of which is for it to reach. */
+	/*
+	 * The donor meant to reach memory of ours, none of which is for it to reach; or, as
+	 * bnxt_re and irdma say so too, it has refused a request of ours, or not answered it,
+	 * of which a completion tells that may come later.
+	 */
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		farswap_rdma_conn_fail(chan->conn, -EPROTO, ib_event_msg(event->event));
-		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_DEVICE_FATAL:
 		farswap_rdma_conn_fail(chan->conn, -EIO, ib_event_msg(event->event));
@@ -116,9 +118,12 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
 {
 	struct farswap_rdma_conn *conn = chan->conn;
 
+	unsigned int ms = step == FARSWAP_RDMA_STEP_ESTABLISHED ? FARSWAP_RDMA_ACCEPT_MS :
+								  FARSWAP_RDMA_CM_MS;
+
 	wait_event_timeout(conn->wait,
 			   chan_reached(chan, step) || READ_ONCE(conn->error),
-			   msecs_to_jiffies(FARSWAP_RDMA_CM_MS));
+			   msecs_to_jiffies(ms));
 	if (READ_ONCE(conn->error))
 		return conn->error;
 	if (chan_reached(chan, step))
@@ -139,21 +144,27 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
  */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 {
-	struct sockaddr *sockaddr = (struct sockaddr *)&chan->conn->session->sockaddr;
+	struct farswap_rdma_conn *conn = chan->conn;
+	struct sockaddr_storage sockaddr;
 	struct rdma_cm_id *id;
 	int err;
 
+	/* Each time: an interface that comes again under its name has another index. */
+	err = farswap_address_parse(conn->session->address, &sockaddr);
+	if (err) {
+		strscpy(conn->detail, "no network interface of that name");
+		return err;
+	}
 	id = rdma_create_id(&init_net, cm_handler, chan, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	chan->id = id;
 	/* The CM's own is a second for many adapters: longer than an I/O may take. */
-	if (chan != &chan->conn->control)
+	if (chan != &conn->control)
 		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout());
-	err = rdma_resolve_addr(id, NULL, sockaddr, FARSWAP_RDMA_CM_MS);
+	err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
-		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
-			 "no RDMA device leads there");
+		strscpy(conn->detail, "no RDMA device leads there");
 		return err;
 	}
 	return chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);

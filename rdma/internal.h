@@ -47,7 +47,10 @@
 #define FARSWAP_RDMA_CALL_MS	1000
 /* How often an adapter sends again what nobody acknowledges. */
 #define FARSWAP_RDMA_RETRIES	7
+/* To find the address, and the route. */
 #define FARSWAP_RDMA_CM_MS	3000
+/* The CM sends again what was lost of its own after some 4.5 s. */
+#define FARSWAP_RDMA_ACCEPT_MS	5500
 
 /* Errors can be injected into what is a function of its own only. */
 #ifdef CONFIG_FUNCTION_ERROR_INJECTION
@@ -100,8 +103,7 @@ enum farswap_rdma_state {
  * @queues:	data queues wanted
  * @instance:	this run's identity
  * @node:	this machine's
- * @sockaddr:	the donor's address
- * @address:	the same, as it was given
+ * @address:	the donor's, as it was given
  */
 struct farswap_session {
 	spinlock_t lock;	/* @state, @closing, @conn */
@@ -130,7 +132,6 @@ struct farswap_session {
 	unsigned int queues;
 	u64 instance;
 	u8 node[FARSWAP_NODE_BYTES];
-	struct sockaddr_storage sockaddr;
 	char address[];
 };
 

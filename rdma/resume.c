@@ -20,8 +20,8 @@
 static unsigned int resume_grace_ms;
 
 /*
- * Is it the network that failed, or did we miss that a region is gone? Who breaks the protocol
- * gets no second chance.
+ * Is it the network that failed, or our device, or did we miss that a region is gone? Who breaks
+ * the protocol gets no second chance.
  */
 static bool resume_may_follow(int error)
 {
@@ -32,6 +32,7 @@ static bool resume_may_follow(int error)
 	case -EHOSTDOWN:
 	case -EHOSTUNREACH:
 	case -EIO:
+	case -ENODEV:
 		return true;
 	default:
 		return false;

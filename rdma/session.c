@@ -306,7 +306,7 @@ struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *
  * @ctx:	their first argument
  *
  * Context: may sleep.
- * Return: the session, or ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM).
+ * Return: the session, or ERR_PTR(-ENOMEM).
  */
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,
@@ -315,16 +315,10 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 {
 	struct farswap_session *session;
 	size_t bytes = strlen(address) + 1;
-	int err;
 
 	session = kzalloc(struct_size(session, address, bytes), GFP_KERNEL);
 	if (!session)
 		return ERR_PTR(-ENOMEM);
-	err = farswap_address_parse(address, &session->sockaddr);
-	if (err) {
-		kfree(session);
-		return ERR_PTR(err);
-	}
 	spin_lock_init(&session->lock);
 	mutex_init(&session->ops_lock);
 	INIT_DELAYED_WORK(&session->work, session_work);

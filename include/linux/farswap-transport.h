@@ -132,7 +132,7 @@ struct farswap_session_ops {
  * @open:	Start a session with the donor at @address, which
  *		farswap_address_parse() understands; connects, and reconnects with
  *		growing pauses, in the background until ->close(). May sleep.
- *		Returns ERR_PTR(-EINVAL) for an address it can't parse.
+ *		ERR_PTR: -ENOMEM.
  * @close:	End the session. Every region must have been released. On return no
  *		callback runs or will. May sleep; bounded.
  * @query:	Ask how much memory the donor could still lend, in bytes. Sleeps, at

@@ -3,7 +3,7 @@
 #
 # The client's RDMA device goes while pages are remote and I/O is on its way, and
 # comes again. Its removal waits for nobody, the pages come from the disk, and the donors
-# are used again. A donor that listens on its device only ends with that, so that it can be
+# are used again, with what only they have. A donor that listens on its device only ends with that, so that it can be
 # started again.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
@@ -38,6 +38,30 @@ again_and_again() {
 	wait_for 60 donors_live 2
 }
 
+only_donors_have() {
+	only_pages=$(($(stat_of remote_pages) - $(stat_of backed_pages)))
+	echo "$only_pages pages are with donors alone"
+	[ "$only_pages" -gt "$1" ]
+}
+
+# Within grace_ms.
+device_is_away() {
+	set_value "$FARSWAP/backup" none
+	wait_for 60 only_donors_have 500 || return 1
+	stats_save
+	timeout 60 rdma link del r0 || return 1
+	sleep 1
+	no_donor_is_live && rdma link add r0 type rxe netdev eth0 && wait_for 30 donors_live 2
+	away_status=$?
+	away_lost=$(stat_delta lost)
+	set_value "$FARSWAP/backup" disk
+	# Until nothing depends on one donor alone: whoever detaches brings all home.
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && wait_for 60 donors_live 2 ||
+		return 1
+	echo "$away_lost pages were lost"
+	[ "$away_status" -eq 0 ] && [ "$away_lost" -eq 0 ] && same lost load_lost slab_lost
+}
+
 donor_listens() {
 	donor_kill "$lost"
 	donor_start "$lost" "listen=$lost:9400" && wait_for 60 donors_live 2
@@ -55,7 +79,7 @@ donor_comes() {
 		wait_for 60 donors_live 2
 }
 
-test_begin 11
+test_begin 12
 command -v rdma >/dev/null || skip_rest "no rdma tool"
 farswap_up 2
 swap_on
@@ -67,6 +91,7 @@ check "the device goes at once" device_goes
 check "what it had comes from the disk" wait_for 20 grown load_device 200
 check "another is used" device_comes || donors_show
 check "again and again" again_and_again || donors_show
+check "what only donors have is there when it comes back" device_is_away || donors_show
 lost=${DONORS%% *}
 check "a donor listens on one device" donor_listens || donors_show
 check "it ends with that" donor_ends
