@@ -211,8 +211,9 @@ static void backup_retry(struct farswap_backups *backups)
 	LIST_HEAD(drop);
 	int i;
 
-	spin_lock_irq(&backups->lock);
-	for (i = 0; backups->nr_kept && i < ARRAY_SIZE(backups->table); i++) {
+	/* There may be gigabytes, and stores, loads and frees want the lock. */
+	for (i = 0; READ_ONCE(backups->nr_kept) && i < ARRAY_SIZE(backups->table); i++) {
+		spin_lock_irq(&backups->lock);
 		hlist_for_each_entry_safe(backup, next, &backups->table[i], node) {
 			if (backup->state != FARSWAP_BACKUP_KEPT)
 				continue;
@@ -220,14 +221,19 @@ static void backup_retry(struct farswap_backups *backups)
 				farswap_backup_remove(backups, backup, &drop);
 				continue;
 			}
+			/* No write of the slot is in flight: its own has ended. */
 			backups->nr_kept--;
-			farswap_backup_queue(backups, backup);
+			backup->state = FARSWAP_BACKUP_QUEUED;
+			list_move_tail(&backup->entry, &backups->queue);
 		}
+		spin_unlock_irq(&backups->lock);
+		farswap_backup_put_all(&drop);
+		cond_resched();
 	}
+	spin_lock_irq(&backups->lock);
 	queue_work(backup_wq, &backups->work);
 	wake_up_all(&backups->settled);
 	spin_unlock_irq(&backups->lock);
-	farswap_backup_put_all(&drop);
 }
 
 static void backup_retry_fn(struct work_struct *work)

@@ -5,6 +5,7 @@
 #include <linux/bitmap.h>
 #include <linux/debugfs.h>
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 
 #include "internal.h"
@@ -26,6 +27,7 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 			slab = READ_ONCE(device->map->slab[i]);
 			if (slab)
 				fn(slab, arg);
+			cond_resched();
 		}
 	}
 	mutex_unlock(&farswap_devices_lock);

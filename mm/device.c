@@ -259,6 +259,7 @@ static unsigned long device_stranded(const struct farswap_device *device)
 			continue;
 		for_each_set_bit(slot, slab->bits.unbacked, slab->nr_slots)
 			stranded += !farswap_slab_zero(slab, slot);
+		cond_resched();
 	}
 	return stranded;
 }

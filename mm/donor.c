@@ -297,8 +297,7 @@ int farswap_donor_open(struct farswap_donor *donor)
 	donor_set_state(donor, FARSWAP_DONOR_CONNECTING);
 	spin_unlock(&farswap_state_lock);
 	donor->transport = transport;
-	transport->set_io_timeout(READ_ONCE(farswap_settings.io_timeout_ms));
-	transport->set_grace(READ_ONCE(farswap_settings.grace_ms));
+	farswap_settings_tell(transport);
 	session = transport->open(donor->address, &params, &donor_session_ops,
 				  donor);
 	if (IS_ERR(session)) {

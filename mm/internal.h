@@ -5,6 +5,7 @@
  * Lock order, outermost first:
  *
  * farswap_main_lock		attach, detach, the donors line
+ *   settings_lock		numbers that are set, and telling the transport of them
  *   farswap_devices_lock	swap devices coming and going
  *     farswap_state_lock	the state of every donor and every slab
  *

@@ -363,6 +363,20 @@ static const struct attribute_group settings_group = {
 static struct kobject *settings_kobj;
 
 /**
+ * farswap_settings_tell() - have a transport know the settings that are its own
+ * @transport:	the transport
+ *
+ * Context: may sleep; under farswap_main_lock, or not.
+ */
+void farswap_settings_tell(const struct farswap_transport *transport)
+{
+	mutex_lock(&settings_lock);
+	transport->set_io_timeout(farswap_settings.io_timeout_ms);
+	transport->set_grace(farswap_settings.grace_ms);
+	mutex_unlock(&settings_lock);
+}
+
+/**
  * farswap_settings_init() - make /sys/kernel/farswap/
  *
  * The parent is kernel_kobj since mm_kobj is not exported.

@@ -63,7 +63,10 @@ extern struct farswap_settings farswap_settings;
 /* The donors line that was given as a parameter. */
 extern char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
+struct farswap_transport;
+
 int farswap_settings_init(void);
+void farswap_settings_tell(const struct farswap_transport *transport);
 void farswap_settings_exit(void);
 
 #endif /* _FARSWAP_SETTINGS_H */

@@ -242,6 +242,11 @@ void farswap_staging_put(struct farswap_backup *backup)
  */
 unsigned int farswap_staging_used(void)
 {
-	/* For people to look at. */
-	return data_race(staging_total - staging_nr_free);
+	unsigned long flags;
+	unsigned int used;
+
+	spin_lock_irqsave(&staging_lock, flags);
+	used = staging_total - staging_nr_free;
+	spin_unlock_irqrestore(&staging_lock, flags);
+	return used;
 }
