@@ -336,3 +336,7 @@ void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan)
 	rdma_destroy_id(chan->id);
 	chan->id = NULL;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/cm-kunit.h"
+#endif

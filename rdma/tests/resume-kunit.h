@@ -161,11 +161,29 @@ static void resume_test_well(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "but not for long");
 }
 
+/* The network, our device, or a key that was dead; not who breaks the protocol. */
+static void resume_test_may_follow(struct kunit *test)
+{
+	static const int resumable[] = {
+		-EKEYREVOKED, -ETIMEDOUT, -ECONNRESET, -EHOSTDOWN, -EHOSTUNREACH, -EIO, -ENODEV,
+	};
+	static const int others[] = {
+		-EPROTO, -ECONNREFUSED, -EOPNOTSUPP, -EREMOTEIO, -ESHUTDOWN, -EINVAL, -ENOMEM,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(resumable); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, resume_may_follow(resumable[i]), "%d", resumable[i]);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		KUNIT_EXPECT_FALSE_MSG(test, resume_may_follow(others[i]), "%d", others[i]);
+}
+
 static struct kunit_case resume_cases[] = {
 	KUNIT_CASE(resume_test_gone),
 	KUNIT_CASE(resume_test_released),
 	KUNIT_CASE(resume_test_given_up),
 	KUNIT_CASE(resume_test_well),
+	KUNIT_CASE(resume_test_may_follow),
 	{}
 };
 
