@@ -67,9 +67,10 @@ PR_SET_PDEATHSIG = 1
 COMPLAINTS = re.compile(
     r"WARNING:|BUG[: ]|Oops|general protection|[Kk]ernel panic|blocked for more than"
     r"|soft lockup|hard LOCKUP|rcu.*(?:stall|self-detected)|refcount_t:|UBSAN:|KASAN:"
-    r"|page allocation failure|Bad page|(?:add|del) corruption|Bad swap"
+    r"|page allocation failure|Bad page|(?:add|del) corruption|(?:Bad|Unused) swap"
     r"|pagealloc: (?:memory corruption|single bit error)"
-    r"|possible (?:circular|recursive) locking|suspicious RCU|[Oo]ut of memory:"
+    r"|possible (?:circular|recursive) locking|suspicious RCU|non-static key"
+    r"|[Oo]ut of memory:"
     r"|oom-kill:|kmemleak:|swapper:|INFO: task|scheduling while atomic"
     r"|sleeping function called")
 

@@ -153,6 +153,7 @@ class Runner:
         self.args = args
         self.cluster = None
         self.needs = None
+        self.marks = {}
         self.total = ktap.Tally()
         self.extra, self.programs = guest_files(args.kselftest)
 
@@ -169,17 +170,33 @@ class Runner:
             extra_modules=NFS_MODULES if needs["nfs"] else [],
             client_root=self.args.client_kernel)
         self.needs = needs
+        self.marks = {}
         return self.cluster
 
     def drop_cluster(self):
         if self.cluster:
             try:
+                self.look_for_complaints()
                 self.look_for_leaks()
                 if self.args.coverage:
                     self.cluster.coverage(tempfile.mkdtemp(dir=self.args.coverage))
             finally:
                 self.cluster.close()
         self.cluster = None
+
+    def complaints(self):
+        """Of all consoles, since it was last asked, or since they were booted."""
+        marks, self.marks = self.marks, self.cluster.marks()
+        return self.cluster.complaints(marks)
+
+    def look_for_complaints(self):
+        complaints = self.complaints()
+        if complaints:
+            result = ktap.Tally()
+            result.fail(f"kernel: {complaints[0]}")
+            self.report("after the last test", result)
+            self.show("\n".join(complaints), "")
+            self.total.add(result)
 
     def look_for_leaks(self):
         # Debian's kernel doesn't look for any, and a client that hangs would be asked in vain.
@@ -216,7 +233,7 @@ class Runner:
                 on_output)
             if self.args.kselftest and not status:
                 output, status = ktap.unnested(output)
-            complaints = cluster.complaints(marks)
+            complaints = self.complaints()
             result = ktap.tally(output, status)
             if status == 124:
                 result.reasons.append(f"out of time after {self.args.timeout} s")
@@ -388,7 +405,10 @@ def main():
                 continue
             runner.run(name, needs)
         for name in missing if not args.tests else ():
-            print(f"note: {name} is in the Makefile, but there is no such file")
+            result = ktap.Tally()
+            result.fail("it is in the Makefile, but there is no such file")
+            runner.report(name, result)
+            runner.total.add(result)
     finally:
         runner.drop_cluster()
     print(runner.total)

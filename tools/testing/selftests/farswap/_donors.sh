@@ -6,9 +6,17 @@
 donors_touched=
 donors_patient=
 
+# has_module NAME: is there one for this kernel
+has_module() {
+	[ -n "$(find "/lib/modules/$(uname -r)" -name "$1.ko*")" ]
+}
+
 # farswap_up N: loaded, attached, everything at once to the first N donors
 farswap_up() {
-	[ -d "$FARSWAP" ] || modprobe farswap || skip_rest "no farswap module"
+	if [ ! -d "$FARSWAP" ]; then
+		has_module farswap || skip_rest "no farswap module"
+		modprobe farswap || bail "farswap can't be loaded: $(dmesg | tail -n 3)"
+	fi
 	[ -e "$FARSWAP_DEBUG/stats" ] || bail "no $FARSWAP_DEBUG/stats"
 	[ "$(cat "$FARSWAP/attached")" = 1 ] || echo 1 >"$FARSWAP/attached" ||
 		bail "cannot attach: $(dmesg | tail -n 3)"

@@ -7,7 +7,7 @@
 RAM=/sys/module/farswap_ram/parameters
 
 has_ram() {
-	[ -n "$(find "/lib/modules/$(uname -r)" -name 'farswap-ram.ko*')" ]
+	has_module farswap-ram
 }
 
 # Small slabs, so that there are many.

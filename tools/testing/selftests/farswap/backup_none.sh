@@ -65,7 +65,7 @@ flip() {
 
 test_begin 15
 # What is not given back in time is lost.
-patient_donors || skip_rest "no donors"
+patient_donors || bail "no donors"
 farswap_up 2
 swap_on
 make_cgroup none 16M

@@ -23,8 +23,9 @@ pages_stop() {
 
 few_words() {
 	words=$(log_show | grep -c "donor $1.*: suspect")
-	echo "$words lines, $(donor_field "$1" suspects) times"
-	[ "$words" -le 5 ]
+	words_all=$(log_show | grep -c farswap)
+	echo "$words of $words_all lines, $(donor_field "$1" suspects) times"
+	[ "$words" -ge 1 ] && [ "$words" -le 5 ] && [ "$words_all" -le 30 ]
 }
 
 test_begin 8

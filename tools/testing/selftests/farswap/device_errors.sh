@@ -38,7 +38,7 @@ command -v dmsetup >/dev/null || skip_rest "no dmsetup"
 dm_make >"$TMP/dm" 2>&1 || skip_rest "no device mapper: $(cat "$TMP/dm")"
 asked=${DONORS%% *}
 # While the device fails, a region that is not given back in time has pages that are lost.
-patient_donors || skip_rest "no donors"
+patient_donors || bail "no donors"
 farswap_up 2
 swap_on "$DM_DEVICE"
 make_cgroup errors 16M

@@ -36,9 +36,11 @@ survive_one() {
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
+	badrkey)
+		fake_said '^map [0-9]' || return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
-	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute)
+	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac

@@ -13,7 +13,7 @@
 # made up for, within 20 s, however slow the machine. Lowest MemAvailable seen on the way, in
 # kB, to a file there.
 program_grows() {
-	on "$victim" 'mkdir -p /run/program && mount -t tmpfs -o size=95% none /run/program &&
+	on -t 250 "$victim" 'mkdir -p /run/program && mount -t tmpfs -o size=95% none /run/program &&
 		low=999999999 i=0 &&
 		available() {
 			now=$(awk "/^MemAvailable:/ { print \$2 }" /proc/meminfo)

@@ -16,12 +16,26 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-test_begin 16
-modprobe farswap || skip_rest "no farswap module"
+SUITES="activity address backup donor eviction latency placement poll rdma_cm rdma_io"
+SUITES="$SUITES rdma_resume rdma_session slab slabmap trend window wire"
+
+# There is none that isn't looked at.
+no_others() {
+	for other in "$RESULTS"/farswap_*; do
+		echo "$other"
+		case " $SUITES " in
+		*" ${other##*/farswap_} "*) ;;
+		*) return 1 ;;
+		esac
+	done
+}
+
+test_begin $(($(echo "$SUITES" | wc -w) + 1))
+modprobe farswap || bail "farswap can't be loaded"
 modprobe farswap-rdma || bail "no transport"
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
-for name in activity address backup donor eviction latency placement poll rdma_io rdma_resume \
-	rdma_session slab slabmap trend window wire; do
+for name in $SUITES; do
 	check "$name" suite "$name"
 done
+check "these are all" no_others
 test_end

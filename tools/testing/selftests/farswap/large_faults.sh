@@ -60,7 +60,7 @@ swapoffs() {
 	[ "$swapoffs_done" -eq 3 ]
 }
 
-test_begin 7
+test_begin 8
 has_ram || skip_rest "no module farswap-ram"
 if ! is_direct || [ -e /sys/kernel/debug/zswap ] || [ ! -e "$THP/hugepages-64kB/enabled" ] ||
 	! mkdir -p "$TRACE"; then
@@ -85,6 +85,5 @@ check "swapoff meanwhile" loaded swapoffs
 stats_show
 check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 check "no remote bit outlives its slot" no_orphaned_pages
-swapoff "$SWAP_DISK"
-leave_ram
+check "back to the network" eval 'swapoff "$SWAP_DISK" && leave_ram'
 test_end

@@ -39,16 +39,20 @@ detach() {
 	echo 0 >"$FARSWAP/attached"
 }
 
-# A donor is killed while its pages are fetched. Either they were all fetched, or
-# some are lost, and then we stay attached until nobody has them any more.
+# detach_while_donor_dies SECONDS: a donor is killed after so long, while its pages are fetched.
+# Either they were all fetched, or some are lost, and then we stay attached until nobody has
+# them any more.
 detach_while_donor_dies() {
+	leaving_early=
 	stats_save
 	leaving_donor=$(donor_of_most)
 	donor_touch "$leaving_donor"
-	(sleep 0.3; on "$leaving_donor" "$KILL_FARSWAPD") &
+	rm -f "$TMP/killed"
+	(sleep "$1"; on "$leaving_donor" "$KILL_FARSWAPD"; : >"$TMP/killed") &
 	leaving_killer=$!
 	if detach 2>"$TMP/detach"; then
 		echo "detached"
+		[ -e "$TMP/killed" ] || leaving_early=1
 		wait "$leaving_killer"
 		same lost || return 1
 	else
@@ -60,6 +64,18 @@ detach_while_donor_dies() {
 	wait_load dying
 	grep -q ' wrong_bytes=0 ' "$TMP/dying.log" || return 1
 	[ "$(cat "$FARSWAP/attached")" = 0 ] || detach
+}
+
+# Again, with less of a pause, where detaching was faster than the kill.
+detach_beside_a_kill() {
+	for beside_pause in 0.3 0.1 0; do
+		detach_while_donor_dies "$beside_pause" || return 1
+		[ -n "$leaving_early" ] || return 0
+		echo "too early to see it"
+		echo 1 >"$FARSWAP/attached"
+		donor_start "$leaving_donor" && wait_for 30 donors_live 3 && fill dying -L || return 1
+	done
+	return 1
 }
 
 # The kernel frees slots many at a time: those of the last pages of a program that ends are
@@ -101,7 +117,7 @@ check "memory is right" right off
 swap_on
 check "only donors have it" fill dying -L
 check "detaching while a donor dies: what is lost is known, and nothing is wrong" \
-	detach_while_donor_dies
+	detach_beside_a_kill
 check "what nobody has any more keeps nobody" lost_with_its_program
 swapoff -a
 check "the modules can go" unload_modules

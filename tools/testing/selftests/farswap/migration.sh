@@ -47,7 +47,7 @@ targets_die() {
 	# shellcheck disable=SC2086 # words are wanted
 	set -- $DONORS
 	for die_donor in "$2" "$3"; do
-		wait_for 30 eval '[ "$(stat_of mapped_slabs)" -gt 2 ]' || return 1
+		wait_for 60 donor_field_above "$1" slabs 2 || return 1
 		donor_touch "$die_donor"
 		on "$1" 'farswapctl evict all' >"$TMP/evict" &
 		die_evict=$!
@@ -55,11 +55,13 @@ targets_die() {
 		on "$die_donor" "$KILL_FARSWAPD" || return 1
 		wait "$die_evict"
 		cat "$TMP/evict"
+		grep -q '^[1-9][0-9]* regions evicted' "$TMP/evict" || return 1
 	done
 	load_runs busy
 }
 
 nowhere_to_go() {
+	wait_for 60 donor_field_above "${DONORS%% *}" slabs 2 || return 1
 	stats_save
 	on "${DONORS%% *}" 'farswapctl evict all' || return 1
 	wait_for 20 grew slab_evicted && same moved slab_moved
@@ -71,7 +73,7 @@ only_donors_have() {
 
 test_begin 11
 # A quarter of it is for what moves.
-patient_donors 40000 || skip_rest "no donors"
+patient_donors 40000 || bail "no donors"
 farswap_up 3
 swap_on
 make_cgroup migration 16M

@@ -34,7 +34,7 @@ pages_are_fetched() {
 }
 
 test_begin 5
-patient_donors 10000 || skip_rest "no donors"
+patient_donors 10000 || bail "no donors"
 farswap_up 2
 swap_on
 make_cgroup stuck 6M

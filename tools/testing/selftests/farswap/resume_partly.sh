@@ -62,7 +62,7 @@ uses_a_dead_key() {
 		wait_for 60 donors_live 1 && same donor_down && return $dead_status
 }
 
-test_begin 11
+test_begin 12
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 1
 # Regions are kept for as long at a daemon that is connected to from now on.
@@ -72,7 +72,8 @@ set_value "$FARSWAP/backup" none
 swap_on
 make_cgroup some 11M
 check "a daemon that waits long" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
-hold_remote some some 1 3500 -m 28 -n 1000 -L || skip_rest "no pages are remote"
+check "pages are where nobody else has them" hold_remote some some 1 3500 -m 28 -n 1000 -L ||
+	skip_rest "there are none"
 log_mark
 check "three regions are taken from a client that is cut off" takes_some
 check "they are lost, and no others" they_are_lost
