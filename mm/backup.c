@@ -376,6 +376,25 @@ bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
 }
 
 /**
+ * farswap_backup_exists() - is there a copy of a slot, or about to be
+ * @slab:	its slab, which has bits
+ * @slot:	the slot
+ *
+ * Context: process context; does not sleep.
+ * Return: whether there is, complete or being fetched.
+ */
+bool farswap_backup_exists(struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_backups *backups = &slab->device->backups;
+	bool exists;
+
+	spin_lock_irq(&backups->lock);
+	exists = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
+	spin_unlock_irq(&backups->lock);
+	return exists;
+}
+
+/**
  * farswap_backup_adopt() - a store's remote write has failed: only these are left
  * @slab:	its slab
  * @slot:	its first slot

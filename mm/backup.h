@@ -129,6 +129,7 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio);
 bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot);
+bool farswap_backup_exists(struct farswap_slab *slab, unsigned int slot);
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_store *owner,
 				  int *error);

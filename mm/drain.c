@@ -74,7 +74,7 @@ void farswap_drain_start(struct farswap_slab *slab,
 	/* Pairs with farswap_mapping_store_begin() and backup_is_remote(). */
 	smp_mb();
 	if (state == FARSWAP_SLAB_DRAINING && READ_ONCE(slab->sole))
-		farswap_leave_start(slab);
+		farswap_leave_start(slab, why == FARSWAP_STAT_SLAB_EVICTED);
 	else
 		farswap_drain_kill(slab);
 }
@@ -297,6 +297,8 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 static void drain_lose(struct farswap_mapping *mapping)
 {
 	farswap_mapping_disown(mapping);
+	/* Who fetches would else try again when the donor works again. */
+	WRITE_ONCE(mapping->due, true);
 	if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
 		drain_lose_one(mapping);
 	else if (farswap_mapping_is_in_use(mapping))

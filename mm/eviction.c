@@ -119,6 +119,8 @@ void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms
 		eviction_of_used(mapping, jiffies + msecs_to_jiffies(ms / EVICTION_MOVE_PART));
 	else
 		WRITE_ONCE(mapping->gone, true);
+	if (mapping && mapping->slab->state == FARSWAP_SLAB_DRAINING)
+		farswap_leave_hurry(mapping->slab);
 	spin_unlock(&farswap_state_lock);
 }
 

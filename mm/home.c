@@ -151,8 +151,10 @@ static bool home_fetch_all(struct farswap_mapping *mapping)
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
 			break;
+		/* A staging page is waited for, and may be long in coming: not in vain. */
 		if (test_bit(slot, slab->bits.unbacked) &&
-		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot))
+		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot) &&
+		    !farswap_backup_exists(slab, slot))
 			home_fetch(home, slot);
 	}
 	return home_end(home);

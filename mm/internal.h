@@ -304,8 +304,7 @@ enum farswap_slab_state {
  *		could be reached; 0: there is none such; farswap_state_lock
  * @rebuilds:	it was lost, or got that one, and is to get what the device has: passes of
  *		rebuild.c that are left; farswap_state_lock
- * @leave_due:	its own leave_work begins when @nr_leaving is 0; farswap_state_lock
- * @nr_leaving:	mappings whose leave_work has not ended; farswap_state_lock
+ * @nr_leaving:	mappings whose leave_work has not ended; written under farswap_state_lock
  * @failures:	attempts to map it that failed, in a row
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
@@ -332,7 +331,6 @@ struct farswap_slab {
 	bool sole;
 	u8 stopgap;
 	u8 rebuilds;
-	bool leave_due;
 	unsigned int nr_leaving;
 	unsigned long retry_at;
 	unsigned long repair_at;
@@ -528,7 +526,8 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
 /* leave.c */
 int farswap_leave_init(void);
 void farswap_leave_exit(void);
-void farswap_leave_start(struct farswap_slab *slab);
+void farswap_leave_start(struct farswap_slab *slab, bool urgent);
+void farswap_leave_hurry(struct farswap_slab *slab);
 void farswap_leave_work(struct work_struct *work);
 void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 				 unsigned long until);

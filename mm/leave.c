@@ -26,18 +26,28 @@
  */
 #define LEAVE_ROUNDS	8
 #define LEAVE_PAUSE_MS	250
+/* Between looks at a deadline that may become shorter. */
+#define LEAVE_LOOK_MS	20
+/* Slabs that are drained at once though no donor wants a region back. */
+#define LEAVE_DRAINS	8
 
-/* May wait for a device and for donors; who does holds nobody else up. */
+/* All may wait for a device and for donors: what a donor wants back waits for nothing else. */
 static struct workqueue_struct *leave_wq;
-/* The last store to a mapping has ended. */
+/* Beside what is on that one, and stuck. */
+static struct workqueue_struct *leave_fetch_wq;
+/* What nobody waits for but we ourselves. */
+static struct workqueue_struct *leave_drain_wq;
+/* The last store to a mapping has ended, or the work of one that leaves. */
 DECLARE_WAIT_QUEUE_HEAD(farswap_leave_stored);
 
-/* No store to any of its mappings is in flight. */
+/* No store to any of its mappings is in flight, and none of them leaves by itself any more. */
 static bool leave_is_quiet(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
 	unsigned int nth;
 
+	if (READ_ONCE(slab->nr_leaving))
+		return false;
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
 		if (mapping && atomic_read_acquire(&mapping->stores))
@@ -65,8 +75,9 @@ static void leave_fetch(struct farswap_slab *slab, bool working, unsigned long *
  * farswap_leave_work() - fetch, then let no I/O begin any more
  * @work:	the slab's
  *
- * The slab is draining, its mappings' references still live, and none of them leaves by
- * itself any more.
+ * The slab is draining, so its mappings stay its until this has ended, their references still
+ * live. A donor that works may want its region back before a suspect one has come back, for which
+ * stores or another mapping's leaving may wait: what it has is fetched before that, too.
  *
  * Context: may sleep.
  */
@@ -76,6 +87,8 @@ void farswap_leave_work(struct work_struct *work)
 						 leave_work);
 	unsigned long fetched = 0;
 
+	leave_fetch(slab, true, &fetched);
+	fetched = 0;
 	/* Pairs with farswap_mapping_store_begin(). */
 	wait_event(farswap_leave_stored, leave_is_quiet(slab));
 	leave_fetch(slab, true, &fetched);
@@ -154,13 +167,13 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	       leave_has_only(mapping);
 }
 
-/* Look again soon, for leave_until may change. */
+/* It looks again soon: who changes leave_until does not know whether there is a work any more. */
 static void leave_fetch_later(struct farswap_mapping *mapping)
 {
 	long left = max(0L, (long)(READ_ONCE(mapping->leave_until) - jiffies));
 
-	queue_delayed_work(leave_wq, &mapping->fetch_work,
-			   min(left, (long)msecs_to_jiffies(LEAVE_PAUSE_MS)));
+	queue_delayed_work(leave_fetch_wq, &mapping->fetch_work,
+			   min(left, (long)msecs_to_jiffies(LEAVE_LOOK_MS)));
 }
 
 /**
@@ -234,13 +247,10 @@ static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 		spin_unlock(&farswap_state_lock);
 		return false;
 	}
-	slab->nr_leaving--;
+	WRITE_ONCE(slab->nr_leaving, slab->nr_leaving - 1);
 	if (goes)
 		leave_mapping_go(mapping, whole);
-	if (slab->leave_due && !slab->nr_leaving) {
-		slab->leave_due = false;
-		queue_work(leave_wq, &slab->leave_work);
-	}
+	wake_up_all(&farswap_leave_stored);
 	spin_unlock(&farswap_state_lock);
 	return true;
 }
@@ -299,23 +309,35 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long 
 	/* Pairs with farswap_mapping_store_begin(). */
 	smp_store_mb(mapping->leaving, true);
 	refcount_inc(&mapping->users);
-	mapping->slab->nr_leaving++;
+	WRITE_ONCE(mapping->slab->nr_leaving, mapping->slab->nr_leaving + 1);
 	queue_work(leave_wq, &mapping->leave_work);
 }
 
 /**
  * farswap_leave_start() - begin
  * @slab:	a slab that was just set draining
- *
- * At once, or when those of its mappings have left that do so by themselves.
+ * @urgent:	for a donor that wants a region back
  *
  * Context: process context, under farswap_state_lock.
  */
-void farswap_leave_start(struct farswap_slab *slab)
+void farswap_leave_start(struct farswap_slab *slab, bool urgent)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	slab->leave_due = slab->nr_leaving;
-	if (!slab->leave_due)
+	queue_work(urgent ? leave_wq : leave_drain_wq, &slab->leave_work);
+}
+
+/**
+ * farswap_leave_hurry() - a donor wants a region back of a slab that leaves for another reason
+ * @slab:	a draining slab
+ *
+ * If its turn has not come yet, it need not wait for it.
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_leave_hurry(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	if (cancel_work(&slab->leave_work))
 		queue_work(leave_wq, &slab->leave_work);
 }
 
@@ -326,18 +348,35 @@ void farswap_leave_start(struct farswap_slab *slab)
  */
 void farswap_leave_flush(void)
 {
+	flush_workqueue(leave_drain_wq);
 	flush_workqueue(leave_wq);
 }
 
 /**
- * farswap_leave_init() - make the worker
+ * farswap_leave_init() - make the workers
  *
  * Return: 0 or -ENOMEM.
  */
 int farswap_leave_init(void)
 {
-	leave_wq = alloc_workqueue("farswap_leave", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return leave_wq ? 0 : -ENOMEM;
+	unsigned int flags = WQ_MEM_RECLAIM | WQ_UNBOUND;
+
+	leave_wq = alloc_workqueue("farswap_leave", flags, WQ_MAX_ACTIVE);
+	if (!leave_wq)
+		return -ENOMEM;
+	leave_fetch_wq = alloc_workqueue("farswap_fetch", flags, WQ_MAX_ACTIVE);
+	if (!leave_fetch_wq)
+		goto out_destroy_leave;
+	leave_drain_wq = alloc_workqueue("farswap_drain", flags, LEAVE_DRAINS);
+	if (!leave_drain_wq)
+		goto out_destroy_fetch;
+	return 0;
+
+out_destroy_fetch:
+	destroy_workqueue(leave_fetch_wq);
+out_destroy_leave:
+	destroy_workqueue(leave_wq);
+	return -ENOMEM;
 }
 
 /**
@@ -345,5 +384,7 @@ int farswap_leave_init(void)
  */
 void farswap_leave_exit(void)
 {
+	destroy_workqueue(leave_drain_wq);
+	destroy_workqueue(leave_fetch_wq);
 	destroy_workqueue(leave_wq);
 }
