@@ -45,17 +45,19 @@ others_are_right() {
 	[ "${some_lost:-0}" -gt 0 ] && [ "$some_lost" -le $((3 * 512)) ]
 }
 
-# What was on its way when EVICT came arrives after its deadline.
+# What was on its way when EVICT came arrives after its deadline. Others stay, or there would be
+# nothing to resume.
 uses_a_dead_key() {
 	stats_save
 	dead_resumes=$(donor_field "$donor" resumes)
 	host delay "$(donor_name "$donor")" 150 || return 1
+	dead_status=1
 	for dead_try in $(seq 20); do
+		wait_for 30 donor_field_above "$donor" slabs 9 || break
 		on "$donor" 'farswapctl evict 8'
 		wait_for 3 grep "^[1-9][0-9]* remote access error$" \
-			"$FARSWAP_DEBUG/session_ends" && break
+			"$FARSWAP_DEBUG/session_ends" && dead_status=0 && break
 	done
-	dead_status=$?
 	host delay "$(donor_name "$donor")" 0
 	echo "evicted $dead_try times"
 	wait_for 60 donor_field_above "$donor" resumes "$dead_resumes" &&
