@@ -208,11 +208,12 @@ static void backup_retry(struct farswap_backups *backups)
 {
 	struct farswap_backup *backup;
 	struct hlist_node *next;
-	LIST_HEAD(drop);
 	int i;
 
 	/* There may be gigabytes, and stores, loads and frees want the lock. */
 	for (i = 0; READ_ONCE(backups->nr_kept) && i < ARRAY_SIZE(backups->table); i++) {
+		LIST_HEAD(drop);
+
 		spin_lock_irq(&backups->lock);
 		hlist_for_each_entry_safe(backup, next, &backups->table[i], node) {
 			if (backup->state != FARSWAP_BACKUP_KEPT)

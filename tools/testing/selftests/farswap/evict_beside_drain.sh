@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=none: a donor is taken out of use, and what only it has goes to a disk that is so slow
+# that it takes minutes. Another one wants regions back meanwhile: they don't wait for that, and
+# no page is lost.
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# slabs_of DONOR N: it has more than so many, of pages that nobody else has
+slabs_of() {
+	donor_field_above "$1" slabs "$2" && echo "$1 has $(donor_field "$1" slabs) slabs"
+}
+
+# More slabs than are drained at once.
+drains_slowly() {
+	stats_save
+	host iops "${SWAP_DISK##*/}" 10 || return 1
+	echo "$other" >"$FARSWAP/donors" &
+	drain_pid=$!
+	wait_for 20 grew fetched && kill -0 "$drain_pid" &&
+		donor_field_above "$asked" slabs 8
+}
+
+given_back_meanwhile() {
+	stats_save
+	on "$other" 'farswapctl evict 2' >"$TMP/evict"
+	cat "$TMP/evict"
+	kill -0 "$drain_pid" || return 1
+	grep -q '^2 regions evicted: 2 given back, 0 killed' "$TMP/evict" && same lost
+}
+
+ends() {
+	host iops "${SWAP_DISK##*/}" 0
+	wait "$drain_pid" && same lost
+}
+
+test_begin 7
+patient_donors 8000 || bail "no donors"
+farswap_up 2
+swap_on
+make_cgroup drain 8M
+asked=${DONORS%% *}
+other=${DONORS##* }
+set_value "$FARSWAP/backup" none
+set_value "$FARSWAP/staging_mb" 1
+check "pages are where nobody else has them" hold_remote drain drain 1 7000 -m 44 -n 100 ||
+	skip_rest "there are none"
+check "many with the one" slabs_of "$asked" 9
+check "some with the other" slabs_of "$other" 2
+check "the one is drained, slowly" drains_slowly
+check "the other gets back what it wants" given_back_meanwhile
+check "the drain ends, and nothing was lost" ends
+go_on drain
+check "memory is right" wait_load drain
+test_end
