@@ -31,9 +31,13 @@
 /* Slabs that are drained at once though no donor wants a region back. */
 #define LEAVE_DRAINS	8
 
-/* All may wait for a device and for donors: what a donor wants back waits for nothing else. */
+/*
+ * All may wait for a device and for donors: what a donor wants back waits for nothing else. On
+ * the first are mappings only, on the others slabs too, which wait for their mappings' works: on
+ * one and the same queue that is full they would wait for each other.
+ */
 static struct workqueue_struct *leave_wq;
-/* Beside what is on that one, and stuck. */
+/* What donors want back, or is fetched beside a mapping's work that is stuck. */
 static struct workqueue_struct *leave_fetch_wq;
 /* What nobody waits for but we ourselves. */
 static struct workqueue_struct *leave_drain_wq;
@@ -323,7 +327,7 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long 
 void farswap_leave_start(struct farswap_slab *slab, bool urgent)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	queue_work(urgent ? leave_wq : leave_drain_wq, &slab->leave_work);
+	queue_work(urgent ? leave_fetch_wq : leave_drain_wq, &slab->leave_work);
 }
 
 /**
@@ -338,7 +342,7 @@ void farswap_leave_hurry(struct farswap_slab *slab)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	if (cancel_work(&slab->leave_work))
-		queue_work(leave_wq, &slab->leave_work);
+		queue_work(leave_fetch_wq, &slab->leave_work);
 }
 
 /**
@@ -349,6 +353,7 @@ void farswap_leave_hurry(struct farswap_slab *slab)
 void farswap_leave_flush(void)
 {
 	flush_workqueue(leave_drain_wq);
+	flush_workqueue(leave_fetch_wq);
 	flush_workqueue(leave_wq);
 }
 
