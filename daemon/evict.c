@@ -102,30 +102,31 @@ static int evict_by_loss(const void *a, const void *b)
 	return left->lost ? evict_by_owner(a, b) : 0;
 }
 
-/* Evicts the coldest; one that came back meanwhile counts too, one that another job has does not. */
+/* Evicts the coldest; one that came back meanwhile counts too, one that another job has doesn't. */
 static void evict_coldest(void *arg)
 {
 	struct evict_job *job = arg;
-	unsigned int i, others = 0;
+	unsigned int i, taken = 0;
 
 	job->phase = EVICT_WAITING;
 	loop_timer_stop(&job->timer);
 	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_pages);
 	job->pending++;
-	for (i = 0; i < job->nr && i < job->result.wanted; i++) {
+	for (i = 0; i < job->nr && taken < job->result.wanted; i++) {
 		struct region *region = region_at(job->candidates[i].index);
 
 		if (region->id != job->candidates[i].region || region->state != REGION_MAPPED) {
 			if (region->id == job->candidates[i].region)
-				others++;
-			else
-				job->result.returned++;
+				continue;
+			job->result.returned++;
+			taken++;
 			continue;
 		}
 		job->pending++;
+		taken++;
 		request_evict(region, job->number, evict.evict_ms);
 	}
-	job->result.wanted -= others;
+	job->result.wanted = taken;
 	if (!--job->pending)
 		loop_work_queue(&job->finish);
 }

@@ -196,7 +196,10 @@ static int init_pool(void)
 			log_err("cannot make a pool of %" PRIu64 "M: %s; lend less",
 				config.memory >> 20, strerror(-err));
 	}
-	config_is_wrong = err && config.headroom;
+	/* What others have of it they may give back, huge pages too. */
+	config_is_wrong = err == -EPERM || err == -E2BIG ||
+			  (err && config.memory >> 10 >
+				  meminfo_read("/proc/meminfo", "MemTotal", ':', 10));
 	return err;
 }
 
@@ -230,6 +233,9 @@ static int run(void)
 	sandbox_raise_files(config.clients);
 	init_protocol();
 	err = control_init(config.control);
+	/* Another farswapd may end. */
+	config_is_wrong = err == -EEXIST || err == -EROFS || err == -EACCES || err == -ENOENT ||
+			  err == -ENOTDIR;
 	if (err)
 		goto out_exit_pool;
 	/* As long as it has the rights to watch. */

@@ -86,8 +86,9 @@ static int region_stage(struct region *region, struct region_owner *owner)
 	region->iova = ++pool.registrations * pool.slab;
 	err = mr_register(owner->pd, region->addr, pool.slab, region->iova, &region->mr,
 			  &region->rkey);
-	if (err == -EFAULT) {
-		/* The machine has lost some of it: who zeroes it finds what. */
+	if (err == -EFAULT && !region->doubted) {
+		/* The machine may have lost some of it: who zeroes it finds out. */
+		region->doubted = true;
 		stats_inc(STAT_REGISTER_FAILED);
 		region->zeroed = 0;
 		region_set_state(region, REGION_DIRTY);
@@ -100,6 +101,7 @@ static int region_stage(struct region *region, struct region_owner *owner)
 		owner->stage_failed = true;
 		return err;
 	}
+	region->doubted = false;
 	region->owner = owner;
 	region_set_state(region, REGION_STAGED);
 	return 0;
@@ -198,7 +200,7 @@ int region_lend(struct region_owner *owner, struct region **out)
 			return list_empty(&pool.dirty) && region_filled() == pool.limit ?
 			       -ENOSPC : -EAGAIN;
 		err = region_stage(region, owner);
-		if (err && err != -EFAULT)
+		if (err && region->state == REGION_FREE)
 			return -ENOSPC;
 		if (err)
 			region = NULL;

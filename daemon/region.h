@@ -43,6 +43,7 @@ struct region {
 	size_t zeroed;		/* bytes from the start, if dirty */
 	size_t present;		/* bytes from the start that the kernel has given */
 	bool huge;		/* of reserved huge pages */
+	bool doubted;		/* it could not be registered, and not since; zeroing looks at it */
 	void *mr;
 	uint32_t rkey;
 	uint64_t iova;		/* where its first byte is, for who has the key */
@@ -86,7 +87,7 @@ int region_lend(struct region_owner *owner, struct region **out);
 bool region_return(struct region *region);
 /* What the owner has of that name, or NULL. */
 struct region *region_find(const struct region_owner *owner, uint64_t id);
-/* Has a region ever had that name? */
+/* Could a region have had that name? */
 bool region_was_lent(uint64_t id);
 void region_set_state(struct region *region, enum region_state state);
 

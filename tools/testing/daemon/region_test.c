@@ -30,7 +30,7 @@ static struct mr {
 	void *addr;
 	bool live;
 } mrs[MRS];
-static bool fail_register, fail_unregister;
+static bool fail_register, fail_unregister, fault_register;
 static void *bad_memory;	/* of one region */
 static unsigned int registers, unregisters;
 static uint64_t last_iova;
@@ -42,6 +42,8 @@ int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, ui
 
 	if (fail_register)
 		return -ENOMEM;
+	if (fault_register)
+		return -EFAULT;
 	if (bad_memory && (char *)addr <= (char *)bad_memory &&
 	    (char *)bad_memory < (char *)addr + bytes)
 		return -EFAULT;
@@ -108,6 +110,7 @@ static void setup_huge(unsigned int ahead, unsigned int huge)
 	memset(mrs, 0, sizeof(mrs));
 	fail_register = false;
 	fail_unregister = false;
+	fault_register = false;
 	registers = 0;
 	unregisters = 0;
 	last_iova = 0;
@@ -500,6 +503,27 @@ static void test_bad_free(void)
 	teardown();
 }
 
+/* A device that can't register anything any more may say the same of good memory. */
+static void test_fault_of_device(void)
+{
+	struct region *region;
+	unsigned int steps = 0;
+
+	setup(1);
+	fault_register = true;
+	while (steps < 1000 && region_step())
+		steps++;
+	ok(steps < 1000 && a.stage_failed && b.stage_failed && consistent(),
+	   "a device that fails is not asked again and again");
+	ok(region_lend(&a, &region) == -ENOSPC && consistent(), "and MAP is refused");
+	fault_register = false;
+	region_retry();
+	settle();
+	ok(a.nr[REGION_STAGED] == 1 && b.nr[REGION_STAGED] == 1 && !region_lend(&a, &region) &&
+	   consistent(), "until it can");
+	teardown();
+}
+
 static void test_refused(void)
 {
 	setup(0);
@@ -574,6 +598,7 @@ int main(void)
 	test_refused();
 	test_bad_memory();
 	test_bad_free();
+	test_fault_of_device();
 	test_random();
 	ok(!iova_again, "no address was ever given to a client twice");
 	return tap_done();
