@@ -303,6 +303,8 @@ struct farswap_rdma_call {
  * @error:	0, or why it is dead, for good. Set by farswap_rdma_conn_fail()
  *		only; everything that posts looks at it first
  * @why:	the same in words; static, set just after @error
+ * @revoked:	an I/O has found a dead key, be that @error or not: an adapter's event may be
+ *		first
  * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
  * @gone:	who answered is not the daemon that had our regions; set before @error
  * @unexplained: the one before it failed by a dead key, and the donor did not say of which
@@ -349,6 +351,7 @@ struct farswap_rdma_conn {
 	u32 attempt;
 	int error;
 	const char *why;
+	bool revoked;
 	bool resumed;
 	bool gone;
 	bool unexplained;

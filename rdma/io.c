@@ -339,6 +339,8 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	io_unmap_all(rio);
 	/* Before done(): see the top of this file. */
 	if (unlikely(error)) {
+		if (error == -EKEYREVOKED)
+			WRITE_ONCE(conn->revoked, true);
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
 	} else if (unlikely(io_canary_alive(rio))) {
 		error = -EIO;

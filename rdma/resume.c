@@ -86,7 +86,7 @@ static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int m
 	if (!conn->resumed ||
 	    time_after(jiffies, conn->live_since + msecs_to_jiffies(ms)))
 		return true;
-	if (conn->error == -EKEYREVOKED && conn->unexplained)
+	if (READ_ONCE(conn->revoked) && conn->unexplained)
 		return false;
 	return resume_queues_well(conn->queue, loads) &&
 	       resume_queues_well(conn->queue + loads, conn->nr_queues - loads);
@@ -396,7 +396,7 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 	if (!id)
 		return -ENOMEM;
 	/* Of a region that it wanted back, the key may well be dead. */
-	conn->unexplained = from && from->error == -EKEYREVOKED && !from->wanted;
+	conn->unexplained = from && READ_ONCE(from->revoked) && !from->wanted;
 	/* One at least, though no region be held: the donor waits for it. */
 	do {
 		nr = min(count - at, FARSWAP_RESUME_REGIONS + 0U);

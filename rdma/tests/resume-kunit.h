@@ -150,13 +150,13 @@ static void resume_test_well(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, resume_was_well(conn, 10000), "no store got through");
 	conn->queue[1].good = true;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "one did");
-	conn->error = -EKEYREVOKED;
+	conn->revoked = true;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "a dead key, for the first time");
 	conn->unexplained = true;
 	KUNIT_EXPECT_FALSE_MSG(test, resume_was_well(conn, 10000), "again, and nobody knows why");
-	conn->error = -ETIMEDOUT;
+	conn->revoked = false;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "it is something else");
-	conn->error = -EKEYREVOKED;
+	conn->revoked = true;
 	conn->live_since = jiffies - msecs_to_jiffies(20000);
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "but not for long");
 }
