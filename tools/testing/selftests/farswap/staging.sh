@@ -6,7 +6,7 @@
 # go remote at the network's pace; those that are read meanwhile come from the
 # staging pages; nothing on the device is ever older than what it should be, and
 # nothing of ours reaches it once swapoff has returned.
-# cluster: donors=2 mem=384 disks=1
+# cluster: donors=2 mem=384 disks=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -57,14 +57,26 @@ order_has_changed() {
 		grew store_remote store_disabled backup_written backup_stale load_device
 }
 
-# Stores go to donors, then, with what was staged still on its way, to the device
-# alone, and everything is read from there. Three times, or until all of it was seen.
+zswap_wrote_back() {
+	awk '$1 == "zswpwb" { print $2 }' /proc/vmstat
+}
+
+# It takes pages of which it had refused older contents, and writes others back.
+zswap_takes() {
+	order_has_changed && grew zswap_accepted || return 1
+	echo "zswap wrote $(($(zswap_wrote_back) - zswap_before)) pages back"
+	[ "$(zswap_wrote_back)" -gt "$zswap_before" ]
+}
+
+# order_changes CONDITION: stores go to donors, then, with what was staged still on its
+# way, to the device alone, and everything is read from there. Three times, or until all
+# of it was seen.
 order_changes() {
 	order_list=$(cat "$FARSWAP/donors")
 	order_held=$(cat "$DISK/held")
 	stats_save
 	for order_round in $(seq 20); do
-		[ "$order_round" -le 3 ] || ! order_has_changed || break
+		[ "$order_round" -le 3 ] || ! "$1" || break
 		echo "round $order_round"
 		echo 0 >"$FARSWAP/enabled"
 		echo >"$FARSWAP/donors"
@@ -75,7 +87,7 @@ order_changes() {
 		sleep 2
 		load_runs order || return 1
 	done
-	order_has_changed
+	"$1"
 }
 
 # The load has gone with its slots, writes of them have not ended. Its owner may do
@@ -116,14 +128,20 @@ set_value "$FARSWAP/staging_mb" 16
 check "late writes of slots that are used again: the device is right" device_is_right
 hold 2 "$HOLD_MS"
 start_load order staging -m 42 -p 3 -d 250 -w 60 -u 3 -o 10 -z 3 -c 50 -i 0
-check "late writes, others that overtake them, slots used again" order_changes || donors_show
+check "late writes, others that overtake them, slots used again" \
+	order_changes order_has_changed || donors_show
+# Slots outlive a page's being read only while half of them are free.
+swap_on "$SWAP_DISK2"
 # Small, or later kernels, which keep there what does not compress too, owe the device nothing.
 set_value "$ZSWAP/max_pool_percent" 3
+[ ! -e "$CGROUP/staging/memory.zswap.max" ] || echo 1M >"$CGROUP/staging/memory.zswap.max"
 set_value "$ZSWAP/enabled" Y
-check "zswap takes pages of which a write is on its way" eval \
-	'order_changes && grew zswap_accepted' || donors_show
+zswap_before=$(zswap_wrote_back)
+check "zswap takes pages of which a write is on its way" order_changes zswap_takes ||
+	donors_show
 set_value "$ZSWAP/enabled" N
 check "memory was right" stop_load order
+swapoff "$SWAP_DISK2"
 check "no write is owed for long" wait_for 20 stat_is staged_pages 0
 check "no remote bit outlives its slot" no_orphaned_pages
 check "nothing reaches the device after swapoff" swapoff_waits
