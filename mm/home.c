@@ -141,8 +141,14 @@ static bool home_end(struct home *home)
 	return !failed;
 }
 
-/* Likewise. */
-static bool home_fetch_all(struct farswap_mapping *mapping)
+/**
+ * farswap_home_try() - farswap_home_fetch(), but no longer than its donor answers
+ * @mapping:	one of the slab's; stores to it may be in flight, and what they write is left out
+ *
+ * Context: may sleep, until staging pages or other memory are free.
+ * Return: whether no read has failed.
+ */
+bool farswap_home_try(struct farswap_mapping *mapping)
 {
 	struct home *home = home_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
@@ -228,7 +234,7 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 
 	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
-		if (home_fetch_all(mapping) || !farswap_donor_await(donor))
+		if (farswap_home_try(mapping) || !farswap_donor_await(donor))
 			break;
 		failed += READ_ONCE(donor->suspects) == suspects;
 	}

@@ -526,7 +526,7 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
 /* leave.c */
 int farswap_leave_init(void);
 void farswap_leave_exit(void);
-void farswap_leave_start(struct farswap_slab *slab, bool urgent);
+void farswap_leave_start(struct farswap_slab *slab, bool evicted);
 void farswap_leave_hurry(struct farswap_slab *slab);
 void farswap_leave_work(struct work_struct *work);
 void farswap_leave_mapping_start(struct farswap_mapping *mapping,
@@ -539,6 +539,7 @@ void farswap_leave_flush(void);
 int farswap_home_init(void);
 void farswap_home_exit(void);
 void farswap_home_probe(struct farswap_device *device);
+bool farswap_home_try(struct farswap_mapping *mapping);
 void farswap_home_fetch(struct farswap_mapping *mapping);
 
 /* sweep.c */

@@ -60,18 +60,30 @@ static bool leave_is_quiet(const struct farswap_slab *slab)
 	return true;
 }
 
-/* From each mapping once; from those at donors that work, or all. */
-static void leave_fetch(struct farswap_slab *slab, bool working, unsigned long *fetched)
+/* From donors that work, and none is waited for. Return: bits of the mappings that are done. */
+static unsigned long leave_fetch_working(struct farswap_slab *slab)
+{
+	struct farswap_mapping *mapping;
+	unsigned long fetched = 0;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && farswap_donor_works(mapping->donor) && farswap_home_try(mapping))
+			__set_bit(nth, &fetched);
+	}
+	return fetched;
+}
+
+static void leave_fetch_others(struct farswap_slab *slab, unsigned long fetched)
 {
 	struct farswap_mapping *mapping;
 	unsigned int nth;
 
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
-		if (!mapping || (working && !farswap_donor_works(mapping->donor)) ||
-		    __test_and_set_bit(nth, fetched))
-			continue;
-		farswap_home_fetch(mapping);
+		if (mapping && !test_bit(nth, &fetched))
+			farswap_home_fetch(mapping);
 	}
 }
 
@@ -89,15 +101,12 @@ void farswap_leave_work(struct work_struct *work)
 {
 	struct farswap_slab *slab = container_of(work, struct farswap_slab,
 						 leave_work);
-	unsigned long fetched = 0;
 
-	leave_fetch(slab, true, &fetched);
-	fetched = 0;
+	leave_fetch_working(slab);
 	/* Pairs with farswap_mapping_store_begin(). */
 	wait_event(farswap_leave_stored, leave_is_quiet(slab));
-	leave_fetch(slab, true, &fetched);
 	/* A suspect donor may keep us waiting: for what nobody else had. */
-	leave_fetch(slab, false, &fetched);
+	leave_fetch_others(slab, leave_fetch_working(slab));
 	spin_lock(&farswap_state_lock);
 	farswap_drain_kill(slab);
 	spin_unlock(&farswap_state_lock);
@@ -317,17 +326,32 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long 
 	queue_work(leave_wq, &mapping->leave_work);
 }
 
+/* Does a donor want one of its regions back, be that why it leaves or not? */
+static bool leave_is_urgent(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && timer_pending(&mapping->evict_timer))
+			return true;
+	}
+	return false;
+}
+
 /**
  * farswap_leave_start() - begin
  * @slab:	a slab that was just set draining
- * @urgent:	for a donor that wants a region back
+ * @evicted:	because a donor wants a region back
  *
  * Context: process context, under farswap_state_lock.
  */
-void farswap_leave_start(struct farswap_slab *slab, bool urgent)
+void farswap_leave_start(struct farswap_slab *slab, bool evicted)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	queue_work(urgent ? leave_fetch_wq : leave_drain_wq, &slab->leave_work);
+	queue_work(evicted || leave_is_urgent(slab) ? leave_fetch_wq : leave_drain_wq,
+		   &slab->leave_work);
 }
 
 /**

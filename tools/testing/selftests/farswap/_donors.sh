@@ -11,12 +11,16 @@ has_module() {
 	[ -n "$(find "/lib/modules/$(uname -r)" -name "$1.ko*")" ]
 }
 
+# farswap_load: it is there, or there is no test
+farswap_load() {
+	[ ! -d "$FARSWAP" ] || return 0
+	has_module farswap || skip_rest "no farswap module"
+	modprobe farswap || bail "farswap can't be loaded: $(dmesg | tail -n 3)"
+}
+
 # farswap_up N: loaded, attached, everything at once to the first N donors
 farswap_up() {
-	if [ ! -d "$FARSWAP" ]; then
-		has_module farswap || skip_rest "no farswap module"
-		modprobe farswap || bail "farswap can't be loaded: $(dmesg | tail -n 3)"
-	fi
+	farswap_load
 	[ -e "$FARSWAP_DEBUG/stats" ] || bail "no $FARSWAP_DEBUG/stats"
 	[ "$(cat "$FARSWAP/attached")" = 1 ] || echo 1 >"$FARSWAP/attached" ||
 		bail "cannot attach: $(dmesg | tail -n 3)"
@@ -216,6 +220,7 @@ donor_start() {
 # patient_donors [MS]: until the end of the test they wait long for what they ask back, as long as
 # it takes a slow machine to give back all it has
 patient_donors() {
+	farswap_load
 	for patient_donor in $DONORS; do
 		donors_patient="$donors_patient $patient_donor"
 		donor_kill "$patient_donor"

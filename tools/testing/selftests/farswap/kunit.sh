@@ -31,7 +31,7 @@ no_others() {
 }
 
 test_begin $(($(echo "$SUITES" | wc -w) + 1))
-modprobe farswap || bail "farswap can't be loaded"
+farswap_load
 modprobe farswap-rdma || bail "no transport"
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
 for name in $SUITES; do

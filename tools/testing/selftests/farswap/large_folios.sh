@@ -72,7 +72,7 @@ counted_by_size() {
 	[ "$size_now" -gt "$size_before" ] && [ "$group_now" -gt "$group_before" ]
 }
 
-test_begin 9
+test_begin 10
 [ -e "$THP/hugepages-64kB/enabled" ] || skip_rest "no 64 KiB folios in this kernel"
 farswap_up 2
 mkdir -p "$TRACE" || skip_rest "no trace instances in this kernel"
@@ -87,6 +87,8 @@ check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 500 -u 25 -o 25
 check "64 KiB folios are right, and come back as they should" come_back \
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 400 -o 25
+check "threads that read the same folios at once see what each of them wrote" \
+	in_cgroup large "$LOAD" -m 72 -t huge -f 3 -T -q -n 9000 -w 5
 check "pages went to donors and came back" grew store_remote load_remote
 check "no remote bit outlives its slot" no_orphaned_pages
 set_value "$THP/hugepages-64kB/enabled" never

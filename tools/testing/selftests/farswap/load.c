@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,6 +42,7 @@
 /* Of work: rests are after so much, and for no more than so much. */
 #define REST_AFTER_US	10000
 #define REST_FOR_US	100000
+#define STACK_BYTES	(256UL << 10)
 
 enum memory { MEMORY_ANON, MEMORY_HUGE, MEMORY_SHMEM };
 
@@ -69,6 +71,7 @@ static unsigned long rest_percent;	/* of the time */
 
 static enum memory memory = MEMORY_ANON;
 static bool sequential;
+static bool threads;			/* are what each process has, not children */
 static bool filled_first;		/* no page is made all zero before it was something else */
 static bool damage;			/* make some pages wrong: a test of this test */
 static bool lost_allowed;		/* SIGBUS is counted, but is no failure */
@@ -124,7 +127,7 @@ struct region {
 	uint64_t random;
 };
 
-static sigjmp_buf lost_page;
+static __thread sigjmp_buf lost_page;
 static volatile sig_atomic_t stop_signal;
 
 static void die(const char *format, ...)
@@ -293,9 +296,9 @@ static void unmap_range(struct region *region, size_t page)
 	void *address = region_page(region, page);
 	int error;
 
+	if (region->sharers > 1)
+		return;
 	if (memory == MEMORY_SHMEM) {
-		if (region->sharers > 1)
-			return;
 		error = madvise(address, length * PAGE_BYTES, MADV_REMOVE);
 	} else if (region_random(region) & 1) {
 		error = madvise(address, length * PAGE_BYTES, MADV_DONTNEED);
@@ -433,14 +436,19 @@ static void hold(struct region *region)
 		usleep(20000);
 }
 
+static void become_writer(struct region *region, unsigned int writer)
+{
+	region->writer = writer;
+	region->progress += writer;
+	region->random = page_mix(region->random + writer) | 1;
+}
+
 static void become_child(struct region *region, unsigned int child)
 {
 	uint16_t *shared = region->gen;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	region->writer = child;
-	region->progress += child;
-	region->random = page_mix(region->random + child) | 1;
+	become_writer(region, child);
 	if (memory == MEMORY_SHMEM)
 		return;
 	/* From here on this process's memory has its own history. */
@@ -495,6 +503,35 @@ static void region_mix_forked(struct region *region)
 	region->sharers = 1;
 }
 
+static void *run_thread(void *region)
+{
+	region_mix(region);
+	return NULL;
+}
+
+/* Each has its own pages among the others', so that they share folios and page tables. */
+static void region_mix_threaded(struct region *region)
+{
+	struct region own[GEN_WRITERS];
+	pthread_t ids[GEN_WRITERS];
+	pthread_attr_t attr;
+	unsigned int i;
+
+	region->sharers = children + 1;
+	pthread_attr_init(&attr);
+	for (i = 1; i <= children; i++) {
+		own[i] = *region;
+		become_writer(&own[i], i);
+		if (pthread_attr_setstack(&attr, locked(STACK_BYTES), STACK_BYTES) ||
+		    pthread_create(&ids[i], &attr, run_thread, &own[i]))
+			die("a thread did not start");
+	}
+	region_mix(region);
+	for (i = 1; i <= children; i++)
+		pthread_join(ids[i], NULL);
+	region->sharers = 1;
+}
+
 static void run_process(unsigned int index)
 {
 	struct region region = { 0 };
@@ -513,7 +550,9 @@ static void run_process(unsigned int index)
 		damage_region(&region);
 	if (hold_prefix)
 		hold(&region);
-	if (children)
+	if (threads)
+		region_mix_threaded(&region);
+	else if (children)
 		region_mix_forked(&region);
 	else
 		region_mix(&region);
@@ -606,6 +645,7 @@ static void help(void)
 	       "  -m MB       data, over all processes (64)\n"
 	       "  -p N        processes (1)\n"
 	       "  -f N        each forks N children, which go on with its memory (0, at most %u)\n"
+	       "  -T          those are threads, all of one address space\n"
 	       "  -t TYPE     anon, huge (MADV_HUGEPAGE) or shmem\n"
 	       "  -q          in order of address; default: at random\n"
 	       "  -s SEED\n"
@@ -659,9 +699,11 @@ static void parse(int argc, char **argv)
 	const char *slow = getenv("SLOW");
 	int option;
 
-	while ((option = getopt(argc, argv, "m:p:f:t:qs:n:d:r:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
+	while ((option = getopt(argc, argv, "m:p:f:Tt:qs:n:d:r:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
 		if (option == 't')
 			memory = parse_memory(optarg);
+		else if (option == 'T')
+			threads = true;
 		else if (option == 'q')
 			sequential = true;
 		else if (option == 'Z')
