@@ -49,7 +49,7 @@ kept_waits() {
 # The device stops in the midst of what is promoted from it.
 one_device_stops() {
 	start_stored kept -w 0 -q -r 90 && wait_for 60 all_are_mapped && dm_hold &&
-		wait_for 20 nothing_is_promoted && kept_waits
+		wait_for 20 nothing_is_promoted && wait_for 30 kept_waits
 }
 
 nothing_is_promoted() {
