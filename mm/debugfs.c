@@ -21,7 +21,7 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 	unsigned int type = 0;
 	unsigned long i;
 
-	mutex_lock(&farswap_devices_lock);
+	mutex_lock(&farswap_devices_walk_lock);
 	while ((device = farswap_device_next(&type))) {
 		for (i = 0; i < device->map->nr_slabs; i++) {
 			slab = READ_ONCE(device->map->slab[i]);
@@ -30,7 +30,7 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 			cond_resched();
 		}
 	}
-	mutex_unlock(&farswap_devices_lock);
+	mutex_unlock(&farswap_devices_walk_lock);
 }
 
 /**

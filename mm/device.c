@@ -3,7 +3,9 @@
  * The swap devices that farswap serves: which they are, and where on the block
  * device a slot is. What is done with a slot is not known here.
  *
- * Locking: farswap_devices_lock covers changes of the table; readers use RCU.
+ * Locking: farswap_devices_lock covers changes of the table; readers use RCU. It is held
+ * for as long as a device or a donor takes, so who only looks at all of them has
+ * farswap_devices_walk_lock instead: it keeps in place what is there.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -25,6 +27,8 @@
 
 /* Changes of the table below, and of which slabs a device has. */
 DEFINE_MUTEX(farswap_devices_lock);
+/* The table, for who only looks at it. */
+DEFINE_MUTEX(farswap_devices_walk_lock);
 
 struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
@@ -32,14 +36,15 @@ struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
  * farswap_device_next() - walk the devices
  * @type:	where the walk stands; 0 at first
  *
- * Context: under farswap_devices_lock.
+ * Context: under farswap_devices_lock or farswap_devices_walk_lock.
  * Return: the next device, or NULL after the last.
  */
 struct farswap_device *farswap_device_next(unsigned int *type)
 {
 	struct farswap_device *device = NULL;
 
-	lockdep_assert_held(&farswap_devices_lock);
+	lockdep_assert(lockdep_is_held(&farswap_devices_lock) ||
+		       lockdep_is_held(&farswap_devices_walk_lock));
 	while (!device && *type < MAX_SWAPFILES)
 		device = farswap_device_find((*type)++);
 	return device;
@@ -82,8 +87,8 @@ sector_t farswap_device_sector(const struct farswap_device *device,
  * Changes under the kernel's lock, which isn't ours, so it is only a hint, but for a slot
  * that the caller holds.
  *
- * Context: under farswap_devices_lock, in work that swapoff waits for, or with the slot in
- * use.
+ * Context: under one of the devices' two locks, in work that swapoff waits for, or with the
+ * slot in use.
  * Return: flags of enum farswap_slot_flags; 0 for a free slot.
  */
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset)
@@ -170,7 +175,9 @@ static void device_remove(struct farswap_device *device)
 	farswap_slabs_unmap(device, NULL);
 	farswap_backup_cancel(device);
 
+	mutex_lock(&farswap_devices_walk_lock);
 	RCU_INIT_POINTER(farswap_devices[device->type], NULL);
+	mutex_unlock(&farswap_devices_walk_lock);
 	/* Invalidation and farswap_poll_lock() look without a slot's protection. */
 	synchronize_rcu();
 	farswap_slabs_free(device);
@@ -276,10 +283,10 @@ unsigned long farswap_devices_stranded(void)
 	unsigned long stranded = 0;
 	unsigned int type = 0;
 
-	mutex_lock(&farswap_devices_lock);
+	mutex_lock(&farswap_devices_walk_lock);
 	while ((device = farswap_device_next(&type)))
 		stranded += device_stranded(device);
-	mutex_unlock(&farswap_devices_lock);
+	mutex_unlock(&farswap_devices_walk_lock);
 	return stranded;
 }
 

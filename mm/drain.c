@@ -383,7 +383,8 @@ void farswap_slabs_unmap(struct farswap_device *device,
 				WRITE_ONCE(mapping->gone, true);
 		}
 		spin_unlock(&farswap_state_lock);
-		wait_event(drain_ended, !READ_ONCE(donor->nr_slabs));
+		/* Idle: a suspect donor's grace is not to be taken for a hang. */
+		wait_event_idle(drain_ended, !READ_ONCE(donor->nr_slabs));
 	}
 	if (device) {
 		for (i = 0; i < device->map->nr_slabs; i++) {
@@ -395,7 +396,7 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			drain_unmap(slab);
 			spin_unlock(&farswap_state_lock);
 		}
-		wait_event(drain_ended, !READ_ONCE(device->busy));
+		wait_event_idle(drain_ended, !READ_ONCE(device->busy));
 		for (i = 0; i < device->map->nr_slabs; i++) {
 			slab = READ_ONCE(device->map->slab[i]);
 			if (slab)

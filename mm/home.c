@@ -141,14 +141,8 @@ static bool home_end(struct home *home)
 	return !failed;
 }
 
-/**
- * farswap_home_try() - farswap_home_fetch(), but no longer than its donor answers
- * @mapping:	one of the slab's; stores to it may be in flight, and what they write is left out
- *
- * Context: may sleep, until staging pages or other memory are free.
- * Return: whether no read has failed.
- */
-bool farswap_home_try(struct farswap_mapping *mapping)
+/* Likewise. */
+static bool home_fetch_all(struct farswap_mapping *mapping)
 {
 	struct home *home = home_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
@@ -164,6 +158,19 @@ bool farswap_home_try(struct farswap_mapping *mapping)
 			home_fetch(home, slot);
 	}
 	return home_end(home);
+}
+
+/* Is one of its pages being read from another mapping? That may come to nothing. */
+static bool home_is_awaited(const struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+	unsigned int slot;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		if (test_bit(slot, slab->bits.unbacked) && home_is_here(mapping, slot) &&
+		    farswap_backup_exists(slab, slot) && !farswap_backup_holds(slab, slot))
+			return true;
+	return false;
 }
 
 /* False: there is no such page, or it could not be read. */
@@ -222,7 +229,8 @@ void farswap_home_probe(struct farswap_device *device)
  *		is left out
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
- * back, which ends with its grace if no page gets through. Nothing is read of a region that
+ * back, which ends with its grace if no page gets through. Pages that are
+ * being read from another of the slab's mappings are waited for. Nothing is read of a region that
  * its donor is about to take: see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
@@ -234,7 +242,13 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 
 	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
-		if (farswap_home_try(mapping) || !farswap_donor_await(donor))
+		if (home_fetch_all(mapping)) {
+			if (!home_is_awaited(mapping))
+				break;
+			msleep(HOME_PAUSE_MS);
+			continue;
+		}
+		if (!farswap_donor_await(donor))
 			break;
 		failed += READ_ONCE(donor->suspects) == suspects;
 	}

@@ -7,7 +7,8 @@
  * farswap_main_lock		attach, detach, the donors line
  *   settings_lock		numbers that are set, and telling the transport of them
  *   farswap_devices_lock	swap devices coming and going
- *     farswap_state_lock	the state of every donor and every slab
+ *     farswap_devices_walk_lock	the same, for who only looks at all of them
+ *       farswap_state_lock	the state of every donor and every slab
  *
  * farswap_devices_lock is taken under the kernel's swapon_mutex and inode
  * locks, so nothing under it waits for a swapon or swapoff. farswap_state_lock
@@ -229,6 +230,7 @@ struct farswap_device {
 };
 
 extern struct mutex farswap_devices_lock;
+extern struct mutex farswap_devices_walk_lock;
 extern struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
 /**
@@ -249,7 +251,7 @@ static inline bool farswap_device_writable(const struct farswap_device *device)
  * farswap_device_find() - the device of a swap type
  * @type:	the swap type
  *
- * Context: under rcu_read_lock(), farswap_devices_lock, or with a slot of the
+ * Context: under rcu_read_lock(), one of the devices' two locks, or with a slot of the
  * type in use.
  * Return: the device, or NULL if farswap does not serve it.
  */
@@ -539,7 +541,6 @@ void farswap_leave_flush(void);
 int farswap_home_init(void);
 void farswap_home_exit(void);
 void farswap_home_probe(struct farswap_device *device);
-bool farswap_home_try(struct farswap_mapping *mapping);
 void farswap_home_fetch(struct farswap_mapping *mapping);
 
 /* sweep.c */

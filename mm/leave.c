@@ -32,14 +32,14 @@
 #define LEAVE_DRAINS	8
 
 /*
- * All may wait for a device and for donors: what a donor wants back waits for nothing else. On
- * the first are mappings only, on the others slabs too, which wait for their mappings' works: on
- * one and the same queue that is full they would wait for each other.
+ * All may wait for a device and for donors: what a donor wants back waits for nothing else. Slabs
+ * wait for both works of their mappings: on one and the same queue that is full they would wait
+ * for each other. And what is fetched does not wait for mappings' works that are stuck.
  */
 static struct workqueue_struct *leave_wq;
-/* What donors want back, or is fetched beside a mapping's work that is stuck. */
 static struct workqueue_struct *leave_fetch_wq;
-/* What nobody waits for but we ourselves. */
+/* Slabs that a donor waits for; those that nobody waits for but we ourselves. */
+static struct workqueue_struct *leave_evict_wq;
 static struct workqueue_struct *leave_drain_wq;
 /* The last store to a mapping has ended, or the work of one that leaves. */
 DECLARE_WAIT_QUEUE_HEAD(farswap_leave_stored);
@@ -60,30 +60,32 @@ static bool leave_is_quiet(const struct farswap_slab *slab)
 	return true;
 }
 
-/* From donors that work, and none is waited for. Return: bits of the mappings that are done. */
-static unsigned long leave_fetch_working(struct farswap_slab *slab)
+/* Of each of its mappings, beside the others': a donor that falls silent holds none up. */
+static void leave_fetch(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
-	unsigned long fetched = 0;
 	unsigned int nth;
 
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping && farswap_donor_works(mapping->donor) && farswap_home_try(mapping))
-			__set_bit(nth, &fetched);
+		if (mapping)
+			mod_delayed_work(leave_fetch_wq, &mapping->fetch_work, 0);
 	}
-	return fetched;
 }
 
-static void leave_fetch_others(struct farswap_slab *slab, unsigned long fetched)
+static void leave_fetch_wait(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
-	unsigned int nth;
+	unsigned int nth, ms;
 
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping && !test_bit(nth, &fetched))
-			farswap_home_fetch(mapping);
+		if (!mapping)
+			continue;
+		/* Who waits for a donor's grace in one go is taken for hung. */
+		for (ms = 1; work_busy(&mapping->fetch_work.work); ms = min(2 * ms, LEAVE_LOOK_MS))
+			msleep(ms);
+		flush_delayed_work(&mapping->fetch_work);
 	}
 }
 
@@ -92,8 +94,8 @@ static void leave_fetch_others(struct farswap_slab *slab, unsigned long fetched)
  * @work:	the slab's
  *
  * The slab is draining, so its mappings stay its until this has ended, their references still
- * live. A donor that works may want its region back before a suspect one has come back, for which
- * stores or another mapping's leaving may wait: what it has is fetched before that, too.
+ * live. A donor may want its region back before a suspect one has come back, for which stores or
+ * another mapping's leaving may wait: what it has is fetched before that, too.
  *
  * Context: may sleep.
  */
@@ -102,11 +104,14 @@ void farswap_leave_work(struct work_struct *work)
 	struct farswap_slab *slab = container_of(work, struct farswap_slab,
 						 leave_work);
 
-	leave_fetch_working(slab);
+	leave_fetch(slab);
 	/* Pairs with farswap_mapping_store_begin(). */
-	wait_event(farswap_leave_stored, leave_is_quiet(slab));
-	/* A suspect donor may keep us waiting: for what nobody else had. */
-	leave_fetch_others(slab, leave_fetch_working(slab));
+	while (!wait_event_timeout(farswap_leave_stored, leave_is_quiet(slab),
+				   msecs_to_jiffies(LEAVE_PAUSE_MS)))
+		leave_fetch(slab);
+	/* What the last of them have written. */
+	leave_fetch(slab);
+	leave_fetch_wait(slab);
 	spin_lock(&farswap_state_lock);
 	farswap_drain_kill(slab);
 	spin_unlock(&farswap_state_lock);
@@ -190,12 +195,12 @@ static void leave_fetch_later(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_leave_fetch_work() - fetch what only a mapping has that is being copied from
+ * farswap_leave_fetch_work() - fetch what only a mapping has
  * @work:	the mapping's
  *
- * From its leave_until on. What is being copied then may be stuck at a donor that has fallen
- * silent, for longer than this one waits; so may a store that also goes there. Its slots have
- * no remote bit yet.
+ * Of a slab that drains, or one that is being copied from, from its leave_until on: what is
+ * being copied then may be stuck at a donor that has fallen silent, for longer than this one
+ * waits; so may a store that also goes there. Its slots have no remote bit yet.
  *
  * Context: may sleep.
  */
@@ -204,7 +209,8 @@ void farswap_leave_fetch_work(struct work_struct *work)
 	struct farswap_mapping *mapping = container_of(to_delayed_work(work),
 						       struct farswap_mapping, fetch_work);
 
-	if (time_before(jiffies, READ_ONCE(mapping->leave_until))) {
+	if (READ_ONCE(mapping->slab->state) == FARSWAP_SLAB_MAPPED &&
+	    time_before(jiffies, READ_ONCE(mapping->leave_until))) {
 		leave_fetch_later(mapping);
 		return;
 	}
@@ -350,7 +356,7 @@ static bool leave_is_urgent(const struct farswap_slab *slab)
 void farswap_leave_start(struct farswap_slab *slab, bool evicted)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	queue_work(evicted || leave_is_urgent(slab) ? leave_fetch_wq : leave_drain_wq,
+	queue_work(evicted || leave_is_urgent(slab) ? leave_evict_wq : leave_drain_wq,
 		   &slab->leave_work);
 }
 
@@ -366,7 +372,7 @@ void farswap_leave_hurry(struct farswap_slab *slab)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	if (cancel_work(&slab->leave_work))
-		queue_work(leave_fetch_wq, &slab->leave_work);
+		queue_work(leave_evict_wq, &slab->leave_work);
 }
 
 /**
@@ -376,9 +382,10 @@ void farswap_leave_hurry(struct farswap_slab *slab)
  */
 void farswap_leave_flush(void)
 {
+	flush_workqueue(leave_wq);
+	flush_workqueue(leave_evict_wq);
 	flush_workqueue(leave_drain_wq);
 	flush_workqueue(leave_fetch_wq);
-	flush_workqueue(leave_wq);
 }
 
 /**
@@ -396,11 +403,16 @@ int farswap_leave_init(void)
 	leave_fetch_wq = alloc_workqueue("farswap_fetch", flags, WQ_MAX_ACTIVE);
 	if (!leave_fetch_wq)
 		goto out_destroy_leave;
+	leave_evict_wq = alloc_workqueue("farswap_evict", flags, WQ_MAX_ACTIVE);
+	if (!leave_evict_wq)
+		goto out_destroy_fetch;
 	leave_drain_wq = alloc_workqueue("farswap_drain", flags, LEAVE_DRAINS);
 	if (!leave_drain_wq)
-		goto out_destroy_fetch;
+		goto out_destroy_evict;
 	return 0;
 
+out_destroy_evict:
+	destroy_workqueue(leave_evict_wq);
 out_destroy_fetch:
 	destroy_workqueue(leave_fetch_wq);
 out_destroy_leave:
@@ -414,6 +426,7 @@ out_destroy_leave:
 void farswap_leave_exit(void)
 {
 	destroy_workqueue(leave_drain_wq);
+	destroy_workqueue(leave_evict_wq);
 	destroy_workqueue(leave_fetch_wq);
 	destroy_workqueue(leave_wq);
 }

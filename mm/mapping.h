@@ -45,7 +45,7 @@
  * @id_entry:	in the donor's @mappings_by_id, likewise
  * @work:	gives the region back, once @users is 0
  * @leave_work:	sees to what only this one of several has
- * @fetch_work:	meanwhile, from @leave_until on: fetches it
+ * @fetch_work:	fetches it, meanwhile, from @leave_until on, or if its slab drains
  * @rcu:	frees it
  * @missing:	a bit for each slot whose contents it does not have, whatever the
  *		remote bit says

@@ -87,7 +87,7 @@ check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 500 -u 25 -o 25
 check "64 KiB folios are right, and come back as they should" come_back \
 	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 400 -o 25
-check "threads that read the same folios at once see what each of them wrote" \
+check "threads that read the same folios find what each has written there" come_back \
 	in_cgroup large "$LOAD" -m 72 -t huge -f 3 -T -q -n 9000 -w 5
 check "pages went to donors and came back" grew store_remote load_remote
 check "no remote bit outlives its slot" no_orphaned_pages

@@ -645,7 +645,7 @@ static void help(void)
 	       "  -m MB       data, over all processes (64)\n"
 	       "  -p N        processes (1)\n"
 	       "  -f N        each forks N children, which go on with its memory (0, at most %u)\n"
-	       "  -T          those are threads, all of one address space\n"
+	       "  -T          those are threads, all of one address space; not with -u\n"
 	       "  -t TYPE     anon, huge (MADV_HUGEPAGE) or shmem\n"
 	       "  -q          in order of address; default: at random\n"
 	       "  -s SEED\n"
@@ -720,7 +720,8 @@ static void parse(int argc, char **argv)
 			help();
 	}
 	if (optind != argc || !megabytes || !processes || processes > PROCESSES_MAX ||
-	    children >= GEN_WRITERS || rest_percent >= 100)
+	    children >= GEN_WRITERS || rest_percent >= 100 ||
+	    (threads && (!children || unmap_permille)))
 		help();
 	/* How many times as long all takes here: the tests' other limits are longer, too. */
 	if (slow)

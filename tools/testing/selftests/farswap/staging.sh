@@ -115,9 +115,10 @@ swapoff_waits() {
 test_begin 12
 modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
 	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
+[ -b "$SWAP_DISK2" ] || skip_rest "no second disk"
 farswap_up 2
 set_value "$FARSWAP/staging_mb" 16
-swap_on /dev/farswap-disk
+swap_on /dev/farswap-disk 1
 make_cgroup staging 24M
 hold 1 "$HOLD_MS"
 start_load ahead staging -m 42 -p 2 -d 250 -w 60 -i 0
