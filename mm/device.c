@@ -93,7 +93,8 @@ sector_t farswap_device_sector(const struct farswap_device *device,
  */
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset)
 {
-	if (offset >= device->map->nr_slots)
+	/* Of the kernel's there may be fewer by now, when we are about to forget the device. */
+	if (offset >= device->map->nr_slots || offset >= data_race(device->si->max))
 		return 0;
 	return farswap_hook_slot(device->si, offset);
 }

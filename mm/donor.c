@@ -313,24 +313,35 @@ int farswap_donor_open(struct farswap_donor *donor)
 }
 
 /**
+ * farswap_donor_settle() - wait until the end of a session is known that has failed an I/O
+ * @donor:	the donor, referenced
+ *
+ * It is told after that of the I/O; what takes longer than io_timeout_ms is none.
+ *
+ * Context: may sleep, as long as that.
+ */
+void farswap_donor_settle(const struct farswap_donor *donor)
+{
+	unsigned int waited;
+
+	for (waited = 0; waited < READ_ONCE(farswap_settings.io_timeout_ms) &&
+	     farswap_donor_works(donor); waited += DONOR_LOOK_MS)
+		msleep(DONOR_LOOK_MS);
+}
+
+/**
  * farswap_donor_await() - see what becomes of a donor that has failed an I/O
  * @donor:	the donor, referenced
  *
- * The session's end is told after that of its I/O; then it may be suspect for
- * grace_ms. One that is leaving is waited for as well: it may have what nobody
- * else has.
+ * It may be suspect for grace_ms. One that is leaving is waited for as well: it may have
+ * what nobody else has.
  *
  * Context: may sleep, as long as that.
  * Return: true if its session works, perhaps again.
  */
 bool farswap_donor_await(const struct farswap_donor *donor)
 {
-	unsigned int waited;
-
-	/* What takes longer is not the end of a session. */
-	for (waited = 0; waited < READ_ONCE(farswap_settings.io_timeout_ms) &&
-	     farswap_donor_works(donor); waited += DONOR_LOOK_MS)
-		msleep(DONOR_LOOK_MS);
+	farswap_donor_settle(donor);
 	while (farswap_donor_is_suspect(donor))
 		msleep(DONOR_LOOK_MS);
 	return farswap_donor_works(donor);

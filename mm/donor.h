@@ -126,6 +126,7 @@ int farswap_donor_open(struct farswap_donor *donor);
 void farswap_donor_close(struct farswap_donor *donor);
 bool farswap_donor_use(struct farswap_donor *donor);
 void farswap_donor_unuse(struct farswap_donor *donor);
+void farswap_donor_settle(const struct farswap_donor *donor);
 bool farswap_donor_await(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
 bool farswap_donors_live(void);

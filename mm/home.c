@@ -24,6 +24,8 @@
  */
 #define HOME_TRIES	1000
 #define HOME_PAUSE_MS	10
+/* Between looks at whether a suspect donor is needed still. */
+#define HOME_LOOK_MS	100
 /* Slabs that can be fetched however little memory there is. */
 #define HOME_POOL	2
 
@@ -44,12 +46,14 @@ struct home_read {
  * @mapping:	where from
  * @tags:	of @reads
  * @failed:	a read has failed: the donor is dead
+ * @again:	a page was left to who reads it from another mapping, which may come to nothing
  * @reads:	the reads
  */
 struct home {
 	struct farswap_mapping *mapping;
 	struct farswap_tags tags;
 	bool failed;
+	bool again;
 	struct home_read reads[HOME_READS];
 };
 
@@ -92,6 +96,7 @@ static void home_fetch(struct home *home, unsigned int slot)
 	backup = farswap_staging_wait(slab->device, farswap_eviction_is_near(home->mapping));
 	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
 		farswap_staging_put(backup);
+		home->again = true;
 		return;
 	}
 	read = &home->reads[farswap_tags_get(&home->tags)];
@@ -117,6 +122,19 @@ static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slo
 	return farswap_mapping_has(mapping, slot, 1);
 }
 
+/* Does it have a page that is not complete at home? Zeroes need no copy there. */
+static bool home_is_left(const struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+	unsigned int slot;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		if (test_bit(slot, slab->bits.unbacked) && home_is_here(mapping, slot) &&
+		    !farswap_slab_zero(slab, slot) && !farswap_backup_holds(slab, slot))
+			return true;
+	return false;
+}
+
 static struct home *home_begin(struct farswap_mapping *mapping)
 {
 	struct home *home = mempool_alloc(home_pool, GFP_NOIO);
@@ -124,6 +142,7 @@ static struct home *home_begin(struct farswap_mapping *mapping)
 
 	home->mapping = mapping;
 	home->failed = false;
+	home->again = false;
 	farswap_tags_init(&home->tags, HOME_READS);
 	for (i = 0; i < HOME_READS; i++)
 		home->reads[i].home = home;
@@ -141,8 +160,8 @@ static bool home_end(struct home *home)
 	return !failed;
 }
 
-/* Likewise. */
-static bool home_fetch_all(struct farswap_mapping *mapping)
+/* Likewise. @again: there is more to do, though none has. */
+static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 {
 	struct home *home = home_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
@@ -151,26 +170,32 @@ static bool home_fetch_all(struct farswap_mapping *mapping)
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
 			break;
+		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
+		    farswap_slab_zero(slab, slot))
+			continue;
 		/* A staging page is waited for, and may be long in coming: not in vain. */
-		if (test_bit(slot, slab->bits.unbacked) &&
-		    home_is_here(mapping, slot) && !farswap_slab_zero(slab, slot) &&
-		    !farswap_backup_exists(slab, slot))
+		if (!farswap_backup_exists(slab, slot))
 			home_fetch(home, slot);
+		else if (!farswap_backup_holds(slab, slot))
+			home->again = true;
+		cond_resched();
 	}
+	*again = home->again;
 	return home_end(home);
 }
 
-/* Is one of its pages being read from another mapping? That may come to nothing. */
-static bool home_is_awaited(const struct farswap_mapping *mapping)
+/* False: the donor won't work again, or need not for this. */
+static bool home_await(const struct farswap_mapping *mapping)
 {
-	struct farswap_slab *slab = mapping->slab;
-	unsigned int slot;
+	const struct farswap_donor *donor = mapping->donor;
 
-	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
-		if (test_bit(slot, slab->bits.unbacked) && home_is_here(mapping, slot) &&
-		    farswap_backup_exists(slab, slot) && !farswap_backup_holds(slab, slot))
-			return true;
-	return false;
+	farswap_donor_settle(donor);
+	while (farswap_donor_is_suspect(donor)) {
+		if (farswap_mapping_ends(mapping) || !home_is_left(mapping))
+			return false;
+		msleep(HOME_LOOK_MS);
+	}
+	return farswap_donor_works(donor);
 }
 
 /* False: there is no such page, or it could not be read. */
@@ -229,9 +254,9 @@ void farswap_home_probe(struct farswap_device *device)
  *		is left out
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
- * back, which ends with its grace if no page gets through. Pages that are
- * being read from another of the slab's mappings are waited for. Nothing is read of a region that
- * its donor is about to take: see farswap_eviction_begin().
+ * back, which ends with its grace if no page gets through, or when others had all of them.
+ * Pages that are being read from another of the slab's mappings are waited for. Nothing is read
+ * of a region that its donor is about to take: see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
  */
@@ -239,16 +264,17 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
 	unsigned int suspects, failed = 0;
+	bool again;
 
 	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
-		if (home_fetch_all(mapping)) {
-			if (!home_is_awaited(mapping))
+		if (home_fetch_all(mapping, &again)) {
+			if (!again)
 				break;
 			msleep(HOME_PAUSE_MS);
 			continue;
 		}
-		if (!farswap_donor_await(donor))
+		if (!home_await(mapping))
 			break;
 		failed += READ_ONCE(donor->suspects) == suspects;
 	}

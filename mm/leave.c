@@ -60,31 +60,46 @@ static bool leave_is_quiet(const struct farswap_slab *slab)
 	return true;
 }
 
-/* Of each of its mappings, beside the others': a donor that falls silent holds none up. */
+/*
+ * Of each of its mappings, beside the others': a donor that falls silent holds none up. First of
+ * those that work: there may be no memory for more than one worker.
+ */
 static void leave_fetch(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
-	unsigned int nth;
+	unsigned long begun = 0;
+	unsigned int i, nth;
 
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); nth++) {
+	for (i = 0; i < 2 * FARSWAP_REPLICAS_MAX && READ_ONCE(slab->sole); i++) {
+		nth = i % FARSWAP_REPLICAS_MAX;
 		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping)
-			mod_delayed_work(leave_fetch_wq, &mapping->fetch_work, 0);
+		if (!mapping || test_bit(nth, &begun) ||
+		    (i < FARSWAP_REPLICAS_MAX && !farswap_donor_works(mapping->donor)))
+			continue;
+		__set_bit(nth, &begun);
+		mod_delayed_work(leave_fetch_wq, &mapping->fetch_work, 0);
 	}
+}
+
+/* @busy: WORK_BUSY_... Who waits for a donor's grace in one go would be taken for hung. */
+static void leave_fetch_settle(struct farswap_mapping *mapping, unsigned int busy)
+{
+	unsigned int ms;
+
+	for (ms = 1; work_busy(&mapping->fetch_work.work) & busy; ms = min(2 * ms, LEAVE_LOOK_MS))
+		msleep(ms);
 }
 
 static void leave_fetch_wait(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
-	unsigned int nth, ms;
+	unsigned int nth;
 
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
 		if (!mapping)
 			continue;
-		/* Who waits for a donor's grace in one go is taken for hung. */
-		for (ms = 1; work_busy(&mapping->fetch_work.work); ms = min(2 * ms, LEAVE_LOOK_MS))
-			msleep(ms);
+		leave_fetch_settle(mapping, WORK_BUSY_PENDING | WORK_BUSY_RUNNING);
 		flush_delayed_work(&mapping->fetch_work);
 	}
 }
@@ -293,6 +308,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
 		wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
+		leave_fetch_settle(mapping, WORK_BUSY_RUNNING);
 		cancel_delayed_work_sync(&mapping->fetch_work);
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
