@@ -75,7 +75,7 @@ some_come_late() {
 		echo "try $late_try: in vain"
 	done
 	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
-	return $late_status
+	return "$late_status"
 }
 
 # Of eight slabs at most.
