@@ -24,8 +24,8 @@
  */
 #define HOME_TRIES	1000
 #define HOME_PAUSE_MS	10
-/* Between looks at whether a suspect donor is needed still. */
-#define HOME_LOOK_MS	100
+/* Of looks at a suspect donor, at every so many whether it is needed still. */
+#define HOME_LOOKS	10
 /* Slabs that can be fetched however little memory there is. */
 #define HOME_POOL	2
 
@@ -128,10 +128,12 @@ static bool home_is_left(const struct farswap_mapping *mapping)
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int slot;
 
-	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (test_bit(slot, slab->bits.unbacked) && home_is_here(mapping, slot) &&
 		    !farswap_slab_zero(slab, slot) && !farswap_backup_holds(slab, slot))
 			return true;
+		cond_resched();
+	}
 	return false;
 }
 
@@ -188,12 +190,13 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 static bool home_await(const struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
+	unsigned int look;
 
 	farswap_donor_settle(donor);
-	while (farswap_donor_is_suspect(donor)) {
-		if (farswap_mapping_ends(mapping) || !home_is_left(mapping))
+	for (look = 0; farswap_donor_is_suspect(donor); look++) {
+		if (look % HOME_LOOKS == 0 && !home_is_left(mapping))
 			return false;
-		msleep(HOME_LOOK_MS);
+		msleep(HOME_PAUSE_MS);
 	}
 	return farswap_donor_works(donor);
 }
@@ -202,6 +205,7 @@ static bool home_await(const struct farswap_mapping *mapping)
 static bool home_fetch_one(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
+	bool read = false, good = false;
 	struct home *home;
 	unsigned int slot;
 
@@ -211,9 +215,13 @@ static bool home_fetch_one(struct farswap_mapping *mapping)
 			continue;
 		home = home_begin(mapping);
 		home_fetch(home, slot);
-		return home_end(home);
+		/* It may have been freed meanwhile. */
+		read = !home->again;
+		good = home_end(home);
+		if (read)
+			break;
 	}
-	return false;
+	return read && good;
 }
 
 /**

@@ -81,25 +81,36 @@ static void leave_fetch(struct farswap_slab *slab)
 	}
 }
 
-/* @busy: WORK_BUSY_... Who waits for a donor's grace in one go would be taken for hung. */
-static void leave_fetch_settle(struct farswap_mapping *mapping, unsigned int busy)
+/* Who waits for a donor's grace in one go would be taken for hung. */
+static unsigned int leave_pause(unsigned int ms)
 {
-	unsigned int ms;
+	msleep(ms);
+	return min(2 * ms, LEAVE_LOOK_MS);
+}
 
-	for (ms = 1; work_busy(&mapping->fetch_work.work) & busy; ms = min(2 * ms, LEAVE_LOOK_MS))
-		msleep(ms);
+/* None begins any more, be it one that its slab wants: that has all fetched once more. */
+static void leave_fetch_cancel(struct farswap_mapping *mapping)
+{
+	unsigned int ms = 1;
+
+	while (work_busy(&mapping->fetch_work.work) & WORK_BUSY_RUNNING) {
+		cancel_delayed_work(&mapping->fetch_work);
+		ms = leave_pause(ms);
+	}
+	cancel_delayed_work_sync(&mapping->fetch_work);
 }
 
 static void leave_fetch_wait(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
-	unsigned int nth;
+	unsigned int nth, ms = 1;
 
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
 		if (!mapping)
 			continue;
-		leave_fetch_settle(mapping, WORK_BUSY_PENDING | WORK_BUSY_RUNNING);
+		while (work_busy(&mapping->fetch_work.work))
+			ms = leave_pause(ms);
 		flush_delayed_work(&mapping->fetch_work);
 	}
 }
@@ -308,8 +319,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
 		wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
-		leave_fetch_settle(mapping, WORK_BUSY_RUNNING);
-		cancel_delayed_work_sync(&mapping->fetch_work);
+		leave_fetch_cancel(mapping);
 		if (!leave_may_copy_more(mapping)) {
 			if (READ_ONCE(mapping->slab->sole))
 				farswap_home_fetch(mapping);
