@@ -3,8 +3,8 @@
 #
 # The client's RDMA device goes while pages are remote and I/O is on its way, and
 # comes again. Its removal waits for nobody, the pages come from the disk, and the donors
-# are used again, with what only they have. A donor that listens on its device only ends with that, so that it can be
-# started again.
+# are used again, with what only they have. A donor that listens on its device only ends
+# with that, so that it can be started again.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
