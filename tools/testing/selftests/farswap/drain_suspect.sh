@@ -61,7 +61,7 @@ falls_silent() {
 	detached && return "$silent_status"
 }
 
-test_begin 9
+test_begin 10
 lose_ready || skip_rest "no ingress qdisc"
 farswap_load
 set_value "$FARSWAP/grace_ms" $((90000 * ${SLOW:-1}))
@@ -85,7 +85,8 @@ echo 1 >"$FARSWAP/attached"
 go_on held
 check "memory is right" wait_load held
 wait_for 60 donors_live 2 || donors_show
-hold_remote again suspect 1 2000 -m 13 -n 100 || skip_rest "there are none"
+check "pages are at both donors again" hold_remote again suspect 1 2000 -m 13 -n 100 ||
+	skip_rest "there are none"
 gone=$(first_of_most)
 # By the time that its reads fail the other one has given all else.
 set_value "$FARSWAP/io_timeout_ms" $((6000 * ${SLOW:-1}))
