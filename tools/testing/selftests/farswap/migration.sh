@@ -42,14 +42,24 @@ evict_in_turn() {
 	done
 }
 
-# The two that are left die while slabs move to them, one after the other.
+# The donor with the most pages, of those that are left, has more than two slabs.
+has_slabs() {
+	die_from=$(donor_of_most)
+	echo "$die_left" | grep -qwF "${die_from:-none}" && donor_field_above "$die_from" slabs 2
+}
+
+# Two of the three die while slabs move to them, one after the other.
 targets_die() {
-	# shellcheck disable=SC2086 # words are wanted
-	set -- $DONORS
-	for die_donor in "$2" "$3"; do
-		wait_for 60 donor_field_above "$1" slabs 2 || return 1
+	die_left=$DONORS
+	for die_round in 1 2; do
+		echo "round $die_round"
+		wait_for 60 has_slabs || return 1
+		for die_donor in $die_left; do
+			[ "$die_donor" = "$die_from" ] || break
+		done
+		die_left=$(echo "$die_left" | tr ' ' '\n' | grep -vxF "$die_donor")
 		donor_touch "$die_donor"
-		on "$1" 'farswapctl evict all' >"$TMP/evict" &
+		on "$die_from" 'farswapctl evict all' >"$TMP/evict" &
 		die_evict=$!
 		sleep 0.2
 		on "$die_donor" "$KILL_FARSWAPD" || return 1
@@ -61,9 +71,9 @@ targets_die() {
 }
 
 nowhere_to_go() {
-	wait_for 60 donor_field_above "${DONORS%% *}" slabs 2 || return 1
+	wait_for 60 has_slabs || return 1
 	stats_save
-	on "${DONORS%% *}" 'farswapctl evict all' || return 1
+	on "$die_from" 'farswapctl evict all' || return 1
 	wait_for 20 grew slab_evicted && same moved slab_moved
 }
 
