@@ -355,43 +355,24 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_holds() - is there a copy of a slot
+ * farswap_backup_state_of() - is there a copy of a slot
  * @slab:	its slab, which has bits
  * @slot:	the slot
  *
  * Context: process context; does not sleep.
- * Return: whether there is, complete.
+ * Return: enum farswap_backup_state, or -ENOENT when there is none.
  */
-bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
+int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
 {
 	struct farswap_backups *backups = &slab->device->backups;
 	struct farswap_backup *backup;
-	bool holds;
+	int state;
 
 	spin_lock_irq(&backups->lock);
 	backup = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
-	holds = backup && backup->state != FARSWAP_BACKUP_FETCHING;
+	state = backup ? backup->state : -ENOENT;
 	spin_unlock_irq(&backups->lock);
-	return holds;
-}
-
-/**
- * farswap_backup_exists() - is there a copy of a slot, or about to be
- * @slab:	its slab, which has bits
- * @slot:	the slot
- *
- * Context: process context; does not sleep.
- * Return: whether there is, complete or being fetched.
- */
-bool farswap_backup_exists(struct farswap_slab *slab, unsigned int slot)
-{
-	struct farswap_backups *backups = &slab->device->backups;
-	bool exists;
-
-	spin_lock_irq(&backups->lock);
-	exists = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
-	spin_unlock_irq(&backups->lock);
-	return exists;
+	return state;
 }
 
 /**

@@ -128,8 +128,7 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr);
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio);
-bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot);
-bool farswap_backup_exists(struct farswap_slab *slab, unsigned int slot);
+int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot);
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_store *owner,
 				  int *error);
@@ -151,5 +150,18 @@ unsigned int farswap_backup_failures(struct farswap_device *device);
 int farswap_backup_flush(struct farswap_device *device, unsigned int failed);
 void farswap_backup_drain(struct farswap_device *device);
 void farswap_backup_cancel(struct farswap_device *device);
+
+/**
+ * farswap_backup_holds() - is there a complete copy of a slot
+ * @slab:	its slab, which has bits
+ * @slot:	the slot
+ *
+ * Context: process context; does not sleep.
+ * Return: whether there is.
+ */
+static inline bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_backup_state_of(slab, slot) > FARSWAP_BACKUP_FETCHING;
+}
 
 #endif /* _FARSWAP_BACKUP_H */

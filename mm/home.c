@@ -168,6 +168,7 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 	struct home *home = home_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int slot;
+	int state;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
@@ -176,9 +177,10 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 		    farswap_slab_zero(slab, slot))
 			continue;
 		/* A staging page is waited for, and may be long in coming: not in vain. */
-		if (!farswap_backup_exists(slab, slot))
+		state = farswap_backup_state_of(slab, slot);
+		if (state == -ENOENT)
 			home_fetch(home, slot);
-		else if (!farswap_backup_holds(slab, slot))
+		else if (state == FARSWAP_BACKUP_FETCHING)
 			home->again = true;
 		cond_resched();
 	}
