@@ -23,7 +23,7 @@ struct page;
 
 /**
  * enum farswap_backup_state - the life of a staged page
- * @FARSWAP_BACKUP_FETCHING: it is being read from the region
+ * @FARSWAP_BACKUP_FETCHING: it is being read from the region; complete in all other states
  * @FARSWAP_BACKUP_HELD:	an older write of the same slot is in flight
  * @FARSWAP_BACKUP_QUEUED:	the worker will submit it
  * @FARSWAP_BACKUP_INFLIGHT:	the device has it
