@@ -287,7 +287,8 @@ class Machine:
             "-chardev", f"file,id=console,path={self._path('console')},append=on",
             "-serial", "chardev:console",
             "-chardev", f"socket,id=agent,path={self._path('agent')},server=on,wait=off",
-            "-device", "virtio-serial-pci,id=serial0",
+            # As many ports as it may have, so many files does the emulator poll for each packet.
+            "-device", "virtio-serial-pci,id=serial0,max_ports=2",
             "-device", "virtserialport,bus=serial0.0,nr=1,chardev=agent,name=agent",
             "-qmp", f"unix:{self._path('qmp')},server=on,wait=off",
             "-netdev", f"stream,id=net0,server=off,addr.type=unix,"
