@@ -48,8 +48,17 @@ unit:
 model:
 	@tools/testing/model/check.sh
 
+# kbuild leaves depmod out where there is no System.map, as in Debian's headers.
+define DEPMOD_INSTALLED
+@release=$$($(KBUILD) -s --no-print-directory kernelrelease) && \
+	PATH=$$PATH:/usr/sbin:/sbin depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $$release && \
+	{ [ "$$release" = "$$(uname -r)" ] || \
+		echo "farswap: the modules are for Linux $$release, but $$(uname -r) runs here: for that, KDIR= must name its headers"; }
+endef
+
 install: modules daemon
 	$(KBUILD) modules_install INSTALL_MOD_DIR=extra $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true)
+	$(if $(DESTDIR),,$(DEPMOD_INSTALLED))
 	$(MAKE) -C daemon install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 fetch:
@@ -184,7 +193,7 @@ help:
 	@echo "make tests      build the selftests"
 	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, VARIANT=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
-	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=)"
+	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
 	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
 	@echo "make bench-ways   what the direct way into the kernel brings against attaching"

@@ -228,7 +228,7 @@ static void reclaim_watch_pressure(void)
 		err = reclaim_watch(&reclaim_watches[i]);
 		if (!err)
 			continue;
-		log_info("no memory pressure events (%s): memory is looked at once a second",
+		log_info("no memory pressure events (%s): memory is looked at by the clock alone",
 			 strerror(-err));
 		return;
 	}

@@ -19,7 +19,7 @@
 
 /* Slots that are copied at once. */
 #define COPY_RUN	32
-/* Copies at a time: one is a repair, the others are of slabs whose donors want them back. */
+/* Copies at a time: one at most is a repair, the others are of slabs that leave. */
 #define COPY_COPIES	8
 /* A repair that has to wait so long is left for another time. */
 #define COPY_PATIENCE	(HZ / 4)

@@ -224,7 +224,7 @@ SETTING(replicas, 0644, 2, FARSWAP_REPLICAS_MAX);
 MODULE_PARM_DESC(replicas, "donors that a page is stored at with backup=replica: 2 or 3 (default 2)");
 
 SETTING(repair_mb, 0644, 1, 100000);
-MODULE_PARM_DESC(repair_mb, "how fast lost replicas are made again, MiB a second (default 64)");
+MODULE_PARM_DESC(repair_mb, "how fast what a dead donor had is brought to others, MiB a second (default 64)");
 
 static const char *const backup_names[] = {
 	[FARSWAP_BACKUP_DISK]	= "disk",

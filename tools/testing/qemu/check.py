@@ -214,6 +214,12 @@ def install_step(checks, make):
         checks.step("install", [
             "sh", "-c", '"$@" >/dev/null && cd "$0" && ls -d ' + " ".join(INSTALLED),
             directory, *make, "install", f"DESTDIR={directory}", "PREFIX=/usr"], 120)
+    with tempfile.TemporaryDirectory(prefix="farswap-install-") as directory:
+        checks.step("install, so that modprobe finds it", [
+            "sh", "-c", '"$@" >/dev/null && cd "$0/lib/modules" && '
+            'PATH=$PATH:/usr/sbin:/sbin modprobe -d "$0" -S * --show-depends farswap-rdma',
+            directory, *make, "install", f"INSTALL_MOD_PATH={directory}",
+            f"PREFIX={directory}/usr", f"SYSCONFDIR={directory}/etc"], 120)
 
 
 def commits():
