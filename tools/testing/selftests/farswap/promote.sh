@@ -16,6 +16,7 @@ start_stored() {
 	stored_name=$1
 	shift
 	echo 0 >"$FARSWAP/enabled"
+	sleep 1 # for stores on their way
 	stats_save
 	start_load "$stored_name" promote -m 20 -p 2 -H "$TMP/$stored_name.hold" -O -d 200 -i 20 "$@"
 	wait_for 60 load_ready "$stored_name" 2
