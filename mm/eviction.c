@@ -16,6 +16,8 @@
 #define EVICTION_MOVE_PART	4
 /* The last part of it is for I/O to end that has begun, as long as that may take. */
 #define EVICTION_LAST_PART	8
+/* Between looks at whether a suspect donor goes on. */
+#define EVICTION_LOOK		(HZ / 50)
 /* No daemon waits longer: see farswapd.conf(5), evict_ms. */
 #define EVICTION_MAX_MS		600000U
 
@@ -28,7 +30,11 @@ static void eviction_due(struct timer_list *timer)
 	struct farswap_mapping *mapping = container_of(timer, struct farswap_mapping,
 						       evict_timer);
 
-	WRITE_ONCE(mapping->due, true);
+	/* Asked for on a connection that failed before it could be used: as above. */
+	if (farswap_donor_is_suspect(mapping->donor))
+		mod_timer(timer, jiffies + EVICTION_LOOK);
+	else
+		WRITE_ONCE(mapping->due, true);
 }
 
 /* Nothing is known of when the donor takes it. */

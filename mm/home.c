@@ -46,46 +46,53 @@ struct home_read {
  * @mapping:	where from
  * @tags:	of @reads
  * @failed:	a read has failed: the donor is dead
- * @again:	a page was left to who reads it from another mapping, which may come to nothing
  * @reads:	the reads
  */
 struct home {
 	struct farswap_mapping *mapping;
 	struct farswap_tags tags;
 	bool failed;
-	bool again;
 	struct home_read reads[HOME_READS];
 };
 
 static mempool_t *home_pool;
 
-static void home_read_done(struct farswap_io *io, int error)
+/* @failed: for the donor. */
+static void home_read_end(struct home_read *read, int error, bool failed)
 {
-	struct home_read *read = container_of(io, struct home_read, io);
 	struct home *home = read->home;
 
 	farswap_backup_fetch_end(read->backup, error);
-	if (error)
+	if (failed)
 		WRITE_ONCE(home->failed, true);
 	/* Last: who waits frees @home. */
 	farswap_tags_put(&home->tags, read - home->reads);
 }
 
+static void home_read_done(struct farswap_io *io, int error)
+{
+	home_read_end(container_of(io, struct home_read, io), error, error);
+}
+
 /* There may be no memory to map the page for the adapter, for a moment. */
 static int home_submit(struct home *home, struct farswap_io *io)
 {
-	int err = -EHOSTDOWN, tries;
+	int err = -ECANCELED, tries;
 
 	for (tries = 0; tries < HOME_TRIES && !farswap_mapping_ends(home->mapping); tries++) {
 		err = farswap_mapping_submit(home->mapping, io);
-		if (!err || err == -EHOSTDOWN)
+		if (err != -ENOMEM)
 			break;
 		msleep(HOME_PAUSE_MS);
 	}
 	return err;
 }
 
-static void home_fetch(struct home *home, unsigned int slot)
+/*
+ * 0: it has begun. -EAGAIN: it is left to who reads it from another mapping, which may come to
+ * nothing; -ENOMEM or -ECANCELED: it could not begin, but not for the donor.
+ */
+static int home_fetch(struct home *home, unsigned int slot)
 {
 	struct farswap_slab *slab = home->mapping->slab;
 	struct farswap_backup *backup;
@@ -96,8 +103,7 @@ static void home_fetch(struct home *home, unsigned int slot)
 	backup = farswap_staging_wait(slab->device, farswap_eviction_is_near(home->mapping));
 	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
 		farswap_staging_put(backup);
-		home->again = true;
-		return;
+		return -EAGAIN;
 	}
 	read = &home->reads[farswap_tags_get(&home->tags)];
 	read->backup = backup;
@@ -110,7 +116,8 @@ static void home_fetch(struct home *home, unsigned int slot)
 	io->done = home_read_done;
 	err = home_submit(home, io);
 	if (err)
-		home_read_done(io, err);
+		home_read_end(read, err, err != -ENOMEM && err != -ECANCELED);
+	return err;
 }
 
 /* Of one mapping of several that leaves alone, only what none has that stays. */
@@ -144,7 +151,6 @@ static struct home *home_begin(struct farswap_mapping *mapping)
 
 	home->mapping = mapping;
 	home->failed = false;
-	home->again = false;
 	farswap_tags_init(&home->tags, HOME_READS);
 	for (i = 0; i < HOME_READS; i++)
 		home->reads[i].home = home;
@@ -170,6 +176,7 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 	unsigned int slot;
 	int state;
 
+	*again = false;
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
 			break;
@@ -179,12 +186,11 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 		/* A staging page is waited for, and may be long in coming: not in vain. */
 		state = farswap_backup_state_of(slab, slot);
 		if (state == -ENOENT)
-			home_fetch(home, slot);
+			*again |= home_fetch(home, slot) != 0;
 		else if (state == FARSWAP_BACKUP_FETCHING)
-			home->again = true;
+			*again = true;
 		cond_resched();
 	}
-	*again = home->again;
 	return home_end(home);
 }
 
@@ -207,23 +213,23 @@ static bool home_await(const struct farswap_mapping *mapping)
 static bool home_fetch_one(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
-	bool read = false, good = false;
 	struct home *home;
 	unsigned int slot;
+	bool good;
+	int err;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
 		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
 		    farswap_slab_zero(slab, slot))
 			continue;
 		home = home_begin(mapping);
-		home_fetch(home, slot);
-		/* It may have been freed meanwhile. */
-		read = !home->again;
+		err = home_fetch(home, slot);
 		good = home_end(home);
-		if (read)
-			break;
+		/* It may have been freed meanwhile. */
+		if (err != -EAGAIN)
+			return !err && good;
 	}
-	return read && good;
+	return false;
 }
 
 /**
@@ -265,7 +271,8 @@ void farswap_home_probe(struct farswap_device *device)
  *
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
  * back, which ends with its grace if no page gets through, or when others had all of them.
- * Pages that are being read from another of the slab's mappings are waited for. Nothing is read
+ * Pages that are being read from another of the slab's mappings are waited for, and so is memory to
+ * map a page for the adapter: the donor has it still. Nothing is read
  * of a region that its donor is about to take: see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.

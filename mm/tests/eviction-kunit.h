@@ -233,6 +233,23 @@ static void eviction_test_suspect(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lost->due);
 }
 
+/* It asked on a connection that failed before it could be used. */
+static void eviction_test_asked_while_suspect(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	place->donor->io = FARSWAP_DONOR_IO_SUSPENDED;
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
+	place->donor->io = FARSWAP_DONOR_IO_WORKS;
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+}
+
 static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_wanted_early),
 	KUNIT_CASE(eviction_test_lost_early),
@@ -242,6 +259,7 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_lost_of_two),
 	KUNIT_CASE(eviction_test_lost_while_draining),
 	KUNIT_CASE(eviction_test_suspect),
+	KUNIT_CASE(eviction_test_asked_while_suspect),
 	{}
 };
 
