@@ -174,6 +174,7 @@ static void donor_down(void *ctx, int error)
 	}
 	farswap_slabs_lose(donor);
 	spin_unlock(&farswap_state_lock);
+	farswap_slabs_count_lost(donor);
 	if (!was_up)
 		return;
 	farswap_stat_add(FARSWAP_STAT_DONOR_DOWN, 1);
@@ -219,6 +220,7 @@ static void donor_lost(void *ctx, u64 id)
 	donor->taken++;
 	farswap_slabs_lose_one(donor, id);
 	spin_unlock(&farswap_state_lock);
+	farswap_slabs_count_lost(donor);
 }
 
 /* One that was not used may be all that is left of its daemon's. */

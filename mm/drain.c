@@ -266,8 +266,9 @@ static void drain_lose_one(struct farswap_mapping *mapping)
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
 	/* What the device has and the others have not. */
 	farswap_rebuild_want(mapping->slab);
-	/* Said by farswap_drain_end(). */
-	mapping->lost = farswap_drain_count(mapping);
+	mapping->uncounted = true;
+	refcount_inc(&mapping->users);
+	list_move(&mapping->donor_entry, &mapping->donor->mappings);
 	farswap_mapping_kill(mapping);
 }
 
@@ -309,17 +310,54 @@ static void drain_lose(struct farswap_mapping *mapping)
 
 /**
  * farswap_slabs_lose() - a donor's session has failed
- * @donor:	the donor
+ * @donor:	the donor; farswap_slabs_count_lost() must follow
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
 void farswap_slabs_lose(struct farswap_donor *donor)
 {
-	struct farswap_mapping *mapping;
+	struct farswap_mapping *mapping, *next;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(mapping, &donor->mappings, donor_entry)
+	list_for_each_entry_safe(mapping, next, &donor->mappings, donor_entry)
 		drain_lose(mapping);
+}
+
+/* The first of those whose pages are to be counted, as they are here. */
+static struct farswap_mapping *drain_count_one(struct farswap_donor *donor)
+{
+	struct farswap_mapping *mapping;
+
+	spin_lock(&farswap_state_lock);
+	mapping = list_first_entry_or_null(&donor->mappings, struct farswap_mapping, donor_entry);
+	if (mapping && mapping->uncounted) {
+		mapping->uncounted = false;
+		list_move_tail(&mapping->donor_entry, &donor->mappings);
+		/* Said by farswap_drain_end(). */
+		mapping->lost = farswap_drain_count(mapping);
+	} else {
+		mapping = NULL;
+	}
+	spin_unlock(&farswap_state_lock);
+	return mapping;
+}
+
+/**
+ * farswap_slabs_count_lost() - count what only those of several regions had that were lost
+ * @donor:	whose
+ *
+ * One at a time: of slabs that were moving all pages may have to be looked at.
+ *
+ * Context: process context; may sleep.
+ */
+void farswap_slabs_count_lost(struct farswap_donor *donor)
+{
+	struct farswap_mapping *mapping;
+
+	while ((mapping = drain_count_one(donor))) {
+		farswap_mapping_put(mapping);
+		cond_resched();
+	}
 }
 
 /**
@@ -327,7 +365,7 @@ void farswap_slabs_lose(struct farswap_donor *donor)
  * @donor:	the donor
  * @id:		its name for the region
  *
- * One that we don't know is about to become a slab's.
+ * One that we don't know is about to become a slab's. farswap_slabs_count_lost() must follow.
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */

@@ -513,6 +513,7 @@ void farswap_drain_wake(void);
 void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
+void farswap_slabs_count_lost(struct farswap_donor *donor);
 void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 

@@ -32,6 +32,7 @@
  *		farswap_state_lock
  * @gone:	it was lost, or is wanted back, before it was the slab's;
  *		farswap_state_lock
+ * @uncounted:	@lost is yet to be found out; farswap_state_lock
  * @slab:	whose region it is
  * @region:	the donor's memory
  * @donor:	who lends it; a reference is held
@@ -58,6 +59,7 @@ struct farswap_mapping {
 	bool leaving;
 	bool moving;
 	bool gone;
+	bool uncounted;
 	struct farswap_slab *slab;
 	struct farswap_region *region;
 	struct farswap_donor *donor;

@@ -74,6 +74,7 @@ static void place_lose(struct place *place, u64 id)
 	spin_lock(&farswap_state_lock);
 	farswap_slabs_lose_one(place->donor, id);
 	spin_unlock(&farswap_state_lock);
+	farswap_slabs_count_lost(place->donor);
 }
 
 static void place_suspend(struct place *place)
@@ -198,6 +199,31 @@ static void eviction_test_lost_of_two(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_ends(other));
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(other));
 	KUNIT_EXPECT_TRUE(test, place_knows(place, REGION + 1));
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+}
+
+/* The last of a slab's regions is the slab's loss, those before are counted one by one. */
+static void eviction_test_donor_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *last = place_link(test, REGION + 1);
+
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose(place->donor);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_TRUE(test, last->dead);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(last));
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 2);
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_FALSE(test, mapping->uncounted);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&last->users), 1);
+	/* Both are in the donor's list still. */
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&place->donor->mappings), 2);
 }
 
 /* It goes back, but what it has was to be fetched first. */
@@ -257,6 +283,7 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_wanted),
 	KUNIT_CASE(eviction_test_lost),
 	KUNIT_CASE(eviction_test_lost_of_two),
+	KUNIT_CASE(eviction_test_donor_lost),
 	KUNIT_CASE(eviction_test_lost_while_draining),
 	KUNIT_CASE(eviction_test_suspect),
 	KUNIT_CASE(eviction_test_asked_while_suspect),
