@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=replica: one donor of each slab is suspect when the other one wants its regions back. It
+# gets them in its time: what both have comes home from it, for the first may never be heard again.
+# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+becomes_suspect() {
+	cut_off "$gone" && wait_for 30 donor_field_is "$gone" state suspect
+}
+
+# Its grace is not over when all is done.
+given_back() {
+	stats_save
+	on "$asked" 'farswapctl evict all' >"$TMP/evict"
+	cat "$TMP/evict"
+	grep -q '^[1-9][0-9]* regions evicted: [1-9][0-9]* given back, 0 killed' "$TMP/evict" &&
+		grew fetched && same lost && donor_field_is "$gone" state suspect
+}
+
+is_heard_again() {
+	heal "$gone"
+	wait_for 60 donor_field_above "$gone" resumes 0
+}
+
+test_begin 6
+lose_ready || skip_rest "no ingress qdisc"
+patient_donors 8000 || bail "no donors"
+farswap_load
+set_value "$FARSWAP/grace_ms" $((90000 * ${SLOW:-1}))
+farswap_up 2
+set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
+set_value "$FARSWAP/backup" replica
+swap_on
+make_cgroup beside 6M
+check "pages are at both donors" hold_remote held beside 1 2000 -m 13 -n 100 ||
+	skip_rest "there are none"
+asked=${DONORS%% *}
+gone=${DONORS##* }
+check "one is suspect" becomes_suspect || donors_show
+check "the other gets back what it wants meanwhile" given_back || donors_show
+go_on held
+check "memory is right, though the first is not heard" wait_load held
+check "it is heard again" is_heard_again || donors_show
+stats_show
+check "no page was lost" eval 'same lost && stat_is load_lost 0'
+test_end
