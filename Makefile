@@ -12,10 +12,11 @@ else
 # that tools/testing/qemu/fetch.sh has put into its cache.
 FETCH := tools/testing/qemu/fetch.sh
 HOST_KDIR := /lib/modules/$(shell uname -r)/build
+CACHED_KDIR = $(shell FARSWAP_CACHE='$(FARSWAP_CACHE)' $(FETCH) --kdir)
 ifneq ($(filter 6.12.%,$(shell uname -r)),)
-KDIR ?= $(if $(wildcard $(HOST_KDIR)/Makefile),$(HOST_KDIR),$(shell $(FETCH) --kdir))
+KDIR ?= $(if $(wildcard $(HOST_KDIR)/Makefile),$(HOST_KDIR),$(CACHED_KDIR))
 else
-KDIR ?= $(shell $(FETCH) --kdir)
+KDIR ?= $(CACHED_KDIR)
 endif
 KCONFIG := CONFIG_FARSWAP=m CONFIG_FARSWAP_RDMA=m
 KBUILD = $(MAKE) -C $(or $(KDIR),$(error no kernel headers for 6.12: run $(FETCH), or say KDIR=)) \
@@ -50,7 +51,7 @@ model:
 
 # kbuild leaves depmod out where there is no System.map, as in Debian's headers.
 define DEPMOD_INSTALLED
-@release=$$($(KBUILD) -s --no-print-directory kernelrelease) && \
+@release=$$(cat $(KDIR)/include/config/kernel.release) && \
 	PATH=$$PATH:/usr/sbin:/sbin depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $$release && \
 	{ [ "$$release" = "$$(uname -r)" ] || \
 		echo "farswap: the modules are for Linux $$release, but $$(uname -r) runs here: for that, KDIR= must name its headers"; }

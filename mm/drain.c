@@ -179,8 +179,8 @@ void farswap_drain_report_lost(const struct farswap_mapping *mapping,
  * farswap_drain_count() - how many pages would be lost with a mapping
  * @mapping:	the mapping
  *
- * Context: process context; does not sleep. Exact under farswap_state_lock, where the
- * others stay, and under drain_mutex.
+ * Context: process context; does not sleep. Exact under farswap_state_lock if the others stay
+ * or if it is uncounted, and under drain_mutex.
  * Return: the pages that have no copy but there.
  */
 unsigned int farswap_drain_count(const struct farswap_mapping *mapping)
@@ -227,6 +227,8 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 	farswap_drain_report_lost(mapping, was_slabs ? farswap_drain_count(mapping) :
 						       mapping->lost);
 	if (last) {
+		/* None is lost any more. Pairs with drain_count_one(). */
+		wait_event(drain_ended, !smp_load_acquire(&slab->nr_uncounted));
 		/*
 		 * Those who clear some do it beside this. A store to a mapping that was
 		 * lost earlier may even set some: no mapping has those slots.
@@ -258,6 +260,18 @@ bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
 	return false;
 }
 
+/* It misses all but what goes with it, as far as that is known without a look at each slot. */
+static void drain_note_at_risk(struct farswap_mapping *mapping)
+{
+	bool sole = READ_ONCE(mapping->slab->sole);
+	unsigned int i;
+
+	for (i = 0; i < BITS_TO_LONGS(mapping->slab->nr_slots); i++)
+		WRITE_ONCE(mapping->missing[i], sole ? ~drain_word_at_risk(mapping, i) : ~0UL);
+	mapping->slab->nr_uncounted++;
+	mapping->uncounted = true;
+}
+
 /* One of several has gone: the others have what it had, or it is lost now. */
 static void drain_lose_one(struct farswap_mapping *mapping)
 {
@@ -266,7 +280,7 @@ static void drain_lose_one(struct farswap_mapping *mapping)
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
 	/* What the device has and the others have not. */
 	farswap_rebuild_want(mapping->slab);
-	mapping->uncounted = true;
+	drain_note_at_risk(mapping);
 	refcount_inc(&mapping->users);
 	list_move(&mapping->donor_entry, &mapping->donor->mappings);
 	farswap_mapping_kill(mapping);
@@ -327,14 +341,19 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 static struct farswap_mapping *drain_count_one(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
+	struct farswap_slab *slab;
 
 	spin_lock(&farswap_state_lock);
 	mapping = list_first_entry_or_null(&donor->mappings, struct farswap_mapping, donor_entry);
 	if (mapping && mapping->uncounted) {
+		slab = mapping->slab;
 		mapping->uncounted = false;
 		list_move_tail(&mapping->donor_entry, &donor->mappings);
 		/* Said by farswap_drain_end(). */
 		mapping->lost = farswap_drain_count(mapping);
+		/* Pairs with farswap_drain_end(), which clears what was looked at. */
+		smp_store_release(&slab->nr_uncounted, slab->nr_uncounted - 1);
+		farswap_drain_wake();
 	} else {
 		mapping = NULL;
 	}
@@ -346,7 +365,8 @@ static struct farswap_mapping *drain_count_one(struct farswap_donor *donor)
  * farswap_slabs_count_lost() - count what only those of several regions had that were lost
  * @donor:	whose
  *
- * One at a time: of slabs that were moving all pages may have to be looked at.
+ * One at a time: of slabs that were moving all pages may have to be looked at. Meanwhile others
+ * may be lost that had the same pages: these are counted with the last.
  *
  * Context: process context; may sleep.
  */

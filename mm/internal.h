@@ -307,6 +307,8 @@ enum farswap_slab_state {
  * @rebuilds:	it was lost, or got that one, and is to get what the device has: passes of
  *		rebuild.c that are left; farswap_state_lock
  * @nr_leaving:	mappings whose leave_work has not ended; written under farswap_state_lock
+ * @nr_uncounted: mappings that it has no more, of which it is not known yet what was lost with
+ *		them; likewise
  * @failures:	attempts to map it that failed, in a row
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
@@ -334,6 +336,7 @@ struct farswap_slab {
 	u8 stopgap;
 	u8 rebuilds;
 	unsigned int nr_leaving;
+	unsigned int nr_uncounted;
 	unsigned long retry_at;
 	unsigned long repair_at;
 	unsigned long rebuild_at;

@@ -15,7 +15,8 @@
 /**
  * struct place - one slab, at one donor
  * @donor:	live, without a session
- * @device:	of which nothing but counts is used
+ * @device:	of which counts are used, and that it has no copies
+ * @map:	its, without slots: so the kernel is not asked for any
  * @slab:	mapped
  * @mappings:	the regions that were linked
  * @nr:		how many
@@ -23,6 +24,7 @@
 struct place {
 	struct farswap_donor *donor;
 	struct farswap_device device;
+	struct farswap_slabmap map;
 	struct farswap_slab slab;
 	struct farswap_mapping *mappings[FARSWAP_REPLICAS_MAX];
 	unsigned int nr;
@@ -36,10 +38,14 @@ static struct place *place_make(struct kunit *test)
 	place->donor = farswap_donor_alloc("192.0.2.1");
 	KUNIT_ASSERT_NOT_NULL(test, place->donor);
 	place->donor->state = FARSWAP_DONOR_LIVE;
+	place->map.rows = 1;
+	place->device.map = &place->map;
+	spin_lock_init(&place->device.backups.lock);
 	place->slab.device = &place->device;
 	place->slab.nr_slots = SLOTS;
 	place->slab.state = FARSWAP_SLAB_MAPPED;
 	test->priv = place;
+	KUNIT_ASSERT_EQ(test, farswap_slotbits_alloc(&place->slab.bits, SLOTS), 0);
 	return place;
 }
 
@@ -113,7 +119,16 @@ static void place_end(struct kunit *test)
 		farswap_eviction_exit(mapping);
 		farswap_donor_put(place->donor);
 	}
+	farswap_slotbits_free(&place->slab.bits);
 	farswap_donor_put(place->donor);
+}
+
+/* So many slots have pages that the device has not. */
+static void place_store(struct place *place, unsigned int nr)
+{
+	bitmap_set(place->slab.bits.remote, 0, nr);
+	bitmap_set(place->slab.bits.unbacked, 0, nr);
+	place->slab.sole = true;
 }
 
 static void eviction_test_wanted_early(struct kunit *test)
@@ -209,6 +224,9 @@ static void eviction_test_donor_lost(struct kunit *test)
 	struct farswap_mapping *mapping = place_link(test, REGION);
 	struct farswap_mapping *last = place_link(test, REGION + 1);
 
+	place_store(place, 5);
+	/* Two of them only the first has. */
+	bitmap_set(last->missing, 0, 2);
 	spin_lock(&farswap_state_lock);
 	farswap_slabs_lose(place->donor);
 	spin_unlock(&farswap_state_lock);
@@ -219,11 +237,35 @@ static void eviction_test_donor_lost(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(last));
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 2);
 	farswap_slabs_count_lost(place->donor);
-	KUNIT_EXPECT_FALSE(test, mapping->uncounted);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 2);
+	KUNIT_EXPECT_EQ(test, last->lost, 0);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 	KUNIT_EXPECT_EQ(test, refcount_read(&last->users), 1);
 	/* Both are in the donor's list still. */
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&place->donor->mappings), 2);
+}
+
+/* What both had that were lost before either was counted is counted once. */
+static void eviction_test_two_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+
+	place_store(place, 5);
+	bitmap_set(left->missing, 0, 3);
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, REGION);
+	farswap_slabs_lose_one(place->donor, REGION + 1);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 2);
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_EQ(test, other->lost, 3);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(left));
 }
 
 /* It goes back, but what it has was to be fetched first. */
@@ -284,6 +326,7 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_lost),
 	KUNIT_CASE(eviction_test_lost_of_two),
 	KUNIT_CASE(eviction_test_donor_lost),
+	KUNIT_CASE(eviction_test_two_lost),
 	KUNIT_CASE(eviction_test_lost_while_draining),
 	KUNIT_CASE(eviction_test_suspect),
 	KUNIT_CASE(eviction_test_asked_while_suspect),

@@ -217,14 +217,15 @@ donor_start() {
 	wait_for 20 donor_has_daemon "$start_donor"
 }
 
-# patient_donors [MS]: until the end of the test they wait long for what they ask back, as long as
-# it takes a slow machine to give back all it has
+# patient_donors [MS [OPTION]]: until the end of the test they wait long for what they ask back, as
+# long as it takes a slow machine to give back all it has
 patient_donors() {
 	farswap_load
 	for patient_donor in $DONORS; do
 		donors_patient="$donors_patient $patient_donor"
 		donor_kill "$patient_donor"
-		donor_start "$patient_donor" "evict_ms=$((${1:-20000} * ${SLOW:-1}))" || return 1
+		donor_start "$patient_donor" "evict_ms=$((${1:-20000} * ${SLOW:-1}))" \
+			"${2:-grace_ms=60000}" || return 1
 	done
 }
 

@@ -8,10 +8,10 @@
 . "$(dirname "$0")/_lib.sh"
 
 becomes_suspect() {
+	suspect_resumes=$(donor_field "$gone" resumes)
 	cut_off "$gone" && wait_for 30 donor_field_is "$gone" state suspect
 }
 
-# Its grace is not over when all is done.
 given_back() {
 	stats_save
 	on "$asked" 'farswapctl evict all' >"$TMP/evict"
@@ -22,13 +22,12 @@ given_back() {
 
 is_heard_again() {
 	heal "$gone"
-	wait_for 60 donor_field_above "$gone" resumes 0
+	wait_for 60 donor_field_above "$gone" resumes "$suspect_resumes"
 }
 
 test_begin 6
 lose_ready || skip_rest "no ingress qdisc"
-patient_donors 8000 || bail "no donors"
-farswap_load
+patient_donors 8000 "grace_ms=$((90000 * ${SLOW:-1}))" || bail "no donors"
 set_value "$FARSWAP/grace_ms" $((90000 * ${SLOW:-1}))
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
