@@ -160,6 +160,12 @@ donors_but() {
 	echo "$DONORS" | tr ' ' '\n' | grep -vx "$1"
 }
 
+# empty_slabs DONOR: how many of its regions hold no page; it may be these that it wants back
+empty_slabs() {
+	awk -v donor="$1" 'NR > 1 && $4 == donor && !$5 { n++ } END { print n + 0 }' \
+		"$FARSWAP_DEBUG/slabs"
+}
+
 # donor_of_most: the address of the donor that holds the most remote pages
 donor_of_most() {
 	awk 'NR > 1 && $4 != "-" {

@@ -43,7 +43,7 @@ swap_on
 make_cgroup drain 8M
 set_value "$FARSWAP/backup" none
 set_value "$FARSWAP/staging_mb" 1
-check "pages are where nobody else has them" hold_remote drain drain 1 7000 -m 44 -n 100 ||
+check "pages are where nobody else has them" hold_remote drain drain 1 7000 -m 60 -n 100 ||
 	skip_rest "there are none"
 asked=$(donor_of_most)
 other=${DONORS%% *}

@@ -17,16 +17,10 @@ takes_no_pages() {
 		match u16 0x1000 0xf000 at 2 action drop"
 }
 
-# It may be these that it wants.
-empty_slabs() {
-	awk -v donor="$asked" 'NR > 1 && $4 == donor && !$5 { n++ } END { print n + 0 }' \
-		"$FARSWAP_DEBUG/slabs"
-}
-
 slabs_move() {
 	stats_save
 	takes_no_pages || return 1
-	on "$asked" "farswapctl evict $((2 + $(empty_slabs)))" >"$TMP/evict" &
+	on "$asked" "farswapctl evict $((2 + $(empty_slabs "$asked")))" >"$TMP/evict" &
 	move_evict=$!
 	wait_for 5 donor_field_above "$other" slabs 1
 }
