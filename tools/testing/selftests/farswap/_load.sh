@@ -102,7 +102,7 @@ load_ready() {
 
 # hold_remote NAME CGROUP NR PAGES OPTIONS...: a load of NR processes is at its hold point,
 # its memory paged out, more than so many pages to donors. On a busy machine the slabs may
-# be mapped only when all has gone to the device: then once more, to those.
+# be mapped only when all has gone to the device: then once more, and slower.
 hold_remote() {
 	remote_name=$1
 	remote_group=$2
@@ -112,7 +112,7 @@ hold_remote() {
 	for remote_try in 1 2 3; do
 		rm -f "$TMP/$remote_name.hold".*
 		start_load "$remote_name" "$remote_group" -p "$remote_nr" \
-			-H "$TMP/$remote_name.hold" -O -i 0 "$@"
+			-H "$TMP/$remote_name.hold" -O -i 0 -R $(((remote_try - 1) * 40)) "$@"
 		wait_for 90 load_ready "$remote_name" "$remote_nr" || return 1
 		echo "try $remote_try: $(stat_of remote_pages) pages are remote"
 		stat_above remote_pages "$remote_pages" && return

@@ -68,6 +68,7 @@ static unsigned long pageout_permille;
 static unsigned long stall_seconds = 100; /* fail when one access takes longer */
 static unsigned long report_seconds = 5;
 static unsigned long rest_percent;	/* of the time */
+static unsigned long fill_rest_percent;	/* of the time until all is filled */
 
 static enum memory memory = MEMORY_ANON;
 static bool sequential;
@@ -96,6 +97,7 @@ static const struct {
 	{ 'i', &report_seconds },
 	{ 'c', &page_sparse_percent },
 	{ 'r', &rest_percent },
+	{ 'R', &fill_rest_percent },
 };
 
 /* Shared with all processes; the parent only reads. */
@@ -332,15 +334,15 @@ static void operate(struct region *region, size_t page)
 }
 
 /* After work since then, if that was long enough; when it is at work again. */
-static uint64_t rest(uint64_t since_us)
+static uint64_t rest(uint64_t since_us, unsigned long percent)
 {
 	uint64_t worked_us = now_us() - since_us;
 
-	if (!rest_percent || worked_us < REST_AFTER_US)
+	if (!percent || worked_us < REST_AFTER_US)
 		return since_us;
 	if (worked_us > REST_FOR_US)
 		worked_us = REST_FOR_US;
-	usleep(worked_us * rest_percent / (100 - rest_percent));
+	usleep(worked_us * percent / (100 - percent));
 	return now_us();
 }
 
@@ -356,17 +358,20 @@ static void region_mix(struct region *region)
 		page = sequential ? (page + 1) % region->pages :
 					   region_random(region) % region->pages;
 		operate(region, region_mine(region, page));
-		since = rest(since);
+		since = rest(since, rest_percent);
 	}
 }
 
 static void region_fill(struct region *region)
 {
+	uint64_t since = now_us();
 	size_t page;
 
-	for (page = 0; page < region->pages && !stopping(); page++)
+	for (page = 0; page < region->pages && !stopping(); page++) {
 		page_access(region, page, false, true, zero_percent && !filled_first &&
 			    region_random(region) % 100 < zero_percent);
+		since = rest(since, fill_rest_percent);
+	}
 	region->progress->filled = 1;
 }
 
@@ -652,6 +657,7 @@ static void help(void)
 	       "  -n N        operations of each process after the fill\n"
 	       "  -d SECONDS  or for a time; SIGTERM ends it early\n"
 	       "  -r PERCENT  of that time at rest, so that others have the processor (0, below 100)\n"
+	       "  -R PERCENT  the same while memory is filled\n"
 	       "  -w PERCENT  of the operations rewrite the page (50)\n"
 	       "  -z PERCENT  of the writes make it all zero (0)\n"
 	       "  -Z          but none of the fill's\n"
@@ -699,7 +705,7 @@ static void parse(int argc, char **argv)
 	const char *slow = getenv("SLOW");
 	int option;
 
-	while ((option = getopt(argc, argv, "m:p:f:Tt:qs:n:d:r:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
+	while ((option = getopt(argc, argv, "m:p:f:Tt:qs:n:d:r:R:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
 		if (option == 't')
 			memory = parse_memory(optarg);
 		else if (option == 'T')
@@ -721,7 +727,7 @@ static void parse(int argc, char **argv)
 	}
 	if (optind != argc || !megabytes || !processes || processes > PROCESSES_MAX ||
 	    children >= GEN_WRITERS || rest_percent >= 100 ||
-	    (threads && (!children || unmap_permille)))
+	    fill_rest_percent >= 100 || (threads && (!children || unmap_permille)))
 		help();
 	/* How many times as long all takes here: the tests' other limits are longer, too. */
 	if (slow)
