@@ -93,7 +93,8 @@ COUNTED_KHZ = 1000000
 STALE_CODE = b"Oops: int3"
 
 # Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
-QUICK_BOOT = ("cryptomgr.notests "
+# What is at another address each time it is run is translated anew each time.
+QUICK_BOOT = ("cryptomgr.notests norandmaps "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
@@ -278,7 +279,7 @@ class Machine:
             append += (" clocksource=tsc tsc=reliable no_timer_check"
                        f" tsc_early_khz={COUNTED_KHZ if counted else tsc_khz()}")
         if counted:
-            append += " nokaslr norandmaps"
+            append += " nokaslr"
         command = [
             "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
             "-accel", self.cluster.accel, "-cpu", self.cluster.cpu, "-smp", str(self.cpus),
