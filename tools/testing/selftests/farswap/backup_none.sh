@@ -70,7 +70,7 @@ farswap_up 2
 swap_on
 make_cgroup none 16M
 set_value "$FARSWAP/backup" none
-start_load load none -m 32 -p 2 -d 250 -w 50 -u 2 -z 2 -i 0
+start_load load none -m 32 -p 2 -d 250 -r 50 -w 50 -u 2 -z 2 -i 0
 check "nothing is written to the device" device_is_spared
 check "it has not what donors have" unbacked_left
 check "evictions move every page" evict_all

@@ -35,7 +35,7 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 set_value "$FARSWAP/grace_ms" 8000
 swap_on
 make_cgroup path 16M
-start_load path path -m 32 -p 2 -d 280 -w 30 -i 10
+start_load path path -m 32 -p 2 -d 280 -r 60 -w 30 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 victim=$(donor_of_most)
 say "no pages from and to $victim"

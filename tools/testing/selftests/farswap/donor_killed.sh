@@ -11,7 +11,7 @@ test_begin 9
 farswap_up 2
 swap_on
 make_cgroup killed 12M
-start_load killed killed -m 24 -p 2 -d 250 -w 50 -i 10
+start_load killed killed -m 24 -p 2 -d 250 -r 70 -w 50 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 victim=$(donor_of_most)
 say "killing $victim"

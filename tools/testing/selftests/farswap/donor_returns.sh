@@ -15,7 +15,7 @@ test_begin 9
 farswap_up 2
 swap_on
 make_cgroup returns 12M
-start_load returns returns -m 24 -p 2 -d 280 -w 50 -i 10
+start_load returns returns -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
 check "pages go to donors" wait_for 60 stat_above remote_pages 2000
 first=$(donor_of_most)
 second=$(donors_but "$first" | head -n 1)

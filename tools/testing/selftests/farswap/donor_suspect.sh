@@ -87,7 +87,7 @@ set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/grace_ms" 120000
 swap_on
 make_cgroup suspect 12M
-start_load suspect suspect -m 24 -p 2 -d 280 -r 50 -w 30 -i 10
+start_load suspect suspect -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 # The only donor: there is none to stand in for it.
 victim=$(donor_of_most)

@@ -91,7 +91,7 @@ test_begin 15
 farswap_up 2
 swap_on
 make_cgroup drain 12M
-start_load drain drain -m 24 -p 2 -d 280 -r 50 -w 50 -i 10
+start_load drain drain -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 victim=$(donor_of_most)
 other=$(donors_but "$victim" | head -n 1)

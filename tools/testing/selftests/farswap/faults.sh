@@ -75,7 +75,7 @@ check "farswap over memory of this machine" use_ram || skip_rest "it cannot be u
 swap_on
 make_cgroup faults 20M
 stats_save
-start_load faults faults -m 44 -p 2 -d 280 -w 40 -u 2 -o 5 -z 3 -i 20
+start_load faults faults -m 44 -p 2 -d 280 -r 50 -w 40 -u 2 -o 5 -z 3 -i 20
 check "I/O that ends inside its submission" wait_for 40 grew store_remote load_remote
 check "I/O that takes its time" with delay_us 500 -- store_remote load_remote
 check "I/O that fails" with delay_us 200 keep_session 1 fail_every 31 -- \

@@ -31,7 +31,7 @@ survive_one() {
 	echo "$fake,$real" >"$FARSWAP/donors" || return 1
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 8 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
+	in_cgroup fake "$LOAD" -m 6 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
@@ -52,7 +52,7 @@ survive_one() {
 good_is_used() {
 	fake_start good && echo "$fake" >"$FARSWAP/donors" && wait_for 20 donors_live 1 || return 1
 	swap_on
-	in_cgroup fake "$LOAD" -m 8 -p 2 -n 300 -w 60 -i 0 || return 1
+	in_cgroup fake "$LOAD" -m 6 -p 2 -n 300 -w 60 -i 0 || return 1
 	grew store_remote load_remote || return 1
 	swapoff "$SWAP_DISK" && fake_said map
 }

@@ -84,9 +84,9 @@ set_value "$THP/hugepages-2048kB/enabled" never
 size_before=$(swapouts "$THP/hugepages-64kB/stats/swpout" swpout)
 group_before=$(swapouts "$CGROUP/large/memory.stat" thp_swpout)
 check "64 KiB folios, partly unmapped, are right, and were stored whole" stored_whole 16 \
-	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 500 -u 25 -o 25
+	in_cgroup large "$LOAD" -m 56 -p 2 -t huge -n 500 -u 25 -o 25
 check "64 KiB folios are right, and come back as they should" come_back \
-	in_cgroup large "$LOAD" -m 72 -p 2 -t huge -n 400 -o 25
+	in_cgroup large "$LOAD" -m 56 -p 2 -t huge -n 400 -o 25
 # So much of it is local that they meet in a folio again and again.
 if comes_back_whole; then
 	echo 54M >"$CGROUP/large/memory.high"

@@ -20,7 +20,7 @@ remote_only() {
 fill() {
 	fill_name=$1
 	shift
-	hold_remote "$fill_name" leaving 2 4000 -m 30 -n 500 "$@" && wait_for 10 remote_only 4000
+	hold_remote "$fill_name" leaving 2 4000 -m 26 -n 500 "$@" && wait_for 10 remote_only 4000
 }
 
 sleep_brings_home() {

@@ -88,11 +88,11 @@ farswap_up 3
 swap_on
 make_cgroup migration 16M
 # In order, so that each page is soon read once, and then on a donor.
-start_load reader migration -m 28 -p 2 -w 0 -q -d 250 -i 0
+start_load reader migration -m 28 -p 2 -r 75 -w 0 -q -d 250 -i 0
 check "everything is remote" wait_for 120 reads_are_remote 2800 7700
 check "each donor wants all back: its slabs move, and the disk sees no read" evict_each
 check "memory was right" stop_load reader
-start_load busy migration -m 28 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
+start_load busy migration -m 28 -p 2 -r 70 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
 wait_for 60 stat_above remote_pages 2000
 stats_save
 check "the same with pages that are written and freed meanwhile" eval \

@@ -107,7 +107,7 @@ check "farswap over memory of this machine" use_ram || skip_rest "it cannot be u
 swap_on /dev/farswap-disk
 make_cgroup rebuild 20M
 stats_save
-start_load readers rebuild -m 44 -p 2 -d 250 -w 0 -q -i 20
+start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
 check "pages go to donors and come back" pages_go_and_return 2000
 check "slabs whose donor died come back whole" all_come_back
 check "no faster than repair_mb says" rebuilt_slowly
@@ -117,7 +117,7 @@ check "others go to donors and come back" pages_go_and_return 2000
 check "their slabs are lost again and again" lost_again_and_again
 check "memory was right all the time" stop_load writers
 check "no remote bit outlives its slot" no_orphaned_pages
-start_load last rebuild -m 44 -p 2 -d 250 -w 0 -q -i 20
+start_load last rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
 check "the last go to donors and come back" pages_go_and_return 2000
 check "the device goes while its pages are read" swapoff_meanwhile
 stats_show

@@ -91,7 +91,7 @@ farswap_up 1
 set_value "$FARSWAP/grace_ms" 60000
 check "a daemon that does not wait" anew evict_ms=20 || donors_show
 swap_on
-start_load late some -m 28 -p 2 -d 200 -w 50 -i 0
+start_load late some -m 28 -p 2 -d 200 -r 50 -w 50 -i 0
 check "pages go to it and come back" pages_go_and_return 2000
 check "a key that is dead costs the session nothing but its region" uses_a_dead_key
 check "memory was right all the time" stop_load late

@@ -67,7 +67,7 @@ check "a file in pieces" in_pieces || skip_rest "none could be made"
 check "swapon" file_on
 make_cgroup busy 12M
 stats_save
-start_load busy busy -m 24 -p 2 -w 30 -u 4 -o 20 -d 280 -r 50 -i 10
+start_load busy busy -m 24 -p 2 -w 30 -u 4 -o 20 -d 280 -r 70 -i 10
 check "pages go to donors and come back" pages_go_and_return 2000
 check "the file gets them, too" wait_for 60 backed
 check "both donors die, and it is read" both_die
