@@ -4,9 +4,9 @@
 Everything that decides whether this tree is good: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
 clusters of virtual machines. These wait a third of the time: so the selftests are run
-from both ends, after chaos and beside it, and what needs none when the processors have
-nothing else to do: first a kernel that looks for its own mistakes is built, on which
-KUnit, chaos, faults on purpose and one of the selftests are run, then lint and the models.
+from both ends and from the middle, after chaos and beside it, and what needs none when the
+processors have nothing else to do: first a kernel that looks for its own mistakes is built, on
+which KUnit, chaos, faults on purpose and one of the selftests are run, then lint and the models.
 What may have failed for that is run again at the end, alone.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
@@ -238,9 +238,9 @@ def unit_directories():
 
 def clusters_step(checks, lint_and_models):
     """
-    In one lane the selftests from the first; in the other chaos, the selftests from the
-    last, all that is for the other kernel as soon as there is one, and the rest of the
-    selftests.
+    In one lane the selftests from the first, in another from the middle; in the third chaos, the
+    selftests from the last, all that is for the other kernel as soon as there is one, and the
+    rest of the selftests.
     lint_and_models(): the jobs that are begun when that kernel has been built.
     """
     runner = os.path.join(HERE, "run-selftests.py")
@@ -256,6 +256,8 @@ def clusters_step(checks, lint_and_models):
         some = Job("selftests in virtual machines, from the last",
                    [*command, "--backwards", f"--until={built}"], SELFTESTS_TIMEOUT,
                    count_totals, idle=False, after=[chaos])
+        middle = Job("selftests in virtual machines, from the middle", [*command, "--middle"],
+                     SELFTESTS_TIMEOUT, count_totals, idle=False)
         kunit = Job("KUnit, on a kernel with KASAN, lockdep and others",
                     [*ON_KERNEL, built, runner, "kunit.sh"], ON_KERNEL_TIMEOUT,
                     count_named("kunit.sh"), idle=False, after=[some, kernel])
@@ -272,7 +274,7 @@ def clusters_step(checks, lint_and_models):
         beside = lint_and_models([kernel])
         checks.step("selftests in virtual machines, from the first", command,
                     SELFTESTS_TIMEOUT, count_totals)
-        for job in [chaos, some, kernel, kunit, there, faults, others, *beside]:
+        for job in [middle, chaos, some, kernel, kunit, there, faults, others, *beside]:
             checks.end(job)
         names = []
         if os.path.exists(again):

@@ -333,13 +333,15 @@ def arguments():
     parser.add_argument("--deadline", type=float, default=0,
                         help="of all tests, seconds; those not begun by then have failed")
     parser.add_argument("--share", metavar="DIR",
-                        help="with another run beside this: what one has begun, and notes here, "
-                             "the other leaves out")
+                        help="with other runs beside this: what one has begun, and notes here, "
+                             "the others leave out")
     parser.add_argument("--backwards", action="store_true",
-                        help="from the last test to the first: so the two meet")
+                        help="from the last test to the first: so two meet")
+    parser.add_argument("--middle", action="store_true",
+                        help="from the middle on, then the rest: for a third")
     parser.add_argument("--until", metavar="FILE",
-                        help="begin no more tests when there is this file; --share's other run, "
-                             "or a later one, has them")
+                        help="begin no more tests when there is this file; --share's other runs, "
+                             "or a later one, have them")
     parser.add_argument("--turn", metavar="NUMBER", type=int,
                         help="only the test whose turn it is: each has one in as many numbers "
                              "as there are tests; beside those that are named")
@@ -395,7 +397,9 @@ def main():
                  if args.tests or args.client_kernel or not needs_of(name)["tree"]]
         if args.turn is not None and (turn := tests[args.turn % len(tests)]) not in names:
             names.append(turn)
-        for name, needs in by_needs(names)[::-1 if args.backwards else 1]:
+        order = by_needs(names)[::-1 if args.backwards else 1]
+        begin = len(order) // 2 if args.middle else 0
+        for name, needs in order[begin:] + order[:begin]:
             if args.until and os.path.exists(args.until):
                 break
             if not is_ours(name, args.share):
