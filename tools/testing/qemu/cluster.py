@@ -93,8 +93,9 @@ COUNTED_KHZ = 1000000
 STALE_CODE = b"Oops: int3"
 
 # Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
-# What is at another address each time it is run is translated anew each time.
-QUICK_BOOT = ("cryptomgr.notests norandmaps "
+# What is at another address each time it is run is translated anew each time, and each prefix
+# that one processor can do without is patched away, at a flush of the TLB.
+QUICK_BOOT = ("cryptomgr.notests norandmaps noreplace-smp "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
