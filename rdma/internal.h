@@ -334,6 +334,7 @@ struct farswap_rdma_call {
  * @next_seq:	number of the next request
  * @call:	requests that are out
  * @releases:	regions whose UNMAP or DONE is to be sent
+ * @nr_released: regions given back, less those for which an EVICT has come nevertheless
  * @regions:	regions the core holds, by id
  * @ping_out:	a PING is out
  * @ping_unsent:	there was no buffer to send it in
@@ -381,6 +382,7 @@ struct farswap_rdma_conn {
 	u32 next_seq;
 	struct farswap_rdma_call call[FARSWAP_RDMA_CALLS];
 	struct list_head releases;
+	unsigned int nr_released;
 	DECLARE_HASHTABLE(regions, 7);
 	bool ping_out;
 	bool ping_unsent;

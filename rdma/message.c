@@ -26,24 +26,28 @@ static bool message_count_asks(struct farswap_rdma_conn *conn, unsigned int asks
 static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 {
 	struct farswap_session *session = conn->session;
+	bool first = false, crossed = false;
 	struct farswap_region *region;
-	bool first = false;
 	u32 deadline_ms;
 	u64 id;
 
 	id = farswap_wire_read_evict(buf, &deadline_ms);
 	spin_lock(&conn->lock);
 	region = farswap_rdma_region_find(conn, id);
-	/* Not found: our UNMAP or DONE has crossed it. */
 	if (region) {
 		first = !region->evicted;
 		conn->wanted = true;
 		region->evicted = true;
 		region->evict_seq = farswap_wire_seq(buf);
+	} else if (conn->nr_released) {
+		/* Our UNMAP or DONE has crossed it: once for each that we gave back. */
+		conn->nr_released--;
+		crossed = true;
 	}
 	spin_unlock(&conn->lock);
+	if (crossed)
+		return;
 	if (!first) {
-		/* There may be some, as these cross ours, but not without end. */
 		message_count_asks(conn, 1);
 		return;
 	}
@@ -139,3 +143,7 @@ void farswap_rdma_message_handle(struct farswap_rdma_conn *conn, const void *buf
 		break;
 	}
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/message-kunit.h"
+#endif

@@ -181,8 +181,10 @@ void farswap_rdma_region_release(struct farswap_region *region)
 	kref_get(&conn->ref);
 	hash_del(&region->hash);
 	dead = farswap_rdma_conn_dead(conn);
-	if (!dead)
+	if (!dead) {
 		list_add_tail(&region->entry, &conn->releases);
+		conn->nr_released++;
+	}
 	spin_unlock(&conn->lock);
 	rcu_read_unlock();
 

@@ -355,6 +355,15 @@ static bool resume_is_in_step(struct farswap_rdma_conn *conn)
 	       (session->answered <= answers && answers <= session->asked);
 }
 
+/*
+ * Is the donor still to hear of the session, of which so many regions were to be claimed? If they
+ * were given up meanwhile it has them until it does.
+ */
+static bool resume_is_owed(const struct farswap_session *session, int error, unsigned int count)
+{
+	return READ_ONCE(session->held) || (count && error != -EPROTO);
+}
+
 /**
  * farswap_rdma_resume_claim() - have the donor confirm the held regions
  * @conn:	connection with a WELCOME, of which nobody knows yet
@@ -409,7 +418,7 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 		synchronize_rcu();
 		farswap_rdma_conn_put(from);
 	}
-	if (err && !READ_ONCE(session->held))
+	if (err && !resume_is_owed(session, err, count))
 		session->token = 0;
 	return err;
 }

@@ -178,12 +178,26 @@ static void resume_test_may_follow(struct kunit *test)
 		KUNIT_EXPECT_FALSE_MSG(test, resume_may_follow(others[i]), "%d", others[i]);
 }
 
+static void resume_test_owed(struct kunit *test)
+{
+	struct resume_test *resume_test = test->priv;
+	struct farswap_session *session = resume_test->session;
+
+	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -ETIMEDOUT, 0));
+	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -EPROTO, 3));
+	session->held = NULL;
+	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -EHOSTDOWN, 3));
+	KUNIT_EXPECT_FALSE(test, resume_is_owed(session, -EHOSTDOWN, 0));
+	KUNIT_EXPECT_FALSE(test, resume_is_owed(session, -EPROTO, 3));
+}
+
 static struct kunit_case resume_cases[] = {
 	KUNIT_CASE(resume_test_gone),
 	KUNIT_CASE(resume_test_released),
 	KUNIT_CASE(resume_test_given_up),
 	KUNIT_CASE(resume_test_well),
 	KUNIT_CASE(resume_test_may_follow),
+	KUNIT_CASE(resume_test_owed),
 	{}
 };
 
