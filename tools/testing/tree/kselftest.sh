@@ -45,9 +45,13 @@ for way in attach direct; do
 	sort "$out/$way.said" >"$out/$way"
 done
 [ ! -e "$out/failed" ] || failed=1
-# Some are for one way only.
+# Some tests are for one way only, and in some a result is: the other skips that.
 cut -d' ' -f1 "$out/attach" | sort -u >"$out/both"
-if ! grep -wFf "$out/both" "$out/direct" | diff "$out/attach" - >"$out/differences"; then
+grep -h ' # SKIP' "$out/attach" "$out/direct" | cut -d' ' -f1-3 | sed 's/$/ /' >"$out/skipped"
+for way in attach direct; do
+	grep -wFf "$out/both" "$out/$way" | grep -vFf "$out/skipped" >"$out/$way.both" || :
+done
+if ! diff "$out/attach.both" "$out/direct.both" >"$out/differences"; then
 	echo "other results, attached (<) and called (>):"
 	cat "$out/differences"
 	failed=1
