@@ -103,8 +103,11 @@ void limbo_adopt(struct session *session, struct session *old)
 {
 	struct ibv_pd *unused = session->lend_pd;
 
-	/* First: from here on nothing of the old connections can arrive. */
-	session_disconnect(old);
+	/* First: from here on nothing of the old connections can arrive, or their keys must die. */
+	if (!session_disconnect(old)) {
+		session_end(old, STAT_END_LINK, "its queue pairs live on");
+		return;
+	}
 	region_owner_move(&old->owner, &session->owner);
 	session->lend_pd = old->lend_pd;
 	old->lend_pd = unused;

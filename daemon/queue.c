@@ -222,13 +222,13 @@ void queue_stop(struct session *session)
 void queue_destroy(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
-	if (session->buffers_mr)
-		ibv_dereg_mr(session->buffers_mr);
+	/* They may still be written to where that fails. */
+	if (!session->buffers_mr || !ibv_dereg_mr(session->buffers_mr))
+		free(session->buffers);
 	session->buffers_mr = NULL;
-	free(session->buffers);
 	session->buffers = NULL;
-	if (session->cq)
-		ibv_destroy_cq(session->cq);
+	if (session->cq && ibv_destroy_cq(session->cq))
+		session->lives_on = true;
 	session->cq = NULL;
 	if (session->channel)
 		ibv_destroy_comp_channel(session->channel);

@@ -128,12 +128,20 @@ static int conn_create_qp(struct conn *conn, struct ibv_pd *pd, unsigned int sen
 
 static void conn_destroy_qp(struct conn *conn)
 {
+	int err;
+
 	loop_timer_stop(&conn->timer);
 	if (conn->state == CONN_NONE)
 		return;
 	rdma_disconnect(conn->id);
-	rdma_destroy_qp(conn->id);
+	/* Not by rdma_destroy_qp(), which doesn't tell. */
+	err = ibv_destroy_qp(conn->id->qp);
+	conn->id->qp = NULL;
 	conn->state = CONN_NONE;
+	if (!err)
+		return;
+	log_err("%s: cannot destroy a queue pair: %s", conn->session->peer, strerror(err));
+	conn->session->lives_on = true;
 }
 
 static void conn_destroy_id(struct conn *conn)
@@ -159,11 +167,14 @@ static void session_free(struct session *session)
 	conn_destroy_id(&session->control);
 	list_del(&session->link);
 	sessions.count--;
+	/* Its device may still have events for it. */
+	if (session->lives_on)
+		return;
 	explicit_bzero(session, sizeof(*session));
 	free(session);
 }
 
-void session_disconnect(struct session *session)
+bool session_disconnect(struct session *session)
 {
 	int i;
 
@@ -172,6 +183,7 @@ void session_disconnect(struct session *session)
 		conn_destroy_qp(&session->data[i]);
 	conn_destroy_qp(&session->control);
 	queue_destroy(session);
+	return !session->lives_on;
 }
 
 static void session_teardown(void *arg)

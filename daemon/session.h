@@ -124,6 +124,7 @@ struct session {
 	unsigned int nr_gone;		/* of those, the ones it has no more */
 	bool sweeping;			/* what was not claimed is being taken back */
 	bool killed;			/* a key, before the client had given the region back */
+	bool lives_on;			/* the adapter did not destroy all that it has of it */
 	struct loop_work sweep;
 	struct loop_timer deadline;	/* HELLO, data queue pairs, closing */
 	struct loop_timer ping;
@@ -156,8 +157,8 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 /* The same, but its regions may be kept for a while: see limbo.c. */
 void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Destroys its queue pairs. Nothing that a client sent arrives any more. */
-void session_disconnect(struct session *session);
+/* Destroys its queue pairs: true. Nothing that a client sent arrives any more, then. */
+bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why);
 const char *session_state_name(enum session_state state);
 /* Regions that it has and knows of. */
@@ -177,7 +178,7 @@ unsigned int limbo_count(void);
 bool limbo_may_resume(uint64_t secret, const struct ibv_context *device);
 /* The session that @hello may and wants to resume, or NULL. */
 struct session *limbo_find(const struct session *session, const struct farswap_hello *hello);
-/* Ends @old; its regions are @session's, which is to claim them. */
+/* Ends @old; its regions are @session's, which is to claim them, if they can be. */
 void limbo_adopt(struct session *session, struct session *old);
 /*
  * Keeps what RESUME names; a bit for each that it has no more. False: one was named twice, or

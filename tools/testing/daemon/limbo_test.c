@@ -23,7 +23,7 @@
 #define SECRET	0x1122334455667788ULL
 
 struct list session_list = { &session_list, &session_list };
-static bool leaving;
+static bool leaving, lives_on;
 static unsigned int evicts_sent, ended, disconnected;
 static struct session *old, *fresh;
 static struct region *region[TOTAL];
@@ -46,10 +46,11 @@ bool session_leaving(void)
 	return leaving;
 }
 
-void session_disconnect(struct session *session)
+bool session_disconnect(struct session *session)
 {
 	/* With its regions still its own: nobody else's queue pair reaches them. */
 	disconnected += session == old && session_lent(old) && !session_lent(fresh);
+	return !lives_on;
 }
 
 void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
@@ -304,6 +305,19 @@ static void test_resume(void)
 	teardown();
 }
 
+static void test_lives_on(void)
+{
+	setup(2, 1000);
+	limbo_enter(old, "x");
+	lives_on = true;
+	limbo_adopt(fresh, old);
+	lives_on = false;
+	ok(old->state == SESSION_DEAD && ended == 1 && !limbo_count() && !fresh->resuming &&
+	   !fresh->secret && !session_lent(fresh) && session_lent(old) == 2,
+	   "whose queue pairs can't be destroyed ends, and nobody else gets its regions");
+	teardown();
+}
+
 static void test_gone(void)
 {
 	uint64_t ids[2], rest[TOTAL - FARSWAP_RESUME_REGIONS + 1];
@@ -459,6 +473,7 @@ int main(void)
 	test_expire();
 	test_find();
 	test_resume();
+	test_lives_on();
 	test_gone();
 	test_evicting();
 	test_queue();
