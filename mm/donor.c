@@ -55,15 +55,13 @@ static bool donor_may_become(enum farswap_donor_state from, enum farswap_donor_s
 }
 
 /* The only writer of donor->state. */
-static void donor_set_state(struct farswap_donor *donor,
-			    enum farswap_donor_state state)
+/* False, with nothing changed, if @state may not follow. */
+static bool donor_become(struct farswap_donor *donor, enum farswap_donor_state state)
 {
 	lockdep_assert_held(&farswap_state_lock);
 
-	if (donor->state == state)
-		return;
-	if (WARN_ON_ONCE(!donor_may_become(donor->state, state)))
-		return;
+	if (!donor_may_become(donor->state, state))
+		return false;
 	if (donor->state == FARSWAP_DONOR_LIVE)
 		WRITE_ONCE(donors_nr_live, donors_nr_live - 1);
 	if (state == FARSWAP_DONOR_LIVE)
@@ -71,6 +69,14 @@ static void donor_set_state(struct farswap_donor *donor,
 	trace_farswap_donor_state(donor->address, donor_state_names[donor->state],
 				  donor_state_names[state]);
 	donor->state = state;
+	return true;
+}
+
+static void donor_set_state(struct farswap_donor *donor,
+			    enum farswap_donor_state state)
+{
+	if (donor->state != state)
+		WARN_ON_ONCE(!donor_become(donor, state));
 }
 
 static void donor_release(struct kref *ref)

@@ -29,6 +29,32 @@ static void donor_test_moves(struct kunit *test)
 					    donor_state_names[from], donor_state_names[to]);
 }
 
+/* A move that is not legal changes nothing, and the others that and the count of live ones. */
+static void donor_test_refused(struct kunit *test)
+{
+	struct farswap_donor *donor = kunit_kzalloc(test, sizeof(*donor), GFP_KERNEL);
+	unsigned int from, to, live;
+	bool moved;
+
+	KUNIT_ASSERT_NOT_NULL(test, donor);
+	mutex_lock(&farswap_main_lock);
+	live = donors_nr_live;
+	for (from = 0; from < FARSWAP_DONOR_STATES; from++)
+		for (to = 0; to < FARSWAP_DONOR_STATES; to++) {
+			donor->state = from;
+			WRITE_ONCE(donors_nr_live, live + (from == FARSWAP_DONOR_LIVE));
+			spin_lock(&farswap_state_lock);
+			moved = donor_become(donor, to);
+			spin_unlock(&farswap_state_lock);
+			KUNIT_EXPECT_EQ(test, moved, donor_legal_moves[from][to]);
+			KUNIT_EXPECT_EQ(test, donor->state, moved ? to : from);
+			KUNIT_EXPECT_EQ(test, donors_nr_live,
+					live + (donor->state == FARSWAP_DONOR_LIVE));
+		}
+	WRITE_ONCE(donors_nr_live, live);
+	mutex_unlock(&farswap_main_lock);
+}
+
 #define TWINS	2
 
 /* What the transport has: donor->io without a session, and with one. */
@@ -282,6 +308,7 @@ out_remove:
 
 static struct kunit_case donor_cases[] = {
 	KUNIT_CASE(donor_test_moves),
+	KUNIT_CASE(donor_test_refused),
 	KUNIT_CASE(donor_test_twins),
 	{}
 };
