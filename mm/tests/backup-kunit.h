@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Backups: a slot that is stored, freed, written well and written badly, fetched when
- * only its region has it, and written by the kernel itself, goes through every order of these,
- * up to some length. After each the device must have what the slot holds, or a copy that
- * vouches for it, or the region. A store whose remote write has failed is told once of its
- * copy's end, and well only if the device has it then.
+ * only its region has it, and written by the kernel itself, while its slab drains, its region is
+ * wanted back or its donor is suspect, goes through every order of these, until nothing new comes
+ * of it. After each the device must have what the slot holds, or a copy that
+ * vouches for it, or the region, and not this alone if it is about to go. A store whose remote
+ * write has failed is told once of its copy's end, and well only if the device has it then.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -13,9 +14,14 @@
 
 #define SLOTS	512
 #define SLOT	7
-/* Events in a row, from a free slot and one that only the region has; fewer where all is slow. */
-#define LENGTH		(IS_ENABLED(CONFIG_KASAN) ? 6 : 7)
-#define LENGTH_ALONE	(LENGTH - 1)
+/* What can be of a slot. Another number has a reason, as do fewer of whatever is tried. */
+#define MOMENTS_THERE_ARE	312
+/* More than there are: of that, of a slot's copies, and of events on the way there. */
+#define MOMENTS		1024
+#define COPIES		4
+#define EVENTS_MAX	64
+/* As many as it takes for a device that works to get all. */
+#define SETTLE		32
 
 enum event {
 	EVENT_STORE,
@@ -30,6 +36,11 @@ enum event {
 	EVENT_FETCH,
 	EVENT_FETCHED,
 	EVENT_UNREAD,
+	EVENT_DRAIN,
+	EVENT_LEAVE,
+	EVENT_GO,
+	EVENT_SUSPECT,
+	EVENT_RESUME,
 	EVENTS,
 };
 
@@ -46,13 +57,31 @@ static const char *const event_names[] = {
 	[EVENT_FETCH]	= "fetch",
 	[EVENT_FETCHED]	= "fetched",
 	[EVENT_UNREAD]	= "not fetched",
+	[EVENT_DRAIN]	= "drained",
+	[EVENT_LEAVE]	= "wanted back",
+	[EVENT_GO]	= "another region",
+	[EVENT_SUSPECT]	= "suspect",
+	[EVENT_RESUME]	= "resumed",
+};
+
+/**
+ * struct moment - what can be of the slot
+ * @seen:	all of it that makes a difference
+ * @event:	the last that led to it
+ * @before:	what was before that
+ */
+struct moment {
+	u64 seen;
+	enum event event;
+	unsigned int before;
 };
 
 /**
  * struct world - one slot of one slab of one device
  * @device:	owed what is stored, but nobody sends it
  * @slab:	its only slab
- * @mapping:	its only region, at nobody's
+ * @mapping:	its only region
+ * @donor:	which has it
  * @folio:	what is stored
  * @write:	the one that is in flight, or NULL
  * @fetch:	what is being read from the region, or NULL
@@ -64,12 +93,14 @@ static const char *const event_names[] = {
  * @last:	the last number stored
  * @on_device:	what the device has of it
  * @in_region:	what the region has
- * @orders:	of events that were tried
+ * @moments:	what was seen of all this, the first with a free slot
+ * @nr:		how many of these there are
  */
 struct world {
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 	struct farswap_mapping *mapping;
+	struct farswap_donor *donor;
 	struct folio *folio;
 	struct backup_bio *write;
 	struct farswap_backup *fetch;
@@ -81,7 +112,8 @@ struct world {
 	unsigned int last;
 	unsigned int on_device;
 	unsigned int in_region;
-	unsigned int orders;
+	struct moment *moments;
+	unsigned int nr;
 };
 
 static unsigned int *number_in(struct page *page)
@@ -160,6 +192,15 @@ static void store_to_device(struct world *world)
 	world->on_device = world->now;
 }
 
+/* Nothing is wrong with the region and its donor. */
+static void stay(struct world *world)
+{
+	world->in_region = 0;
+	world->slab->state = FARSWAP_SLAB_MAPPED;
+	world->mapping->leaving = false;
+	world->donor->io = FARSWAP_DONOR_IO_WORKS;
+}
+
 static bool fetch(struct world *world)
 {
 	struct farswap_backup *backup = take(world);
@@ -213,6 +254,29 @@ static void end(struct world *world, blk_status_t status)
 	backup_bio_done(&write->bio);
 }
 
+/* Does the region alone have the page? */
+static bool is_sole(const struct world *world)
+{
+	return test_bit(SLOT, world->slab->bits.unbacked) &&
+	       !farswap_backup_holds(world->slab, SLOT);
+}
+
+static bool stays(const struct world *world)
+{
+	return world->slab->state == FARSWAP_SLAB_MAPPED && !world->mapping->leaving &&
+	       world->donor->io == FARSWAP_DONOR_IO_WORKS;
+}
+
+/* The region goes, and the slab gets another: when nothing uses it, nor is only there. */
+static bool go(struct world *world)
+{
+	if (stays(world) || world->stored || world->fetch || is_sole(world))
+		return false;
+	clear_bit(SLOT, world->slab->bits.remote);
+	stay(world);
+	return true;
+}
+
 /* False if it can't happen now. */
 static bool happen(struct world *world, enum event event)
 {
@@ -256,6 +320,26 @@ static bool happen(struct world *world, enum event event)
 		world->stored = false;
 		world->in_region = world->now;
 		set_bit(SLOT, world->slab->bits.remote);
+		return true;
+	case EVENT_DRAIN:
+		if (world->slab->state != FARSWAP_SLAB_MAPPED)
+			return false;
+		world->slab->state = FARSWAP_SLAB_DRAINING;
+		return true;
+	case EVENT_LEAVE:
+		if (world->mapping->leaving)
+			return false;
+		world->mapping->leaving = true;
+		return true;
+	case EVENT_GO:
+		return go(world);
+	case EVENT_SUSPECT:
+	case EVENT_RESUME:
+		if (world->donor->io != (event == EVENT_SUSPECT ? FARSWAP_DONOR_IO_WORKS :
+					 FARSWAP_DONOR_IO_SUSPENDED))
+			return false;
+		world->donor->io = event == EVENT_SUSPECT ? FARSWAP_DONOR_IO_SUSPENDED :
+				   FARSWAP_DONOR_IO_WORKS;
 		return true;
 	case EVENT_FETCH:
 		return !world->fetch && fetch(world);
@@ -320,7 +404,7 @@ static const char *settle(struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
 	const char *wrong = NULL;
-	int left = 4 * LENGTH;
+	int left = SETTLE;
 
 	while (backups->nr && !wrong && left--) {
 		if (!happen(world, EVENT_FETCHED) && !happen(world, EVENT_WRITTEN) &&
@@ -335,74 +419,114 @@ static const char *settle(struct world *world)
 	return wrong;
 }
 
-/* Only the region has it when it was stored and could not be written. */
-static const enum event alone[] = {
-	EVENT_STORE, EVENT_REMOTE, EVENT_SUBMIT, EVENT_FAILED,
-};
-
-/* From nothing on; false if one of them can't happen there. */
-static bool replay(struct world *world, const enum event *order, unsigned int length,
-		   const char **wrong)
+/* What once isn't what the slot holds never is again: nothing else matters of a number. */
+static bool is_now(const struct world *world, unsigned int number)
 {
-	unsigned int i;
+	return number && number == world->now;
+}
 
+static u64 look(const struct world *world)
+{
+	struct farswap_backups *backups = &world->device->backups;
+	struct hlist_head *bucket =
+		&backups->table[hash_long(SLOT, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+	const bool flags[] = {
+		world->stored, world->waiting, world->now, is_now(world, world->on_device),
+		is_now(world, world->in_region), world->fetch && is_now(world, world->read),
+		test_bit(SLOT, world->slab->bits.remote),
+		test_bit(SLOT, world->slab->bits.unbacked),
+		world->slab->state == FARSWAP_SLAB_MAPPED, world->mapping->leaving,
+		world->donor->io == FARSWAP_DONOR_IO_WORKS,
+	};
+	struct farswap_backup *backup;
+	u64 seen = 0;
+	int i;
+
+	hlist_for_each_entry(backup, bucket, node)
+		seen = seen << 6 | (backup->state + 1) << 3 | backup->stale << 2 |
+		       !!backup->owner << 1 | (backup->state != FARSWAP_BACKUP_FETCHING &&
+					       is_now(world, *number_in(backup->page)));
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		seen = seen << 1 | flags[i];
+	static_assert(COPIES * 6 + ARRAY_SIZE(flags) < 64);
+	return seen;
+}
+
+/* From a free slot on; settles first what was tried before. */
+static void replay(struct world *world, unsigned int moment)
+{
+	enum event events[EVENTS_MAX];
+	unsigned int nr = 0;
+
+	settle(world);
 	free_slot(world);
-	world->last = 0;
+	stay(world);
 	world->on_device = 0;
-	world->in_region = 0;
 	world->told_wrongly = false;
-	*wrong = NULL;
-	for (i = 0; i < length && !*wrong; i++) {
-		if (!happen(world, order[i]))
-			return false;
-		*wrong = complaint(world);
-	}
+	for (; moment; moment = world->moments[moment].before)
+		events[nr++] = world->moments[moment].event;
+	while (nr--)
+		happen(world, events[nr]);
+}
+
+/* If it is new. False: there is no room for it, nor is there to be so much. */
+static bool note(struct world *world, enum event event, unsigned int before)
+{
+	u64 seen = look(world);
+	unsigned int i, length = 1;
+
+	for (i = 0; i < world->nr; i++)
+		if (world->moments[i].seen == seen)
+			return true;
+	for (i = before; i; i = world->moments[i].before)
+		length++;
+	if (world->nr == MOMENTS || length == EVENTS_MAX || world->device->backups.nr > COPIES)
+		return false;
+	world->moments[world->nr++] = (struct moment){ seen, event, before };
 	return true;
 }
 
-/* Every order that begins with these. */
-static bool explore(struct kunit *test, struct world *world, enum event *order,
-		    unsigned int length, unsigned int limit)
+/* What is wrong after an event, or NULL. */
+static const char *try(struct world *world, unsigned int moment, enum event event)
 {
 	const char *wrong;
-	unsigned int i;
-	bool possible;
+	bool sole;
 
-	for (i = 0; i < EVENTS; i++) {
-		order[length] = i;
-		possible = replay(world, order, length + 1, &wrong);
-		wrong = wrong ?: settle(world);
-		if (wrong) {
-			for (i = 0; i <= length; i++)
-				kunit_info(test, "%s", event_names[order[i]]);
-			KUNIT_FAIL(test, "after these: %s", wrong);
-			return false;
+	replay(world, moment);
+	sole = is_sole(world);
+	if (!happen(world, event))
+		return NULL;
+	wrong = complaint(world);
+	if (wrong)
+		return wrong;
+	if (!sole && is_sole(world) && !stays(world))
+		return "it is left to a region that is about to go";
+	return note(world, event, moment) ? settle(world) : "there is no end to it";
+}
+
+static void explore(struct kunit *test, struct world *world)
+{
+	const char *wrong = NULL;
+	unsigned int moment;
+	enum event event;
+
+	world->moments[world->nr++].seen = look(world);
+	for (moment = 0; moment < world->nr && !wrong; moment++)
+		for (event = 0; event < EVENTS && !wrong; event++) {
+			wrong = try(world, moment, event);
+			cond_resched();
+			if (!wrong)
+				continue;
+			KUNIT_FAIL(test, "%s; after, backwards: %s", wrong, event_names[event]);
+			for (; moment; moment = world->moments[moment].before)
+				kunit_info(test, "%s", event_names[world->moments[moment].event]);
 		}
-		world->orders += possible;
-		if (possible && length + 1 < limit &&
-		    !explore(test, world, order, length + 1, limit))
-			return false;
-		cond_resched();
-	}
-	return true;
+	settle(world);
+	if (!wrong)
+		KUNIT_EXPECT_EQ(test, world->nr, MOMENTS_THERE_ARE);
 }
 
 static void sent_by_nobody(struct work_struct *work) {}
-
-static void explore_all(struct kunit *test, struct world *world)
-{
-	enum event order[ARRAY_SIZE(alone) + LENGTH];
-
-	if (!explore(test, world, order, 0, LENGTH))
-		return;
-	kunit_info(test, "%u orders of events", world->orders);
-	KUNIT_EXPECT_GT(test, world->orders, 4000);
-	world->orders = 0;
-	memcpy(order, alone, sizeof(alone));
-	explore(test, world, order, ARRAY_SIZE(alone), ARRAY_SIZE(alone) + LENGTH_ALONE);
-	kunit_info(test, "%u that begin with only the region having it", world->orders);
-	KUNIT_EXPECT_GT(test, world->orders, 1000);
-}
 
 static void backup_test_orders(struct kunit *test)
 {
@@ -411,9 +535,10 @@ static void backup_test_orders(struct kunit *test)
 		.slab = kunit_kzalloc(test, sizeof(*world.slab), GFP_KERNEL),
 		.mapping = kunit_kzalloc(test, struct_size(world.mapping, missing,
 							   BITS_TO_LONGS(SLOTS)), GFP_KERNEL),
+		.donor = kunit_kzalloc(test, sizeof(*world.donor), GFP_KERNEL),
+		.moments = kunit_kcalloc(test, MOMENTS, sizeof(*world.moments), GFP_KERNEL),
 	};
 	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
-	struct farswap_donor *donor = kunit_kzalloc(test, sizeof(*donor), GFP_KERNEL);
 	unsigned int used = farswap_staging_used();
 	struct farswap_backups *backups;
 
@@ -421,7 +546,8 @@ static void backup_test_orders(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, world.slab);
 	KUNIT_ASSERT_NOT_NULL(test, world.mapping);
 	KUNIT_ASSERT_NOT_NULL(test, si);
-	KUNIT_ASSERT_NOT_NULL(test, donor);
+	KUNIT_ASSERT_NOT_NULL(test, world.donor);
+	KUNIT_ASSERT_NOT_NULL(test, world.moments);
 	backups = &world.device->backups;
 	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
 	/* What it would be sent by, at once or after a while. */
@@ -431,10 +557,9 @@ static void backup_test_orders(struct kunit *test)
 	world.device->map = farswap_slabmap_alloc(SLOTS, ilog2(SLOTS), ilog2(SLOTS), 0);
 	world.slab->device = world.device;
 	world.slab->nr_slots = SLOTS;
-	world.slab->state = FARSWAP_SLAB_MAPPED;
-	donor->io = FARSWAP_DONOR_IO_WORKS;
 	world.mapping->slab = world.slab;
-	world.mapping->donor = donor;
+	world.mapping->donor = world.donor;
+	stay(&world);
 	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
 	kunit_activate_static_stub(test, farswap_store_backed, store_backed);
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
@@ -442,7 +567,7 @@ static void backup_test_orders(struct kunit *test)
 	    farswap_slotbits_alloc(&world.slab->bits, SLOTS))
 		KUNIT_FAIL(test, "no memory");
 	else
-		explore_all(test, &world);
+		explore(test, &world);
 	flush_work(&backups->work);
 	KUNIT_EXPECT_EQ(test, farswap_staging_used(), used);
 	farswap_slotbits_free(&world.slab->bits);
