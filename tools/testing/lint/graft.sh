@@ -102,7 +102,10 @@ left=$(left_behind)
 }
 for version in $(cd "$tree" && echo [0-9]*); do
 	archive=$(archive "$version")
-	[ -e "$archive" ] || continue
+	[ -e "$archive" ] || {
+		echo "$version: not looked at, its source is not in the cache: make check-tree KERNEL=$version"
+		continue
+	}
 	from_the_cache "$version"
 	cp -a "$work/$version" "$work/tree"
 	graft "$work/tree"

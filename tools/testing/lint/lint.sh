@@ -91,11 +91,13 @@ lint_checkpatch() { # checkpatch --strict on all C and Kconfig that the kernel w
 }
 
 lint_sparse() { # sparse on every kernel source
-	local output
+	local output words=(KDIR="$KDIR" W=1 KCFLAGS=-Werror C=2)
 	# In the words of make check, or all would be built anew.
-	output=$(make --no-print-directory KDIR="$KDIR" W=1 KCFLAGS=-Werror modules C=2 2>&1)
-	grep -E "^($PWD/)?(mm|rdma|include)/.*(warning|error):|\*\*\*" <<<"$output" && return 1
-	grep -q '  CHECK ' <<<"$output" && return
+	output=$(make --no-print-directory "${words[@]}" modules 2>&1 &&
+		make --no-print-directory -C tools/testing/modules "${words[@]}" 2>&1)
+	grep -E "^($PWD/)?(mm|rdma|include|tools/testing/modules)/.*(warning|error):|\*\*\*" \
+		<<<"$output" && return 1
+	grep -q '  CHECK .*/mm/' <<<"$output" && grep -q '  CHECK .*/modules/' <<<"$output" && return
 	echo "sparse did not run:"
 	tail -n 5 <<<"$output"
 	return 1
