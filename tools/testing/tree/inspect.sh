@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 fetch=$top/tools/testing/qemu/fetch.sh
 
-MORE_MAX=256
+MORE_MAX=96
 # What the patches change, and isn't new.
 CHANGED="memory page_io swap_state swapfile"
 
