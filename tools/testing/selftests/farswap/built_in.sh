@@ -3,7 +3,7 @@
 #
 # Built into the kernel, farswap does all by itself: the kernel's command line is enough.
 # To be the first after booting, or another test has set it up before.
-# cluster: donors=2 mem=192 disks=1 tree=1
+# cluster: donors=2 mem=192 disks=1 tree=1 farswap.enabled=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
@@ -29,7 +29,7 @@ took_part() {
 test_begin 6
 is_built_in || skip_rest "farswap is a module"
 check "it is attached" grep -qx 1 "$FARSWAP/attached"
-check "it has what the command line says" values donors slab_mb io_timeout_ms
+check "it has what the command line says" values enabled donors slab_mb io_timeout_ms
 for donor in $DONORS; do
 	donor_start "$donor" || bail "no farswapd on $donor"
 done

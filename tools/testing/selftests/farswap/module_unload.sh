@@ -50,6 +50,15 @@ no_hook_is_left() {
 	! enabled_functions | grep -Fxf "$TMP/hooked"
 }
 
+# check_hooks DESCRIPTION COMMAND
+check_hooks() {
+	if is_direct; then
+		skip_one "a kernel that calls farswap has no hooks"
+	else
+		check "$@"
+	fi
+}
+
 test_begin 11
 farswap_up 2
 swap_on
@@ -57,10 +66,10 @@ make_cgroup unload 16M
 start_load unload unload -m 28 -p 2 -d 250 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
 awk '/farswap/ { print $1 }' /sys/kernel/tracing/enabled_functions >"$TMP/hooked"
-check "the kernel says what is hooked" eval 'is_direct || [ -s "$TMP/hooked" ]'
+check_hooks "the kernel says what is hooked" [ -s "$TMP/hooked" ]
 check "rmmod is refused while attached" unload_refused
 check "detached under load, it can be removed" unload
-check "no hook is left in the kernel" no_hook_is_left
+check_hooks "no hook is left in the kernel" no_hook_is_left
 check "it can be loaded again" modprobe farswap
 check "and attaches by itself" grep -qx 1 "$FARSWAP/attached"
 check "removed again, with tasks asleep in it" unload_waited_for
