@@ -86,31 +86,38 @@ inject_into() {
 	inject fail_function "$3"
 }
 
-# Slabs, donors and farswap itself come and go; any of it may fail now.
+# Slabs, donors and farswap itself come and go; any of it may fail now, but not always.
 upheaval() {
+	evicted=0
+	removed=0
+	detached=0
 	upheaval_end=$(($(date +%s) + SECONDS_EACH))
 	while [ "$(date +%s)" -lt "$upheaval_end" ]; do
 		for upheaval_donor in $DONORS; do
-			on "$upheaval_donor" "farswapctl evict 2" >/dev/null
+			evicted=$((evicted + $(on "$upheaval_donor" "farswapctl evict 2" |
+				awk '/^[0-9]+ regions evicted/ { print $1 }') + 0))
 		done
 		sleep 1
-		echo "${DONORS%% *}" >"$FARSWAP/donors"
+		echo "${DONORS%% *}" >"$FARSWAP/donors" && removed=$((removed + 1))
 		sleep 1
 		donor_list 2 >"$FARSWAP/donors"
 		sleep 2
-		echo 0 >"$FARSWAP/attached" && sleep 1
+		echo 0 >"$FARSWAP/attached" && detached=$((detached + 1)) && sleep 1
 		echo 1 >"$FARSWAP/attached"
-	done
-} 2>/dev/null
+	done 2>/dev/null
+	echo "$evicted regions were evicted; a donor was taken off $removed times, and farswap detached $detached"
+	[ "$evicted" -gt 0 ] && [ "$removed" -gt 0 ] && [ "$detached" -gt 0 ]
+}
 
 # through COMMAND...: which brings faults about
 through() {
 	inject_from_now
 	"$@" || return 1
 	upheaval
+	through_status=$?
 	inject_no_more
 	echo "$(injected) faults"
-	[ "$(injected)" -gt 0 ] && load_runs faulty
+	[ "$through_status" -eq 0 ] && [ "$(injected)" -gt 0 ] && load_runs faulty
 }
 
 # copies_fail: of ten requests for their writes the disk fails one
@@ -127,6 +134,12 @@ copies_fail() {
 	inject_no_more
 	echo "$(injected) faults"
 	[ "$(injected)" -gt 0 ] && grew backup_failed backup_written && load_runs faulty
+}
+
+# The kernel warns of what a module leaves, page or object, and a warning fails the test.
+leaves_nothing() {
+	grep '^ *[1-9].*\[farswap\] func:farswap_staging' /proc/allocinfo || return 1
+	echo 0 >"$FARSWAP/attached" && unload_modules
 }
 
 # Attached anew: a device for which there was no memory is not served until then.
@@ -160,7 +173,7 @@ if [ -n "$TURN" ]; then
 	first=$((TURN % nr_phases + 1))
 	last=$first
 fi
-test_begin $((2 + 2 * (last - first + 1)))
+test_begin $((4 + 2 * (last - first + 1)))
 if [ ! -e "$FAULTS/failslab" ] || [ ! -e "$FAULTS/fail_function" ]; then
 	skip_rest "no fault injection in this kernel"
 fi
@@ -183,4 +196,8 @@ while IFS='|' read -r what how; do
 	check "it works again: $what" works_again </dev/null
 done <"$TMP/phases"
 check "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
+swapoff -a
+check "nothing is staged any more, nor remote" eval \
+	'wait_for 10 stat_is staged_pages 0 && stat_is remote_pages 0'
+check "no page and no object is left" leaves_nothing
 test_end
