@@ -51,10 +51,12 @@ void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 			   unsigned int slot);
 
 /**
- * farswap_fanout_is_there() - does one of the regions have the folio, and is not lost already
+ * farswap_fanout_is_there() - does one of the regions have the folio, and can it still be read
  * @fanout:	one whose writes have ended, of which one has succeeded
  * @slot:	the folio's first slot
  * @nr:		how many
+ *
+ * Of a region that is about to go, what comes late might not be fetched any more.
  *
  * Context: any.
  * Return: whether it has.
@@ -68,7 +70,7 @@ static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
 	for (i = 0; i < fanout->nr_writes; i++) {
 		mapping = fanout->writes[i].mapping;
 		if (farswap_mapping_is_slabs(mapping) && !farswap_mapping_ends(mapping) &&
-		    farswap_mapping_has(mapping, slot, nr))
+		    !farswap_eviction_is_near(mapping) && farswap_mapping_has(mapping, slot, nr))
 			return true;
 	}
 	return false;

@@ -229,7 +229,7 @@ static unsigned int store_good(const struct farswap_store *store)
 {
 	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&store->fanout.good);
 
-	/* The regions that have it may be lost, or about to be taken, by now. */
+	/* The regions that have it may be lost by now, or too close to that. */
 	if (!good || (store->mode == STORE_SOLE &&
 		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
 		return 0;

@@ -8,6 +8,8 @@
 
 #include <linux/slab.h>
 
+#include "../fanout.h"
+
 #define SLOTS		64
 #define REGION		4711
 #define DEADLINE_MS	60000
@@ -283,6 +285,24 @@ static void eviction_test_lost_while_draining(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
 }
 
+/* What a store has written late, only regions that stay can be said to have. */
+static void eviction_test_written_late(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_fanout fanout = { .nr_writes = 1 };
+
+	fanout.writes[0].mapping = mapping;
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	mapping->hurry_at = jiffies;
+	KUNIT_EXPECT_FALSE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	fanout.writes[fanout.nr_writes++].mapping = place_link(test, REGION + 1);
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+}
+
 /* A suspect donor that goes on asks anew; what it says that it has no more it has no more. */
 static void eviction_test_suspect(struct kunit *test)
 {
@@ -328,6 +348,7 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_donor_lost),
 	KUNIT_CASE(eviction_test_two_lost),
 	KUNIT_CASE(eviction_test_lost_while_draining),
+	KUNIT_CASE(eviction_test_written_late),
 	KUNIT_CASE(eviction_test_suspect),
 	KUNIT_CASE(eviction_test_asked_while_suspect),
 	{}
