@@ -76,8 +76,7 @@ kselftest: modules daemon tests
 	@tools/testing/tree/kselftest.sh $(TESTS)
 
 kernel-selftests: modules daemon
-	@tools/testing/tree/kernel-selftests.py $(if $(KERNEL),--client-kernel \
-		$$(tools/testing/tree/kernel.sh --version $(KERNEL))) $(TESTS)
+	@tools/testing/tree/kernel-selftests.py $(if $(KERNEL),--kernel $(KERNEL)) $(TESTS)
 
 attach_TESTS := load_detects.sh module_unload.sh ftrace_enabled.sh attach_detach.sh tracers.sh \
 	zram_left_alone.sh swapoff_remote.sh zero_pages.sh rebuild.sh suspend.sh nfs_left_alone.sh

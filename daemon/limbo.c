@@ -105,7 +105,7 @@ void limbo_adopt(struct session *session, struct session *old)
 
 	/* First: from here on nothing of the old connections can arrive, or their keys must die. */
 	if (!session_disconnect(old)) {
-		session_end(old, STAT_END_LINK, "its queue pairs live on");
+		session_end(old, STAT_END_LINK, SESSION_REACHED);
 		return;
 	}
 	region_owner_move(&old->owner, &session->owner);

@@ -181,7 +181,8 @@ static void device_event(void *arg, uint32_t events)
 	case IBV_EVENT_COMM_EST:
 		/* The client's first message overtook its last one of the CM. */
 		conn = event.element.qp->qp_context;
-		rdma_notify(conn->id, IBV_EVENT_COMM_EST);
+		if (conn->id)
+			rdma_notify(conn->id, IBV_EVENT_COMM_EST);
 		break;
 	case IBV_EVENT_CQ_ERR:
 		session = event.element.cq->cq_context;

@@ -341,8 +341,9 @@ int main(int argc, char **argv)
 	if (check)
 		return EXIT_SUCCESS;
 	log_init(!at_terminal);
-	/* With it libibverbs says that a key is dead where the adapter has refused to kill it. */
+	/* With either libibverbs says that a key is dead where the adapter has refused to kill it. */
 	unsetenv("RDMAV_ALLOW_DISASSOC_DESTROY");
+	unsetenv("MLX4_DEVICE_FATAL_CLEANUP");
 	if (!run())
 		return EXIT_SUCCESS;
 	return config_is_wrong ? EXIT_CONFIG : EXIT_FAILURE;

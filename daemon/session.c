@@ -128,6 +128,7 @@ static int conn_create_qp(struct conn *conn, struct ibv_pd *pd, unsigned int sen
 
 static void conn_destroy_qp(struct conn *conn)
 {
+	struct session *session = conn->session;
 	int err;
 
 	loop_timer_stop(&conn->timer);
@@ -140,8 +141,10 @@ static void conn_destroy_qp(struct conn *conn)
 	conn->state = CONN_NONE;
 	if (!err)
 		return;
-	log_err("%s: cannot destroy a queue pair: %s", conn->session->peer, strerror(err));
-	conn->session->lives_on = true;
+	log_err("%s: cannot destroy a queue pair: %s", session->peer, strerror(err));
+	session->lives_on = true;
+	/* Of the control connection no region is reached. */
+	session->reached |= conn != &session->control;
 }
 
 static void conn_destroy_id(struct conn *conn)
@@ -151,6 +154,14 @@ static void conn_destroy_id(struct conn *conn)
 	conn->id = NULL;
 }
 
+static void session_free_pd(const struct session *session, struct ibv_pd *pd)
+{
+	int err = pd ? ibv_dealloc_pd(pd) : 0;
+
+	if (err)
+		log_err("%s: cannot free its protection domain: %s", session->peer, strerror(err));
+}
+
 static void session_free(struct session *session)
 {
 	int i;
@@ -158,9 +169,8 @@ static void session_free(struct session *session)
 	if (session->has_owner)
 		region_owner_del(&session->owner);
 	queue_destroy(session);
-	if ((session->pd && ibv_dealloc_pd(session->pd)) ||
-	    (session->lend_pd && ibv_dealloc_pd(session->lend_pd)))
-		log_err("%s: protection domain still in use", session->peer);
+	session_free_pd(session, session->pd);
+	session_free_pd(session, session->lend_pd);
 	listener_put_device(session->device);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
 		conn_destroy_id(&session->data[i]);
@@ -183,17 +193,21 @@ bool session_disconnect(struct session *session)
 		conn_destroy_qp(&session->data[i]);
 	conn_destroy_qp(&session->control);
 	queue_destroy(session);
-	return !session->lives_on;
+	return !session->reached;
 }
 
 static void session_teardown(void *arg)
 {
 	struct session *session = arg;
 
-	session_disconnect(session);
+	bool unreached = session_disconnect(session);
+
 	/* Its CM ids stay: they tell if the device goes. */
-	if (session->state == SESSION_LIMBO)
+	if (session->state == SESSION_LIMBO) {
+		if (!unreached)
+			session_end(session, STAT_END_LINK, SESSION_REACHED);
 		return;
+	}
 	if (request_reclaim(session)) {
 		loop_work_queue(&session->teardown);
 		return;

@@ -125,6 +125,7 @@ struct session {
 	bool sweeping;			/* what was not claimed is being taken back */
 	bool killed;			/* a key, before the client had given the region back */
 	bool lives_on;			/* the adapter did not destroy all that it has of it */
+	bool reached;			/* nor what the client reaches regions by */
 	struct loop_work sweep;
 	struct loop_timer deadline;	/* HELLO, data queue pairs, closing */
 	struct loop_timer ping;
@@ -157,7 +158,8 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 /* The same, but its regions may be kept for a while: see limbo.c. */
 void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Destroys its queue pairs: true. Nothing that a client sent arrives any more, then. */
+#define SESSION_REACHED	"its queue pairs can't be destroyed"
+/* Destroys its queue pairs. True: nothing that the client sent to regions arrives any more. */
 bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why);
 const char *session_state_name(enum session_state state);

@@ -54,7 +54,6 @@ static bool donor_may_become(enum farswap_donor_state from, enum farswap_donor_s
 	return donor_moves[from] & BIT(to);
 }
 
-/* The only writer of donor->state. */
 /* False, with nothing changed, if @state may not follow. */
 static bool donor_become(struct farswap_donor *donor, enum farswap_donor_state state)
 {
@@ -72,6 +71,7 @@ static bool donor_become(struct farswap_donor *donor, enum farswap_donor_state s
 	return true;
 }
 
+/* The only writer of donor->state. */
 static void donor_set_state(struct farswap_donor *donor,
 			    enum farswap_donor_state state)
 {

@@ -42,6 +42,7 @@ static void eviction_forget(struct farswap_mapping *mapping)
 {
 	/* Takes no lock, and may just be running. */
 	timer_delete_sync(&mapping->evict_timer);
+	WRITE_ONCE(mapping->wanted, false);
 	WRITE_ONCE(mapping->due, false);
 }
 
@@ -54,6 +55,8 @@ static void eviction_set_timer(struct farswap_mapping *mapping, unsigned int ms)
 	lockdep_assert_held(&farswap_state_lock);
 	eviction_forget(mapping);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies((ms - last) / 2));
+	/* Not by the timer, which isn't pending any more shortly before the region is due. */
+	smp_store_release(&mapping->wanted, true);
 	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
 }
 
@@ -158,7 +161,8 @@ bool farswap_eviction_was_early(const struct farswap_mapping *mapping)
  */
 bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 {
-	return timer_pending(&mapping->evict_timer) &&
+	/* Pairs with the release in eviction_set_timer(). */
+	return smp_load_acquire(&mapping->wanted) &&
 	       time_after_eq(jiffies, READ_ONCE(mapping->hurry_at));
 }
 

@@ -25,6 +25,7 @@
  *		that takes a grace period to die, and the donor waits for it
  * @stores:	remote writes in flight, or to begin
  * @dead:	no I/O begins any more
+ * @wanted:	its donor has said when it takes it back
  * @due:	nor now, for its donor is about to take it, or has
  * @leaving:	no store begins any more, for its donor wants it back and the slab
  *		has others; written under farswap_state_lock
@@ -39,8 +40,8 @@
  * @id:		the donor's name for the region
  * @lost:	pages that were lost with it while the slab went on
  * @leave_until: jiffies until which its pages may be copied to the others
- * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free; of
- *		use while @evict_timer is pending
+ * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free, and what is
+ *		written to it comes too late; if @wanted
  * @evict_timer: its donor takes it back soon: @due
  * @donor_entry: in the donor's list; farswap_state_lock
  * @id_entry:	in the donor's @mappings_by_id, likewise
@@ -55,6 +56,7 @@ struct farswap_mapping {
 	refcount_t users;
 	atomic_t stores;
 	bool dead;
+	bool wanted;
 	bool due;
 	bool leaving;
 	bool moving;

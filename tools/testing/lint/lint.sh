@@ -280,7 +280,7 @@ fi
 inputs() {
 	case $1 in
 	checkpatch) matching '\.[ch]$|^Kconfig$|^\.checkpatch\.conf$' ;;
-	sparse) matching '^(mm|rdma|include)/|^Makefile$' && echo "$KDIR/.config" ;;
+	sparse) matching '^(mm|rdma|include|tools/testing/modules)/|^Makefile$' && echo "$KDIR/.config" ;;
 	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
 	shellcheck) shell_files ;;
 	clang_tidy) matching '^(daemon|include)/' ;;

@@ -43,6 +43,7 @@ VARIES = re.compile(r"0x[0-9a-f]+|\d+ ?[mun]?s\b|(?<=[Ee]xtra pages )\d+|\d+\.\d
 SECONDS = 200
 # Of one that swaps so many pages, some are to go to donors.
 SWAPS = 500
+STORES = "store_remote", "store_device"
 CARRIED = "some of its pages go to donors"
 # What an RDMA READ of a page takes here is half a millisecond or so.
 SLOW_IOPS = 2000
@@ -50,11 +51,16 @@ SLOW_IOPS = 2000
 SLOW_TRIES = 6
 
 
-def build(names):
+def kernel(version, *what):
+    """What kernel.sh says of a version, or else of the one there is."""
+    version = ["--version", version] if version else []
+    return subprocess.run([os.path.join(HERE, "kernel.sh"), *version, *what], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+def build(names, version):
     """{name with arguments: (guest path, host path)}"""
-    kernel = os.path.join(HERE, "kernel.sh")
-    source = subprocess.run([kernel, "--source"], check=True, text=True,
-                            stdout=subprocess.PIPE).stdout.strip()
+    source = kernel(version, "--source")
     headers = os.path.join(OUT, "headers")
     subprocess.run(["make", "-s", "-C", source, f"O={headers}", "headers"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -90,25 +96,27 @@ def libgcc():
     return "/lib/x86_64-linux-gnu/libgcc_s.so.1", os.path.realpath(path)
 
 
-def count(cluster, counter):
-    """A counter of the kernel's, or of farswap's."""
-    _, text = cluster.client.run(f"cat /proc/vmstat {farswap.DEBUG}/stats 2>/dev/null", 20)
-    return farswap.counters(text).get(counter, 0)
+def count(cluster, *counters):
+    """Those of farswap's; 0 without it."""
+    _, text = cluster.client.run(f"cat {farswap.DEBUG}/stats 2>/dev/null", 20)
+    stats = farswap.counters(text)
+    return [stats.get(counter, 0) for counter in counters]
 
 
-def run_all(cluster, tests, counter):
-    """{test: (status, {what: how}, pages that the counter has grown by)}"""
+def run_all(cluster, tests):
+    """{test: (status, {what: how}, pages to donors, pages to the disk by farswap)}"""
     done = {}
     for test, (path, _) in tests.items():
         arguments = test.partition(" ")[2]
-        before = count(cluster, counter)
+        before = count(cluster, *STORES)
         status, text = cluster.client.run(
             f"cd /mnt && {BEFORE.get(test, '')}timeout {SECONDS} {path} {arguments} 2>&1; "
             "status=$?; echo N >/sys/module/zswap/parameters/enabled; exit $status",
             SECONDS + 30)
         with open(os.path.join(OUT, "log"), "a", encoding="utf-8") as log:
             log.write(f"== {test}: {status}\n{text}\n")
-        done[test] = status, results(text), count(cluster, counter) - before
+        done[test] = (status, results(text),
+                      *(now - then for now, then in zip(count(cluster, *STORES), before)))
     return done
 
 
@@ -116,18 +124,18 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="names of programs; default: all")
-    parser.add_argument("--client-kernel", metavar="DIR",
-                        help="what the client runs, as tools/testing/tree/kernel.sh prints it")
+    parser.add_argument("--kernel", metavar="VERSION",
+                        help="one whose swap code calls farswap; default: Debian's")
     return parser.parse_args()
 
 
 def worse_results(without, with_farswap):
     """What is not as good with farswap."""
-    (status, before, swapped), (other, now, carried) = without, with_farswap
+    (status, before, *_), (other, now, remote, device) = without, with_farswap
     worse = {what for what in {*before, *now} if now.get(what) not in (before.get(what), *GOOD)}
     if other and not worse and not (status and (before or now)):
         worse.add("all that it tests")
-    if swapped >= SWAPS and not carried:
+    if device >= SWAPS and not remote:
         worse.add(CARRIED)
     return worse
 
@@ -138,8 +146,8 @@ def fail_if_slow(cluster, tests, worse):
                          "mkswap /dev/vdc >/dev/null && swapon /dev/vdc", 120)
     slow = {test: set() for test in worse}
     for _ in range(SLOW_TRIES):
-        left = {test: tests[test] for test in worse if worse[test] - slow[test]}
-        for test, (status, found, _) in run_all(cluster, left, "pswpout").items():
+        left = {test: tests[test] for test in worse if worse[test] - slow[test] - {CARRIED}}
+        for test, (status, found, *_) in run_all(cluster, left).items():
             slow[test] |= {what for what, how in found.items() if how not in (*GOOD, "skip")}
             if status and not found:
                 slow[test].add("all that it tests")
@@ -148,11 +156,11 @@ def fail_if_slow(cluster, tests, worse):
 
 def show(test, without, with_farswap, worse, slow):
     """One line, and more about what has failed. Is it as good with farswap?"""
-    (status, before, swapped), (other, now, carried) = without, with_farswap
+    (status, before, *_), (other, now, remote, device) = without, with_farswap
     counts = {how: list(now.values()).count(how) for how in sorted(set(now.values()))}
     text = ", ".join(f"{count} {how}" for how, count in counts.items()) or "no results"
-    print(f"{'FAIL' if worse else 'ok  '} {test}: exit status {other}; {text}; of {swapped} pages "
-          f"swapped without farswap, then {carried} went to donors")
+    print(f"{'FAIL' if worse else 'ok  '} {test}: exit status {other}; {text}; {remote} pages "
+          f"to donors, {device} to the disk")
     for what in sorted(worse):
         print(f"    {what}: {before.get(what, 'not there')}, with farswap "
               f"{now.get(what, 'not there')}"
@@ -171,25 +179,25 @@ def main():
     harness.exit_on_signals()
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
-    tests = build(args.tests)
+    tests = build(args.tests, args.kernel)
     if not tests:
         sys.exit("kernel-selftests: no such test; there are " + " ".join(
             test.split()[0] for of in TESTS.values() for test in of))
     with harness.Cluster(donors=2, client_mem=1024, donor_mem=1024,
                          disks=((2048, 0), (512, 0), (2048, SLOW_IOPS)), extra=[libgcc()],
                          extra_programs=[(*paths, None) for paths in tests.values()],
-                         client_root=args.client_kernel) as cluster:
+                         client_root=args.kernel and kernel(args.kernel)) as cluster:
         # Pages of files that are in RAM anyhow would be counted as others.
         cluster.client.check(
             "{ grep -q cgroup2 /proc/mounts || mount -t cgroup2 none /sys/fs/cgroup; } && "
             "echo +memory >/sys/fs/cgroup/cgroup.subtree_control && "
             "mke2fs /dev/vdb >/dev/null && modprobe ext4 && mount -t ext4 /dev/vdb /mnt")
         cluster.swap_on()
-        without = run_all(cluster, tests, "pswpout")
+        without = run_all(cluster, tests)
         cluster.client.check("swapoff /dev/vda")
         cluster.up()
-        with_farswap = run_all(cluster, tests, "store_remote")
-        loaded = count(cluster, "load_remote")
+        with_farswap = run_all(cluster, tests)
+        loaded = count(cluster, "load_remote")[0]
         worse = {test: found for test in tests
                  if (found := worse_results(without[test], with_farswap[test]))}
         slow = fail_if_slow(cluster, tests, worse) if worse else {}

@@ -31,6 +31,7 @@ steps() {
 	kunit|kunit
 	kselftest|kselftest
 	kernel-selftests|kernel-selftests
+	kernel-selftests-direct|kernel-selftests KERNEL=6.12
 	coverage|coverage
 	mutants|mutants
 	STEPS

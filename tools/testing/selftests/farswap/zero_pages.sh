@@ -26,7 +26,6 @@ all_turn_zero() {
 
 # old_copies_go: those of before the zeroes
 old_copies_go() {
-	reclaim zero
 	wait_for 30 eval '[ "$(stat_of remote_pages)" -lt 40 ]'
 	old_status=$?
 	echo "of 4096 pages, all zero, $(stat_of remote_pages) have the remote bit still"
@@ -44,6 +43,7 @@ check "pages went to donors and came back" grew store_remote load_remote
 check "no page was lost" same load_lost
 check "no remote bit outlives its slot" no_orphaned_pages
 check "pages on donors turn zero" all_turn_zero
+reclaim zero
 if is_direct; then
 	check "the old copies are forgotten" old_copies_go
 else
