@@ -6,7 +6,7 @@ errors, lint, unit tests, the model, and the selftests and a short run of chaos 
 clusters of virtual machines. These wait a third of the time: so the selftests are run
 from both ends and from the middle, after chaos and beside it, and what needs none when the
 processors have nothing else to do: first a kernel that looks for its own mistakes is built, on
-which KUnit, chaos, faults on purpose and one of the selftests are run, then lint and the models.
+which KUnit, chaos, faults on purpose and some of the selftests are run, then lint and the models.
 What may have failed for that is run again at the end, alone.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
@@ -45,7 +45,7 @@ ON_KERNEL = ["sh", "-c", 'kernel=$(cat "$0") && exec "$@" --client-kernel="$kern
 ON_KERNEL_TIMEOUT = 900
 # All take hours there, so each has its turn, from one commit to the next; each kind of fault too.
 ON_KERNEL_SOME_TIMEOUT = 1500
-ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh"]
+ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh", "large_partly.sh"]
 
 # Below DESTDIR, with PREFIX=/usr.
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
@@ -264,10 +264,10 @@ def clusters_step(checks, lint_and_models):
         there = Job("chaos, on the same kernel", [*ON_KERNEL, built, *CHAOS],
                     ON_KERNEL_TIMEOUT, idle=False, after=[kunit])
         turn = commits()
-        faults = Job("faults on purpose and one more selftest, on the same kernel",
+        faults = Job("faults on purpose, large folios and one more selftest, on the same kernel",
                      [*ON_KERNEL, built, runner, *ON_KERNEL_SOME, f"--env=TURN={turn}",
                       f"--turn={turn}"],
-                     ON_KERNEL_SOME_TIMEOUT, count_named("fault_injection.sh"), idle=False,
+                     ON_KERNEL_SOME_TIMEOUT, count_named("fault_injection.sh", "large_partly.sh"), idle=False,
                      after=[there])
         others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
                      SELFTESTS_TIMEOUT, count_totals, idle=False, after=[faults])
