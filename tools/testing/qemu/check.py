@@ -267,7 +267,8 @@ def clusters_step(checks, lint_and_models):
         faults = Job("faults on purpose, large folios and one more selftest, on the same kernel",
                      [*ON_KERNEL, built, runner, *ON_KERNEL_SOME, f"--env=TURN={turn}",
                       f"--turn={turn}"],
-                     ON_KERNEL_SOME_TIMEOUT, count_named("fault_injection.sh", "large_partly.sh"), idle=False,
+                     ON_KERNEL_SOME_TIMEOUT,
+                     count_named("fault_injection.sh", "large_partly.sh"), idle=False,
                      after=[there])
         others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
                      SELFTESTS_TIMEOUT, count_totals, idle=False, after=[faults])

@@ -3,11 +3,12 @@
 """
 The kernel's own selftests of memory that use swap, those of cgroups (memory, zswap) and
 mm: each runs with the disk alone, then with farswap carrying the swap, where nothing may
-fail that didn't, and which has to carry some of it for each that swaps. What fails without farswap too, for whatever it misses in these machines,
-is shown as such. Of what is worse with farswap, and so has failed, it tells what fails too on
-a disk alone that does as many operations a second as the emulated network. (Of a cgroup that
-is to be reclaimed as a whole, the kernel gives up after 16 passes that find nothing but pages
-on their way to the device.) With names, only those.
+fail that didn't, and which has to carry some of it for each that swaps. What fails without
+farswap too, for whatever it misses in these machines, is shown as such. Of what is worse with
+farswap, and so has failed, it tells what fails too on a disk alone that does as many operations
+a second as the emulated network. (Of a cgroup that is to be reclaimed as a whole, the kernel
+gives up after 16 passes that find nothing but pages on their way to the device.) With names,
+only those.
 """
 
 import argparse
