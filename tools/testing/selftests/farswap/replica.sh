@@ -112,7 +112,7 @@ for donor in $DONORS; do
 done
 wait_for 30 donors_live 3
 set_value "$FARSWAP/replicas" 3
-start_load busy replica -m 20 -p 2 -r 60 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
+start_load busy replica -m 20 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
 check "pages that are written, at three donors" wait_for 120 eval \
 	'stat_above remote_pages 1000 && slabs_whole 3'
 wait_for 20 stat_is staged_pages 0
