@@ -64,17 +64,20 @@ came_to_pass() {
 }
 
 # A while in which stores go to the device alone, which holds them back; then slabs
-# are lost whose pages it was to get from staging memory. Whether a copy is stale by then
-# is a matter of luck.
+# are lost whose pages it was to get from staging memory. Many are read while it is owed
+# newer ones, or, where that takes longer, while they are stored to. Whether a copy is stale by
+# then is a matter of luck.
 lost_again_and_again() {
 	stats_save
-	echo 400 >"$DISK/late_ms"
 	for again_round in 1 2 3 4 5 4 3 2 1 5 4 3; do
-		echo "$((100 * again_round))" >"$DISK/hold_ms"
+		echo "$((400 * again_round))" >"$DISK/hold_ms"
+		echo "$((again_round % 2 ? 20 : 200))" >"$DISK/late_ms"
 		echo 2 >"$DISK/hold_every"
 		echo 0 >"$FARSWAP/enabled"
 		sleep 0.5
 		echo 1 >"$FARSWAP/enabled"
+		again_stored=$(stat_of store_remote)
+		wait_for 20 stat_above store_remote "$((again_stored + 500))" || return 1
 		again_lost=$(stat_of slab_lost)
 		echo 200 >"$RAM/delay_us"
 		echo 99 >"$RAM/fail_every"
