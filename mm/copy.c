@@ -350,3 +350,7 @@ void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
 	copy_all(to, from, mb);
 	up(&copy_copies);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/copy-kunit.h"
+#endif

@@ -41,6 +41,11 @@ build() {
 
 run_test() {
 	case $1 in
+	"kunit "*)
+		"$tree/tools/testing/tree/kunit.sh" "${1#kunit }" && return
+		echo "FAIL $1"
+		return 1
+		;;
 	"lint "*) (cd "$tree" && KDIR=$KDIR tools/testing/lint/lint.sh "${1#lint }") ;;
 	*) "$tree/tools/testing/qemu/run-selftests.py" --timeout 240 "$1" ;;
 	esac
