@@ -199,7 +199,6 @@ bool session_disconnect(struct session *session)
 static void session_teardown(void *arg)
 {
 	struct session *session = arg;
-
 	bool unreached = session_disconnect(session);
 
 	/* Its CM ids stay: they tell if the device goes. */

@@ -25,8 +25,8 @@
  *		that takes a grace period to die, and the donor waits for it
  * @stores:	remote writes in flight, or to begin
  * @dead:	no I/O begins any more
- * @wanted:	its donor has said when it takes it back
  * @due:	nor now, for its donor is about to take it, or has
+ * @wanted:	its donor has said when it takes it back
  * @leaving:	no store begins any more, for its donor wants it back and the slab
  *		has others; written under farswap_state_lock
  * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
