@@ -19,14 +19,20 @@ waits() {
 		wait_for 60 donors_live 1 && set_value "$FARSWAP/backup" none
 }
 
-# For what can't be staged at once the disk would take longer than the donor waits.
+# For what can't be staged at once the disk would take longer than the donor waits. It begins
+# with regions that have no pages, if there are any.
 slow_disk() {
 	stats_save
 	host iops "${SWAP_DISK##*/}" 10 || return 1
-	on "$asked" 'farswapctl evict 8'
-	wait_for 30 grown slab_evicted 7
-	slow_status=$?
-	sleep 1
+	for slow_try in 1 2 3; do
+		on "$asked" 'farswapctl evict 8'
+		wait_for 30 grown slab_evicted $((7 * slow_try))
+		slow_status=$?
+		sleep 1
+		if [ "$slow_status" -ne 0 ] || grew fetched; then
+			break
+		fi
+	done
 	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
 	host iops "${SWAP_DISK##*/}" 0
 	[ "$slow_status" -eq 0 ] && grew fetched && same lost slab_lost donor_down
