@@ -63,7 +63,7 @@ start_load() {
 	[ "$start_group" != - ] || start_procs=/dev/null
 	# Not in_cgroup: $! is to be the load itself, not a shell around it.
 	sh -c 'echo $$ >"$0" && exec "$@"' "$start_procs" "$LOAD" "$@" \
-		>"$TMP/$start_name.log" 2>&1 &
+		>"$TMP/$start_name.log" 2>&1 3>&- &
 	echo $! >"$TMP/$start_name.pid"
 }
 

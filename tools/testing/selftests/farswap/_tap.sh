@@ -12,6 +12,8 @@ KTAP_HELPERS=${KTAP_HELPERS:-$HERE/../kselftest/ktap_helpers.sh}
 # shellcheck source=/dev/null
 . "$KTAP_HELPERS"
 
+exec 3>&1
+
 # say TEXT...: a diagnostic line
 say() {
 	echo "# $*"
@@ -57,8 +59,8 @@ skip_all() {
 	exit "$KSFT_SKIP"
 }
 
-# bail REASON: no use going on
+# bail REASON: no use going on; it is said where results are, from within a check too
 bail() {
 	cleanup
-	ktap_exit_fail_msg "$@"
+	ktap_exit_fail_msg "$@" >&3
 }
