@@ -27,7 +27,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques tree check-tree kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques tree check-tree inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -81,12 +81,17 @@ kernel-selftests: modules daemon
 attach_TESTS := load_detects.sh module_unload.sh ftrace_enabled.sh attach_detach.sh tracers.sh \
 	zram_left_alone.sh swapoff_remote.sh zero_pages.sh rebuild.sh suspend.sh nfs_left_alone.sh
 coverage: modules daemon tests
-	@rm -rf out/coverage && kernel=$$(tools/testing/tree/kernel.sh coverage) && \
+	@rm -rf out/coverage && kernel=$$(tools/testing/tree/kernel.sh coverage) && status=0 && \
 		{ tools/testing/qemu/run-selftests.py --coverage out/coverage/direct \
-			--client-kernel "$$kernel" $(TESTS); \
+			--client-kernel "$$kernel" $(TESTS) || status=1; \
 		tools/testing/qemu/run-selftests.py --coverage out/coverage/attach \
-			--client-kernel "$$kernel/attach" $(or $(TESTS),$(attach_TESTS)); \
-		tools/testing/tree/coverage.py "$$kernel" out/coverage/direct out/coverage/attach; }
+			--client-kernel "$$kernel/attach" $(or $(TESTS),$(attach_TESTS)) || status=1; \
+		tools/testing/tree/coverage.py "$$kernel" out/coverage/direct out/coverage/attach && \
+		exit $$status; }
+
+# What is left of the patches where farswap is off, and what only the kernel's build compiles.
+inspect:
+	@tools/testing/tree/inspect.sh $(KERNEL)
 
 kunit:
 	@tools/testing/tree/kunit.sh
@@ -178,6 +183,7 @@ help:
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
 	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"
+	@echo "make inspect    what is left of the patches in the swap code of a kernel without farswap (KERNEL=)"
 	@echo "make kunit      have the kernel's kunit.py run the KUnit suites"
 	@echo "make kselftest  have the kernel's own kselftest run the selftests, both ways in (TESTS=)"
 	@echo "make kernel-selftests  the kernel's own tests of memory, with farswap and without (TESTS=)"

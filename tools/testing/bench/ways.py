@@ -9,15 +9,18 @@ is for:
   with readahead    random, in a readahead of 8 pages: the fault's own page is posted first
   in order          the same, sequential
   large folios      sequential, of 64 KiB: they come back as a whole
+  a link            one I/O after the other, and an interrupt for each, as a network card's:
+                    what spinning saves, and the order of a readahead
 
 On one machine alone, over a transport that copies at once or, where it says so, after a
-while, and whose time counts its instructions: this has no noise. With --network between two
-machines, where what counts is the ratio, run by run; and the direct way once more, with a
-spin as long as a read takes here.
+while, and whose time counts its instructions: this has no noise; and the direct way once
+more, without spinning. With --network between two machines, where what counts is the ratio,
+run by run; and the direct way once more, with a spin as long as a read takes here.
 """
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -36,25 +39,34 @@ import raw                  # noqa: E402
 
 # Name, where below the kernel its root is, more kernel arguments. The last is compared with.
 DIRECT = ("direct", "", "")
+ASLEEP = ("asleep", "", "farswap.poll_us=0")
 SPINNING = ("spinning", "", "farswap.poll_us=1000")
 ATTACHED = ("attached", "attach", "")
 THP = "/sys/kernel/mm/transparent_hugepage"
-# Name, µs that an I/O takes where there is no network, pages of readahead as a power of two,
-# fault.c's option, its phase, what is compared.
+# 4 KiB at 10 and at 100 Gb/s, ns, and what a card and a switch take, µs.
+LINK_10G = 3277
+LINK_100G = 328
+LINK_US = 3
+# Name, what an I/O takes where there is no network: µs, and ns of a link; pages of readahead as
+# a power of two, fault.c's option, its phase, what is compared.
 LOADS = (
-    ("random", 0, 0, "", "read", ("p50_us", "p99_us")),
-    ("random, rewritten", 0, 0, "", "mixed", ("p50_us", "p99_us")),
-    ("with readahead", 20, 3, "", "read", ("p50_us", "p99_us")),
-    ("in order", 0, 3, "", "sequential", ("mb_per_s",)),
-    ("large folios", 0, 3, "-h", "sequential", ("mb_per_s", "faults")),
-    ("in order, slow", 20, 3, "", "sequential", ("mb_per_s",)),
-    ("large folios, slow", 20, 3, "-h", "sequential", ("mb_per_s", "faults")),
+    ("random", 0, 0, 0, "", "read", ("p50_us", "p99_us")),
+    ("random, rewritten", 0, 0, 0, "", "mixed", ("p50_us", "p99_us")),
+    ("with readahead", 20, 0, 3, "", "read", ("p50_us", "p99_us")),
+    ("in order", 0, 0, 3, "", "sequential", ("mb_per_s",)),
+    ("large folios", 0, 0, 3, "-h", "sequential", ("mb_per_s", "faults")),
+    ("in order, slow", 20, 0, 3, "", "sequential", ("mb_per_s",)),
+    ("large folios, slow", 20, 0, 3, "-h", "sequential", ("mb_per_s", "faults")),
+    ("random, link", LINK_US, LINK_100G, 0, "", "read", ("p50_us", "p99_us")),
+    ("random, slow link", LINK_US, LINK_10G, 0, "", "read", ("p50_us", "p99_us")),
+    ("readahead, link", LINK_US, LINK_100G, 3, "", "read", ("p50_us", "p99_us")),
+    ("readahead, slow link", LINK_US, LINK_10G, 3, "", "read", ("p50_us", "p99_us")),
 )
 
 
 def run_load(client, args, seed, prefix, megabytes, load):
     """What is compared of a load, by (load, what)."""
-    name, _, shift, option, phase, keys = load
+    name, _, _, shift, option, phase, keys = load
     stats = f"{{ echo =; cat {farswap.DEBUG}/stats; }}"
     output, *stats = client.check(
         f"echo {shift} >/proc/sys/vm/page-cluster; {prefix} {stats} >/tmp/before; "
@@ -110,7 +122,8 @@ def run_alone(args, root, append, seed, programs):
         counted.use_farswap(client, args.mem)
         results = {}
         for load in args.loads:
-            client.check(f"echo {load[1]} >{counted.RAM}/delay_us")
+            client.check(f"echo {load[1]} >{counted.RAM}/delay_us; "
+                         f"echo {load[2]} >{counted.RAM}/link_ns")
             results |= run_load(client, args, seed, counted.warm(args.mem), args.mem, load)
         check_quiet(cluster)
         return results
@@ -123,11 +136,11 @@ def spread(values):
 def table(runs, ways):
     """Of runs: the results of each of the ways, one after the other."""
     names = [name for name, _, _ in ways]
-    print(f"\n{'':18} {'':13} " + "".join(f"{name:>10}" for name in names)
+    print(f"\n{'':20} {'':13} " + "".join(f"{name:>10}" for name in names)
           + "".join(f"   {name} / {names[-1]}" for name in names[:-1]))
     for what in runs[0][0]:
         columns = list(zip(*[[way[what] for way in run] for run in runs]))
-        text = f"{what[0]:18} {what[1]:13} "
+        text = f"{what[0]:20} {what[1]:13} "
         text += "".join(f"{statistics.median(column):10.1f}" for column in columns)
         for column in columns[:-1]:
             text += "   " + spread([one / other for one, other in zip(column, columns[-1])])
@@ -148,7 +161,8 @@ def arguments():
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     args = parser.parse_args()
     # Without a delay of its own where there is a network.
-    args.loads = [load for load in LOADS if not args.network or ", slow" not in load[0]]
+    args.loads = [load for load in LOADS
+                  if not args.network or not re.search("slow|link", load[0])]
     if args.only:
         args.loads = [load for load in args.loads if load[0] in args.only.split(";")]
     if not args.loads:
@@ -163,7 +177,7 @@ def main():
     host.build(host.fetch(), HERE, "modules", "daemon", "tests")
     kernel = subprocess.run([os.path.join(TOP, "tools/testing/tree/kernel.sh")], check=True,
                             text=True, stdout=subprocess.PIPE).stdout.strip()
-    ways = (DIRECT, SPINNING, ATTACHED) if args.network else (DIRECT, ATTACHED)
+    ways = (DIRECT, SPINNING if args.network else ASLEEP, ATTACHED)
     one_run = run_network if args.network else run_alone
     programs = [("/usr/bin/fault", os.path.join(HERE, "fault"), None)]
     if args.network:

@@ -9,8 +9,10 @@
  *		that is longer than grace_ms; 0: they are down at once
  * refuse_every	every so manieth I/O is refused
  * delay_us	how long an I/O takes; 0 completes it inside submit()
+ * link_ns	how long an I/O has the link for itself: they go one after the other, take delay_us
+ *		each besides, and end in a softirq, as those of a network card do
  * late_us	reads that no fault waits for end so much after they have read, unless
- *		delay_us is 0: what they bring may be old by then
+ *		delay_us is 0, or link_ns isn't: what they bring may be old by then
  * regions	how many regions a donor lends; taken when it is opened
  * sparse	of regions of sessions that are opened from now on only pages that are written
  *		take memory, and of these none that hold one word over and over
@@ -21,9 +23,12 @@
 #include <linux/delay.h>
 #include <linux/farswap-transport.h>
 #include <linux/highmem.h>
+#include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
@@ -39,6 +44,8 @@ static unsigned int delay_us;
 module_param(delay_us, uint, 0644);
 static unsigned int late_us;
 module_param(late_us, uint, 0644);
+static unsigned int link_ns;
+module_param(link_ns, uint, 0644);
 static unsigned int regions = 64;
 module_param(regions, uint, 0644);
 static bool sparse;
@@ -81,7 +88,13 @@ struct farswap_region {
 
 /* What struct farswap_io holds for us. */
 struct ram_io {
-	struct work_struct work;
+	union {
+		struct work_struct work;
+		struct {
+			struct list_head entry;	/* ram_link_ios */
+			ktime_t due;
+		};
+	};
 	struct farswap_io *io;
 	int error;
 };
@@ -96,6 +109,12 @@ static atomic_t ram_count = ATOMIC_INIT(0);
 static int ram_number;
 static unsigned int ram_grace_ms;
 static u64 ram_region_id;
+
+/* What is on the link, first what ends first, and when it has room again. */
+static DEFINE_SPINLOCK(ram_link_lock);
+static LIST_HEAD(ram_link_ios);
+static ktime_t ram_link_free;
+static struct hrtimer ram_link_timer;
 
 static void ram_session_work(struct work_struct *work)
 {
@@ -373,6 +392,45 @@ static void ram_io_work(struct work_struct *work)
 	ram_end(ram->io, ram->error);
 }
 
+static enum hrtimer_restart ram_link_tick(struct hrtimer *timer)
+{
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
+	ktime_t now = ktime_get();
+	struct ram_io *ram, *next;
+	unsigned long flags;
+	LIST_HEAD(due);
+
+	spin_lock_irqsave(&ram_link_lock, flags);
+	list_for_each_entry_safe(ram, next, &ram_link_ios, entry) {
+		if (ktime_after(ram->due, now)) {
+			hrtimer_set_expires(timer, ram->due);
+			restart = HRTIMER_RESTART;
+			break;
+		}
+		list_move_tail(&ram->entry, &due);
+	}
+	spin_unlock_irqrestore(&ram_link_lock, flags);
+	list_for_each_entry_safe(ram, next, &due, entry)
+		ram_end(ram->io, ram_do(ram->io, ram->error));
+	return restart;
+}
+
+static void ram_link_add(struct ram_io *ram)
+{
+	ktime_t now = ktime_get();
+	unsigned long flags;
+
+	spin_lock_irqsave(&ram_link_lock, flags);
+	if (ktime_after(now, ram_link_free))
+		ram_link_free = now;
+	ram_link_free = ktime_add_ns(ram_link_free, READ_ONCE(link_ns));
+	ram->due = ktime_add_us(ram_link_free, READ_ONCE(delay_us));
+	list_add_tail(&ram->entry, &ram_link_ios);
+	if (list_is_singular(&ram_link_ios))
+		hrtimer_start(&ram_link_timer, ram->due, HRTIMER_MODE_ABS_SOFT);
+	spin_unlock_irqrestore(&ram_link_lock, flags);
+}
+
 static int ram_submit(struct farswap_io *io)
 {
 	struct farswap_session *session = io->region->session;
@@ -390,14 +448,18 @@ static int ram_submit(struct farswap_io *io)
 	if (every && !(count % every))
 		error = -EIO;
 	atomic_inc(&session->inflight);
-	if (!READ_ONCE(delay_us)) {
+	if (!READ_ONCE(delay_us) && !READ_ONCE(link_ns)) {
 		ram_end(io, ram_do(io, error));
 		return 0;
 	}
-	INIT_WORK(&ram->work, ram_io_work);
 	ram->io = io;
 	ram->error = error;
-	queue_work(ram_wq, &ram->work);
+	if (READ_ONCE(link_ns)) {
+		ram_link_add(ram);
+	} else {
+		INIT_WORK(&ram->work, ram_io_work);
+		queue_work(ram_wq, &ram->work);
+	}
 	return 0;
 }
 
@@ -456,6 +518,12 @@ static int __init ram_init(void)
 {
 	int err;
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	hrtimer_init(&ram_link_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	ram_link_timer.function = ram_link_tick;
+#else
+	hrtimer_setup(&ram_link_timer, ram_link_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#endif
 	ram_wq = alloc_workqueue("farswap_ram", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!ram_wq)
 		return -ENOMEM;
@@ -468,6 +536,7 @@ static int __init ram_init(void)
 static void __exit ram_exit(void)
 {
 	farswap_transport_unregister(&ram_transport);
+	hrtimer_cancel(&ram_link_timer);
 	destroy_workqueue(ram_wq);
 }
 

@@ -22,6 +22,8 @@ OUT = os.path.join(TOP, "out/coverage")
 # Where a kernel's tree has what lies here.
 PLACES = {"mm/farswap/": "mm/", "drivers/infiniband/ulp/farswap/": "rdma/"}
 TESTS = ("mm/tests/", "rdma/tests/")
+# Where a build's objects are.
+NOTES = ("mm/farswap/", "drivers/infiniband/ulp/farswap/", "attach/")
 
 
 def own_name(path):
@@ -38,25 +40,45 @@ def own_name(path):
     return None
 
 
-def gcov(kernel, data, stage):
-    """What gcov says of one object: its JSON, or None if it is of another build."""
+def notes_of(data):
+    """Where the kernel's directory has the notes of an object; None if it isn't ours."""
     # The path there begins with the place of the build.
-    for part in ("mm/farswap/", "drivers/infiniband/ulp/farswap/", "attach/"):
+    for part in NOTES:
         at = data.find("/" + part)
         if at >= 0:
-            notes = os.path.join(kernel, data[at + 1:-len(".gcda")] + ".gcno")
-            break
-    else:
-        return None
+            return data[at + 1:-len(".gcda")] + ".gcno"
+    return None
+
+
+def gcov(notes, data, stage):
+    """What gcov says of one object: its JSON, or None if its data is of another build."""
     if not os.path.exists(notes):
         return None
+    for name in os.listdir(stage):
+        os.unlink(os.path.join(stage, name))
     shutil.copy(notes, os.path.join(stage, "it.gcno"))
-    shutil.copy(data, os.path.join(stage, "it.gcda"))
-    done = subprocess.run(["gcov", "--json-format", "--stdout", "it.gcda"], cwd=stage,
+    if data:
+        shutil.copy(data, os.path.join(stage, "it.gcda"))
+    done = subprocess.run(["gcov", "--json-format", "--stdout", "it.gcno"], cwd=stage,
                           capture_output=True, text=True, timeout=60, check=False)
     if done.returncode or "mismatch" in done.stderr:
         return None
     return json.loads(done.stdout)
+
+
+def objects(kernel, directories):
+    """(notes, data) of all that have run, then (notes, None) of all there are."""
+    for top in directories:
+        for directory, _, names in os.walk(top):
+            for name in names:
+                data = os.path.join(directory, name)
+                if name.endswith(".gcda") and notes_of(data):
+                    yield os.path.join(kernel, notes_of(data)), data
+    for part in NOTES:
+        for directory, _, names in os.walk(os.path.join(kernel, part)):
+            for name in names:
+                if name.endswith(".gcno"):
+                    yield os.path.join(directory, name), None
 
 
 def collect(kernel, directories):
@@ -65,18 +87,14 @@ def collect(kernel, directories):
     functions = collections.defaultdict(dict)
     read = 0
     with tempfile.TemporaryDirectory(prefix="farswap-gcov-") as stage:
-        for top in directories:
-            for directory, _, names in os.walk(top):
-                for name in names:
-                    if not name.endswith(".gcda"):
-                        continue
-                    said = gcov(kernel, os.path.join(directory, name), stage)
-                    read += bool(said)
-                    for file in said["files"] if said else ():
-                        own = own_name(file["file"])
-                        for line in file["lines"] if own else ():
-                            times[own][line["line_number"]] += line["count"]
-                            functions[own][line["line_number"]] = line.get("function_name", "")
+        for notes, data in objects(kernel, directories):
+            said = gcov(notes, data, stage)
+            read += bool(said and data)
+            for file in said["files"] if said else ():
+                own = own_name(file["file"])
+                for line in file["lines"] if own else ():
+                    times[own][line["line_number"]] += line["count"]
+                    functions[own][line["line_number"]] = line.get("function_name", "")
     if not read:
         sys.exit("coverage: no gcov file of this kernel in " + " ".join(directories))
     return times, functions

@@ -5,6 +5,10 @@
 # suites: neither sparse nor the compiler has anything to say of it. And what is left of the
 # patches in the swap code when farswap is not built: says by how many bytes of instructions each
 # file differs, and fails if one has more than MORE_MAX more. Done once for what it looks at.
+#
+#	inspect.sh [VERSION]
+#
+# VERSION is that of a kernel for which there are patches, 6.12 if it isn't said.
 set -eu
 export LC_ALL=C
 
@@ -13,8 +17,14 @@ top=$(cd "$here/../../.." && pwd)
 fetch=$top/tools/testing/qemu/fetch.sh
 
 MORE_MAX=96
-# What the patches change, and isn't new.
-CHANGED="memory page_io swap_state swapfile"
+
+version=${1:-6.12}
+
+# changed NAME: what the patches change of such files, and isn't new
+changed() {
+	cat "$here/$version"/*.patch | awk -v name="$1" '/^--- / { new = $2 == "/dev/null" }
+		/^[+][+][+] b/ && !new && $2 ~ name { print substr($2, 3) }' | sort -u
+}
 
 # objects: those that a build out of the tree doesn't have, or has without its suites
 objects() {
@@ -32,7 +42,7 @@ inputs() {
 	{
 		cat "$ready"
 		# shellcheck disable=SC2086 # several
-		sha256sum "$here"/6.12/*.patch $options "$here/inspect.sh"
+		sha256sum "$here/$version"/*.patch $options "$here/inspect.sh"
 		"$here/graft.sh" --list | cut -d' ' -f1 | grep -E '^(mm|rdma|include)/|^Kconfig' |
 			xargs sha256sum
 	} | sed "s|$top/||" | sha256sum | cut -c1-24
@@ -64,10 +74,11 @@ look_at_ours() {
 			grep -E 'error:|\*\*\*' "$work/log"
 			return 1
 		}
-	grep -c '^  CHECK ' "$work/log" >"$work/checked" || {
-		echo "sparse did not run"
-		return 1
-	}
+	# 7.3 wants a newer one than Debian 12 has, and says so.
+	if ! grep -q '^  CHECK ' "$work/log"; then
+		grep -m1 -o 'C=2 specified.*' "$work/log" || echo "sparse did not run"
+		[ "$version" != 6.12 ] || return 1
+	fi
 	! grep -E '(farswap|frontswap)[^ ]*: (warning|error):' "$work/log"
 }
 
@@ -85,42 +96,44 @@ size_of() {
 unpatched() {
 	mkdir -p "$work/old/mm"
 	cp mm/*.[ch] "$work/old/mm/"
-	includes=
-	for name in $CHANGED; do
-		includes="$includes --include=mm/$name.c"
-	done
-	# shellcheck disable=SC2086 # several
-	(cd "$work/old" && cat "$here"/6.12/*.patch |
-		GIT_CEILING_DIRECTORIES=$work git apply -R $includes --include=mm/swap.h)
-	for name in $CHANGED; do
-		command=$(sed -n 's/^savedcmd_[^ ]* := //p' "$work/off/mm/.$name.o.cmd")
-		command=$(echo "${command%%;*}" |
-			sed "s|-o mm/$name.o [^ ]*|-o $work/old/$name.o $work/old/mm/$name.c|")
+	headers=$(changed '^b/include/.*[.]h$')
+	# shellcheck disable=SC2086 # several, or none
+	[ -z "$headers" ] || cp --parents -t "$work/old" $headers
+	# shellcheck disable=SC2046 # several
+	(cd "$work/old" && cat "$here/$version"/*.patch |
+		GIT_CEILING_DIRECTORIES=$work git apply -R \
+			$(changed '^b/(mm|include)/.*[.][ch]$' | sed 's/^/--include=/'))
+	for name in $swap_code; do
+		command=$(sed -n 's/^savedcmd_[^ ]* := //p' "$work/off/${name%/*}/.${name##*/}.o.cmd")
+		command=$(echo "${command%%;*}" | sed -e "s|-o $name.o [^ ]*|-o $work/old/$name.o $work/old/$name.c|" \
+			-e "s|-I|-I$work/old/include -I|")
 		(cd "$work/off" && eval "$command")
 	done
 }
 
 look_at_the_rest() {
 	configure "$work/off" "# CONFIG_FARSWAP is not set"
+	swap_code=$(changed '^b/mm/.*[.]c$' | sed 's/[.]c$//')
 	# shellcheck disable=SC2046,SC2086 # several
-	make -s -j"$(nproc)" "O=$work/off" $(printf 'mm/%s.o ' $CHANGED)
+	make -s -j"$(nproc)" "O=$work/off" $(printf '%s.o ' $swap_code)
 	unpatched
-	for name in $CHANGED; do
+	for name in $swap_code; do
 		instructions "$work/old/$name.o" >"$work/before"
-		instructions "$work/off/mm/$name.o" >"$work/after"
+		instructions "$work/off/$name.o" >"$work/after"
 		if cmp -s "$work/before" "$work/after"; then
-			echo "mm/$name.o: the same instructions" >>"$work/said"
+			echo "$name.o: the same instructions" >>"$work/said"
 			continue
 		fi
-		more=$(($(size_of "$work/off/mm/$name.o") - $(size_of "$work/old/$name.o")))
-		printf 'mm/%s.o: %+d bytes of instructions\n' "$name" "$more" >>"$work/said"
+		more=$(($(size_of "$work/off/$name.o") - $(size_of "$work/old/$name.o")))
+		printf '%s.o: %+d bytes of instructions\n' "$name" "$more" >>"$work/said"
 		[ "$more" -le "$MORE_MAX" ] || return 1
 	done
 }
 
-source=$("$here/kernel.sh" --source)
-ready=$("$fetch" --cache)/kernel/ready
-options="$here/kernel.config $here/6.12/kernel.config $top/tools/testing/selftests/farswap/config"
+source=$("$here/kernel.sh" --version "$version" --source)
+tar=$("$fetch" --source "$version")
+ready=${tar%/*}/ready
+options="$here/kernel.config $here/$version/kernel.config $top/tools/testing/selftests/farswap/config"
 seen=$("$fetch" --cache)/tree/inspected-$(inputs)
 if [ ! -e "$seen" ]; then
 	exec 9>"$("$fetch" --cache)/tree/lock"

@@ -28,6 +28,7 @@ steps() {
 	cat <<-STEPS
 	builtin|check-tree VARIANT=builtin
 	later|check-tree KERNEL=7.3
+	inspect-later|inspect KERNEL=7.3
 	kunit|kunit
 	kselftest|kselftest
 	kernel-selftests|kernel-selftests

@@ -16,6 +16,12 @@ was_noticed() {
 		"$FARSWAP_DEBUG/donors"
 }
 
+# Those before that have failed take none of the others with them.
+swap_anew() {
+	! grep -q "^$SWAP_DISK " /proc/swaps || swapoff "$SWAP_DISK" || return 1
+	swap_on
+}
+
 fake_is_used() {
 	donor_is_live "$fake" || was_noticed
 }
@@ -25,8 +31,6 @@ survives() {
 	survive_status=0
 	for survive_mode in "$@"; do
 		survive_one "$survive_mode" || survive_status=1
-		# One that has failed takes none of the others with it.
-		! grep -q "^$SWAP_DISK " /proc/swaps || swapoff "$SWAP_DISK"
 		fake_stop
 	done
 	return "$survive_status"
@@ -42,14 +46,14 @@ survive_one() {
 		# Or all slabs are the real one's by then.
 		wait_for 20 fake_is_used || return 1 ;;
 	esac
-	swap_on
+	swap_anew || return 1
 	in_cgroup fake "$LOAD" -m 6 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
 	badrkey)
-		fake_said '^map [0-9]' || return 1 ;;
+		wait_for 20 fake_said '^map [0-9]' || return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
 	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion)
@@ -63,10 +67,12 @@ survive_one() {
 
 good_is_used() {
 	fake_start good && echo "$fake" >"$FARSWAP/donors" && wait_for 20 donors_live 1 || return 1
-	swap_on
-	in_cgroup fake "$LOAD" -m 6 -p 2 -n 300 -w 60 -i 0 || return 1
-	grew store_remote load_remote || return 1
-	swapoff "$SWAP_DISK" && fake_said map
+	swap_anew || return 1
+	stats_save
+	start_load good fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
+	wait_for 60 grown store_remote 100 && wait_for 60 grown load_remote 100
+	good_status=$?
+	stop_load good && swapoff "$SWAP_DISK" && fake_said map && return $good_status
 }
 
 # It says that it goes on, but its count is that of its first answers.
@@ -85,7 +91,7 @@ dead_keys() {
 	set_value "$FARSWAP/grace_ms" 3000
 	fake_start deadkey && echo "$fake,$real" >"$FARSWAP/donors" &&
 		wait_for 30 donor_is_live "$fake" || return 1
-	swap_on
+	swap_anew || return 1
 	start_load keys fake -m 8 -p 2 -d 100 -r 70 -w 60 -i 0
 	wait_for 60 was_lost
 	keys_status=$?
