@@ -44,16 +44,19 @@ survive_one() {
 	case $1 in
 	badregion | badrkey | curious | longlater | misnames | mute | rolledback)
 		# Or all slabs are the real one's by then.
-		wait_for 20 fake_is_used || return 1 ;;
+		wait_for 20 fake_is_used && swap_anew || return 1
+		start_load lent fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
+		wait_for 60 fake_said '^map [0-9]'
+		survive_lent=$?
+		stop_load lent && [ $survive_lent -eq 0 ] || return 1 ;;
+	*)
+		swap_anew || return 1
+		in_cgroup fake "$LOAD" -m 6 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1 ;;
 	esac
-	swap_anew || return 1
-	in_cgroup fake "$LOAD" -m 6 -p 2 -n 100 -w 60 -i 0 -S 60 || return 1
 	case $1 in
 	rolledback)
 		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
-	badrkey)
-		wait_for 20 fake_said '^map [0-9]' || return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
 	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion)
