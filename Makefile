@@ -79,7 +79,8 @@ kernel-selftests: modules daemon
 	@tools/testing/tree/kernel-selftests.py $(if $(KERNEL),--kernel $(KERNEL)) $(TESTS)
 
 attach_TESTS := load_detects.sh module_unload.sh ftrace_enabled.sh attach_detach.sh tracers.sh \
-	zram_left_alone.sh swapoff_remote.sh zero_pages.sh rebuild.sh suspend.sh nfs_left_alone.sh
+	zram_left_alone.sh swapoff_remote.sh zero_pages.sh rebuild.sh suspend.sh nfs_left_alone.sh \
+	zswap_above.sh
 coverage: modules daemon tests
 	@rm -rf out/coverage && kernel=$$(tools/testing/tree/kernel.sh coverage) && status=0 && \
 		{ tools/testing/qemu/run-selftests.py --coverage out/coverage/direct \

@@ -72,8 +72,10 @@ def objects(kernel, directories):
         for directory, _, names in os.walk(top):
             for name in names:
                 data = os.path.join(directory, name)
-                if name.endswith(".gcda") and notes_of(data):
-                    yield os.path.join(kernel, notes_of(data)), data
+                # Not by what this machine calls the directory.
+                notes = notes_of("/" + os.path.relpath(data, top))
+                if name.endswith(".gcda") and notes:
+                    yield os.path.join(kernel, notes), data
     for part in NOTES:
         for directory, _, names in os.walk(os.path.join(kernel, part)):
             for name in names:
