@@ -46,7 +46,7 @@ survive_one() {
 		# Or all slabs are the real one's by then.
 		wait_for 20 fake_is_used && swap_anew || return 1
 		start_load lent fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
-		wait_for 60 fake_said '^map [0-9]'
+		wait_for 60 fake_said '^map [0-9]' && { [ "$1" != badrkey ] || wait_for 60 was_noticed; }
 		survive_lent=$?
 		stop_load lent && [ $survive_lent -eq 0 ] || return 1 ;;
 	*)
