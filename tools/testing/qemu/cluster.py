@@ -22,6 +22,7 @@ In the client:
   host link donorN up|down  pull its network plug
   host delay donorN MS      what the network brings it comes so much later (0: no more)
   host lose donorN PERCENT  of the packets to and from it, on the way (0: no more)
+  host repeat donorN MS     each RDMA READ and WRITE that it sends comes once more, so much later
   host iops vda N           limit a disk (0: no limit)
 On a donor:
   donor-start [KEY=VALUE..] start farswapd, wait until it answers
@@ -626,7 +627,7 @@ class Cluster:
             vm.qmp("stop")
         elif verb == "resume":
             vm.qmp("cont")
-        elif verb in ("delay", "lose"):
+        elif verb in ("delay", "lose", "repeat"):
             self.cable(vm, verb, int(words[2]))
         elif verb == "link" and words[2:] in (["up"], ["down"]):
             vm.qmp("set_link", name="nic0", up=words[2] == "up")

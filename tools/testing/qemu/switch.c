@@ -14,6 +14,8 @@
  *
  *	NUMBER delay MS		what goes to the guest is that much later
  *	NUMBER lose PERCENT	of the frames to and from it, as if never sent
+ *	NUMBER repeat MS	each RDMA READ and WRITE that it sends is delivered once more, that
+ *				much later: a legal duplicate (IPv4 only)
  *
  * The number is the last byte of the guest's MAC address; a setting stays when the
  * guest restarts. The answer is "ok", or what is wrong. Frames that are delayed
@@ -44,6 +46,13 @@
 #define STALL_MS	200
 #define LATE		(8 * 1024 * 1024)
 #define CABLES		256
+/* Offsets in an Ethernet frame, of IPv4 without options, UDP and RoCE. */
+#define IP_AT		14
+#define UDP_AT		(IP_AT + 20)
+#define BTH_AT		(UDP_AT + 8)
+#define ROCE_PORT	4791
+#define RC_WRITE_FIRST	0x06
+#define RC_READ_REQUEST	0x0c
 
 struct buffer {
 	size_t start;
@@ -54,6 +63,7 @@ struct buffer {
 struct cable {
 	unsigned int delay_ms;
 	unsigned int lose_percent;
+	unsigned int repeat_ms;
 };
 
 /* Frames that are on their way, each with when it arrives in front. */
@@ -71,6 +81,7 @@ struct port {
 	bool drawn;		/* its next frame is not to be lost */
 	uint64_t moved;		/* when it last took anything, ms */
 	struct line late;
+	struct line again;	/* duplicates */
 	struct buffer in;
 	struct buffer out;
 };
@@ -202,6 +213,7 @@ static void port_open(int fd)
 			continue;
 		memset(port, 0, offsetof(struct port, late));
 		port->late.start = port->late.end = port->late.last = 0;
+		port->again.start = port->again.end = port->again.last = 0;
 		port->in.start = port->in.end = 0;
 		port->out.start = port->out.end = 0;
 		port->fd = fd;
@@ -253,20 +265,28 @@ static bool port_deliver(struct port *port, const uint8_t *frame, size_t len)
 }
 
 /* What arrives by now. */
-static void port_arrive(struct port *port)
+static void port_arrive(struct port *port, struct line *line)
 {
-	struct line *late = &port->late;
-
-	while (port->fd >= 0 && !line_is_empty(late) && line_due(late) <= now_ms()) {
-		uint8_t *frame = late->bytes + late->start + sizeof(uint64_t);
+	while (port->fd >= 0 && !line_is_empty(line) && line_due(line) <= now_ms()) {
+		uint8_t *frame = line->bytes + line->start + sizeof(uint64_t);
 		uint32_t len;
 
 		memcpy(&len, frame, PREFIX);
 		len = PREFIX + ntohl(len);
 		if (!port_put(port, frame, len))
 			return;
-		late->start += sizeof(uint64_t) + len;
+		line->start += sizeof(uint64_t) + len;
 	}
+}
+
+/* A request of RDMA READ or WRITE? */
+static bool is_rdma(const uint8_t *ethernet, size_t len)
+{
+	const uint8_t *ip = ethernet + IP_AT, *udp = ethernet + UDP_AT;
+
+	return len > BTH_AT && ethernet[12] == 0x08 && ethernet[13] == 0x00 && ip[0] == 0x45 &&
+	       ip[9] == IPPROTO_UDP && (udp[2] << 8 | udp[3]) == ROCE_PORT &&
+	       ethernet[BTH_AT] >= RC_WRITE_FIRST && ethernet[BTH_AT] <= RC_READ_REQUEST;
 }
 
 /* @frame has its length in front. Broadcasts never wait: some get it, some may not. */
@@ -279,6 +299,8 @@ static bool forward(struct port *from, const uint8_t *frame, size_t len)
 	/* Once for each frame, however often it has to wait. */
 	if (!from->drawn && (cable_loses(from) || (to && cable_loses(to->port))))
 		return true;
+	if (!from->drawn && to && cables[from->number].repeat_ms && is_rdma(ethernet, len - PREFIX))
+		line_add(&to->port->again, frame, len, now_ms() + cables[from->number].repeat_ms);
 	from->drawn = true;
 	if (to)
 		return to->port == from || port_deliver(to->port, frame, len);
@@ -334,15 +356,17 @@ static const char *cable_set(const char *request)
 	char word[8];
 
 	if (sscanf(request, "%u %7s %u", &number, word, &value) != 3)
-		return "not NUMBER delay|lose VALUE";
+		return "not NUMBER delay|lose|repeat VALUE";
 	if (!number || number >= CABLES)
 		return "no such number";
 	if (!strcmp(word, "delay") && value <= 10000)
 		cables[number].delay_ms = value;
 	else if (!strcmp(word, "lose") && value <= 100)
 		cables[number].lose_percent = value;
+	else if (!strcmp(word, "repeat") && value <= 10000)
+		cables[number].repeat_ms = value;
 	else
-		return "not delay up to 10000 or lose up to 100";
+		return "not delay or repeat up to 10000, or lose up to 100";
 	return "ok";
 }
 
@@ -380,10 +404,21 @@ static int bind_at(const char *path, const char *suffix, int type)
 	return fd;
 }
 
+/* @ms, or the milliseconds until the first frame arrives, if these are less; -1: for ever. */
+static int line_patience(const struct line *line, int ms)
+{
+	uint64_t now = now_ms(), due;
+
+	if (line_is_empty(line))
+		return ms;
+	due = line_due(line);
+	due = due > now ? due - now : STALL_MS;
+	return ms < 0 || due < (uint64_t)ms ? (int)due : ms;
+}
+
 /* Milliseconds until there is something to do beside what poll() tells. */
 static int patience(void)
 {
-	uint64_t now = now_ms(), due;
 	int ms = -1;
 
 	for (struct port *port = ports; port < ports + MAX_PORTS; port++) {
@@ -392,12 +427,8 @@ static int patience(void)
 		/* A blocked sender has to see that its receiver has stalled. */
 		if (port->blocked && (ms < 0 || ms > STALL_MS))
 			ms = STALL_MS;
-		if (line_is_empty(&port->late))
-			continue;
-		due = line_due(&port->late);
-		due = due > now ? due - now : STALL_MS;
-		if (ms < 0 || due < (uint64_t)ms)
-			ms = due;
+		ms = line_patience(&port->late, ms);
+		ms = line_patience(&port->again, ms);
 	}
 	return ms;
 }
@@ -438,7 +469,8 @@ int main(int argc, char **argv)
 				port_close(&ports[i]);
 			else if (!ports[i].blocked && (fds[i].revents & ~POLLOUT))
 				port_read(&ports[i]);
-			port_arrive(&ports[i]);
+			port_arrive(&ports[i], &ports[i].late);
+			port_arrive(&ports[i], &ports[i].again);
 			port_forward(&ports[i]);
 		}
 		for (int i = 0; i < MAX_PORTS; i++)
