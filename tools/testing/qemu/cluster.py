@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-A cluster of QEMU machines on this one: a client and donors, on Debian's stock
-kernel, with soft RoCE over an emulated network. Everything ends with the program,
-however it ends.
+A cluster of QEMU machines on this one: clients, donors and machines that are both,
+on Debian's stock kernel, with soft RoCE over an emulated network. Everything ends
+with the program, however it ends.
 
 Examples:
   # a shell command in the client, with two donors beside it
@@ -15,16 +15,21 @@ Examples:
   # the same with an interactive line-by-line shell ("donor1: CMD" for a donor)
   cluster.py shell --up
 
+  # two clients, and three machines that swap and lend; the command runs in the first client
+  cluster.py run --clients 2 --both 3 --up -- 'on 10.0.0.2 "swapon -s"'
+
 In the client:
-  on ADDRESS COMMAND        run COMMAND on another guest (donor N is 10.0.0.N+1)
+  on ADDRESS COMMAND        run COMMAND on another guest: the clients have 10.0.0.1 and the
+                            next addresses, then come the donors, then the machines that are both
   host poweroff donorN      power loss; host boot donorN: power on, wait for it
   host pause|resume donorN  the whole machine stands still
   host link donorN up|down  pull its network plug
   host delay donorN MS      what the network brings it comes so much later (0: no more)
   host lose donorN PERCENT  of the packets to and from it, on the way (0: no more)
   host repeat donorN MS     each RDMA READ and WRITE that it sends comes once more, so much later
-  host iops vda N           limit a disk (0: no limit)
-On a donor:
+  host iops vda N           limit a disk of the guest that asks (0: no limit)
+A machine's address will do for its name: client, client2, ..., donor1, ..., both1, ....
+On a donor, and on a machine that is both:
   donor-start [KEY=VALUE..] start farswapd, wait until it answers
 Disks are /dev/vda, /dev/vdb, .... Nothing is swapped on or loaded without --up.
 A command's files: put them in with --file HOST:GUEST. FARSWAP_ACCEL in the
@@ -88,6 +93,9 @@ CPU = "max,-erms,-pclmulqdq,-cx16,-la57"
 
 # Of a processor whose instructions take a nanosecond each.
 COUNTED_KHZ = 1000000
+
+# As many as switch.c has ports for.
+MACHINES = 32
 
 # Says a kernel at a breakpoint of its own that it has taken away again: QEMU 7.2 without KVM
 # now and then runs what it has translated before.
@@ -410,7 +418,7 @@ class Machine:
 
     def _answer(self, ident, request):
         try:
-            status, text = 0, self.cluster.request(request.split())
+            status, text = 0, self.cluster.request(request.split(), self)
         except (ClusterError, OSError, ValueError) as error:
             status, text = 1, f"{error}\n"
         self.send(f"A {ident} {status} {base64.b64encode(text.encode()).decode()}\n")
@@ -527,12 +535,15 @@ def make_directory():
 
 class Cluster:
     """
-    A client and its donors. Memory in MB; disks: (MB, operations a second or 0
-    for no limit); append and donor_append: kernel arguments; daemon: farswapd's
-    options; extra_*: see image.build(); client_root: a kernel that only the client
-    runs, see image.kernel(); counted: an instruction takes a nanosecond, and waiting for
-    nobody takes no time, so that two runs take the same path and the same time; for a client
-    alone, which can't keep anybody else's time; slab_mb: both sides'.
+    So many clients, donors, and machines that are both; one client, unless some are both.
+    self.clients has every machine that swaps, self.client is the first; self.donors has every
+    machine that lends. Machines that are both have a client's memory, processors, disks and
+    kernel. Memory in MB; disks, of each client: (MB, operations a second or 0 for no limit);
+    append and donor_append: kernel arguments; daemon: farswapd's options; extra_*: see
+    image.build(); client_root: a kernel that only clients run, see image.kernel(); counted: an
+    instruction takes a nanosecond, and waiting for nobody takes no time, so that two runs take
+    the same path and the same time; for a client alone, which can't keep anybody else's time;
+    slab_mb: both sides'.
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
@@ -540,7 +551,8 @@ class Cluster:
                  donor_cpus=1, append="", donor_append="", daemon=None,
                  disks=((1024, 0),), min_free_kb=16384, params=True,
                  extra=(), extra_programs=(), modules=None, extra_modules=(),
-                 client_root=None, start=True, counted=False, slab_mb=8):
+                 client_root=None, start=True, counted=False, slab_mb=8,
+                 clients=None, both=0):
         self.counted = counted
         self.accel = ("tcg,thread=single" if counted else
                       os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi"))
@@ -556,26 +568,43 @@ class Cluster:
         self.switch = None
         atexit.register(self.close)
         self._start_switch()
-        if daemon is None:
-            daemon = f"memory={max(64, donor_mem * 2 // 3)}M,slab={slab_mb}M"
-        if donors and params:
-            addresses = ",".join(f"10.0.0.{n + 2}" for n in range(donors))
-            append = f"farswap.donors={addresses} {append}"
-            for word in (f"farswap.slab_mb={slab_mb}", *CLIENT_PARAMS):
+        if clients is None:
+            clients = 0 if both else 1
+        swap, lend = clients + both, donors + both
+        if not swap:
+            raise ClusterError("no client: there must be one, or a machine that is both")
+        if swap + donors > MACHINES:
+            raise ClusterError(f"{swap + donors} machines; {MACHINES} at most")
+        if params:
+            for word in (f"farswap.slab_mb={slab_mb}", *CLIENT_PARAMS) if lend else ():
                 if word.partition("=")[0] + "=" not in append:
                     append = f"{word} {append}"
         more, more_append = image.machine_of(client_root)
-        self.client = Machine(self, "client", 1, client_mem + more["memory"],
-                              max(client_cpus, more["cpus"]),
-                              f"fs.role=client fs.min_free_kb={min_free_kb} {more_append}{append}",
-                              disks,
-                              client_image, client_root)
-        self.donors = [
-            Machine(self, f"donor{n + 1}", n + 2, donor_mem, donor_cpus,
-                    f"fs.role=donor fs.daemon={daemon} {donor_append}")
-            for n in range(donors)]
+
+        def options(memory):
+            return daemon or f"memory={max(64, memory * 2 // 3)}M,slab={slab_mb}M"
+
+        def client(name, index, role):
+            others = ",".join(f"10.0.0.{n}" for n in range(clients + 1, swap + donors + 1)
+                              if n != index)
+            given = f"farswap.donors={others} {append}" if params and others else append
+            return Machine(self, name, index, client_mem + more["memory"],
+                           max(client_cpus, more["cpus"]),
+                           f"fs.role={role} fs.min_free_kb={min_free_kb} {more_append}{given}",
+                           disks, client_image, client_root)
+
+        only_clients = [client(f"client{n + 1}" if n else "client", n + 1, "client")
+                        for n in range(clients)]
+        only_donors = [Machine(self, f"donor{n + 1}", clients + n + 1, donor_mem, donor_cpus,
+                               f"fs.role=donor fs.daemon={options(donor_mem)} {donor_append}")
+                       for n in range(donors)]
+        boths = [client(f"both{n + 1}", clients + donors + n + 1,
+                        f"both fs.daemon={options(client_mem)}") for n in range(both)]
+        self.clients = [*only_clients, *boths]
+        self.client = self.clients[0]
+        self.donors = [*only_donors, *boths]
         self.machines = collections.OrderedDict(
-            (vm.name, vm) for vm in [self.client, *self.donors])
+            (vm.name, vm) for vm in [*only_clients, *only_donors, *boths])
         if start:
             try:
                 self.start()
@@ -600,20 +629,28 @@ class Cluster:
             vm.power_on()
         for vm in booting:
             vm.wait_ready()
-            if vm is not self.client:
+            if vm in self.donors:
                 status, output = vm.run("! cat /run/donor-start.failed 2>/dev/null", 10)
                 if status:
                     raise ClusterError(f"{vm.name}: {output}")
 
-    def request(self, words):
+    def machine(self, name):
+        """By its name or its address; None if there is no such."""
+        return next((vm for vm in self.machines.values() if name in (vm.name, vm.address)), None)
+
+    def lenders(self, client):
+        """The machines that lend to it."""
+        return [vm for vm in self.donors if vm is not client]
+
+    def request(self, words, asking=None):
         """What a guest's "host" command asks for; the text to print there."""
         verb, name = words[0], words[1] if len(words) > 1 else ""
         if verb == "iops":
-            self.client.qmp("block_set_io_throttle", iops=int(words[2]), iops_rd=0,
-                            iops_wr=0, bps=0, bps_rd=0, bps_wr=0,
-                            id=f"/machine/peripheral/{name}/virtio-backend")
+            (asking or self.client).qmp(
+                "block_set_io_throttle", iops=int(words[2]), iops_rd=0, iops_wr=0,
+                bps=0, bps_rd=0, bps_wr=0, id=f"/machine/peripheral/{name}/virtio-backend")
             return ""
-        vm = self.machines.get(name)
+        vm = self.machine(name)
         if not vm:
             raise ClusterError(f"host: no machine {name!r}; there are {' '.join(self.machines)}")
         if verb == "poweroff":
@@ -647,15 +684,19 @@ class Cluster:
             raise ClusterError(f"{what} {value}: {answer}")
 
     def swap_on(self):
-        self.client.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
+        for vm in self.clients:
+            vm.check("mkswap /dev/vda >/dev/null && swapon /dev/vda")
 
     def up(self, donors=None):
-        """Swap on and farswap on the client, with every donor connected, or so many."""
+        """Swap on and farswap on each client, with every donor connected, or so many."""
         self.swap_on()
-        self.client.check("modprobe farswap")
+        for vm in self.clients:
+            vm.check("modprobe farswap")
         file = f"{farswap.DEBUG}/donors"
-        self.client.wait_for(f"[ \"$(awk 'NR > 1 && $2 == \"live\"' {file} | wc -l)\" -ge "
-                             f"{donors or len(self.donors)} ]", 30, f"cat {file}")
+        for vm in self.clients:
+            vm.wait_for(f"[ \"$(awk 'NR > 1 && $2 == \"live\"' {file} | wc -l)\" -ge "
+                        f"{len(self.lenders(vm)) if donors is None else donors} ]",
+                        30, f"cat {file}")
 
     def marks(self):
         return {vm.name: len(vm.console()) for vm in self.machines.values()}
@@ -667,27 +708,29 @@ class Cluster:
                 for line in vm.complaints(marks.get(vm.name, 0))]
 
     def leaks(self):
-        """What nobody has any more of the client's memory, if its kernel looks for that."""
-        if not self.client.is_on():
-            return ""
+        """What nobody has any more of the clients' memory, if their kernel looks for that."""
         slow = image.machine_of(self.client.root)[0]["slow"]
         # What is younger than 5 s is not reported, nor what has changed since it was looked at.
-        _, text = self.client.run(
-            "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; "
-            "echo scan >kmemleak; sleep 6; echo scan >kmemleak; cat kmemleak", 180 * slow)
-        return text
+        jobs = [vm.spawn("cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; "
+                         "echo scan >kmemleak; sleep 6; echo scan >kmemleak; cat kmemleak")
+                for vm in self.clients if vm.is_on()]
+        deadline = time.monotonic() + 180 * slow
+        return "".join(f"{job.vm.name}:\n{text}" for job in jobs
+                       if (text := job.wait(max(deadline - time.monotonic(), 0))[1]))
 
     def coverage(self, directory):
-        """How often each line of the client's farswap has run, to a directory, for gcov."""
-        if not self.client.is_on():
-            return
-        _, text = self.client.run(
-            "cd /sys/kernel/debug/gcov && find . -name '*.gcda' | while read -r f; do "
-            "mkdir -p /tmp/gcov/${f%/*}; cat $f >/tmp/gcov/$f; done; "
-            "cd /tmp/gcov && tar -cz . | base64; rm -rf /tmp/gcov", 120)
-        os.makedirs(directory, exist_ok=True)
-        subprocess.run(["tar", "-xz", "-C", directory], input=base64.b64decode(text),
-                       check=True, timeout=60)
+        """How often each line of the clients' farswap has run, to a directory, for gcov."""
+        for vm in self.clients:
+            if not vm.is_on():
+                continue
+            _, text = vm.run(
+                "cd /sys/kernel/debug/gcov && find . -name '*.gcda' | while read -r f; do "
+                "mkdir -p /tmp/gcov/${f%/*}; cat $f >/tmp/gcov/$f; done; "
+                "cd /tmp/gcov && tar -cz . | base64; rm -rf /tmp/gcov", 120)
+            where = os.path.join(directory, vm.name)
+            os.makedirs(where, exist_ok=True)
+            subprocess.run(["tar", "-xz", "-C", where], input=base64.b64decode(text),
+                           check=True, timeout=60)
 
     def emulator_failed(self):
         """
@@ -751,7 +794,7 @@ def shell(cluster, _args):
     print(f"one command a line; '({names}): COMMAND' for one machine; ^D ends")
     while True:
         try:
-            line = input("client# ")
+            line = input(f"{cluster.client.name}# ")
         except EOFError:
             return 0
         match = re.match(rf"({names}):\s*(.*)", line)
@@ -773,7 +816,12 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("run", "shell"))
-    parser.add_argument("--donors", type=int, default=2)
+    parser.add_argument("--clients", type=int, metavar="N",
+                        help="default: one, or none with --both")
+    parser.add_argument("--donors", type=int, metavar="N", help="default: 2, or none with --both")
+    parser.add_argument("--both", type=int, default=0, metavar="N",
+                        help="machines that swap and lend; --mem, --cpus, --disk and "
+                             "--client-kernel are for them too")
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--donor-mem", type=int, default=768, help="each donor's memory, MB")
     parser.add_argument("--cpus", type=int, default=1, help="client's processors")
@@ -794,6 +842,8 @@ def arguments():
     at = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:at])
     args.command = words[at + 1:]
+    if args.donors is None:
+        args.donors = 0 if args.both else 2
     if (args.action == "run") != bool(args.command):
         parser.error("run takes a command after --, shell takes none")
     return args
@@ -806,8 +856,9 @@ def main():
                 (word.split(":", 1) for word in args.file)]
     status = 1
     try:
-        with Cluster(donors=args.donors, client_mem=args.mem, donor_mem=args.donor_mem,
-                     client_cpus=args.cpus, disks=args.disk or ((1024, 0),),
+        with Cluster(clients=args.clients, donors=args.donors, both=args.both,
+                     client_mem=args.mem, donor_mem=args.donor_mem, client_cpus=args.cpus,
+                     disks=args.disk or ((1024, 0),),
                      append=args.append, daemon=args.daemon,
                      extra_programs=programs, client_root=args.client_kernel) as cluster:
             try:

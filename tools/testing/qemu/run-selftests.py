@@ -6,12 +6,14 @@ built. With names, only those tests. A test says in a comment what it needs:
 
   # cluster: donors=2 mem=192 disks=1
 
-(also: donor_mem cpus donor_cpus disk_mb iops nfs slab_mb; a word with a dot in its name
-is an argument of the client's kernel; tree=1: a kernel of tools/testing/tree/, without which
-it is left out). A cluster serves the next test too if the last
-one passed, so tests that need the same are run together, in a cluster with the
-donors and the disks of the one among them that needs most. $DONORS has no more
-than the test asked for.
+(also: clients both donor_mem cpus donor_cpus disk_mb iops nfs slab_mb; a word with a dot
+in its name is an argument of the clients' kernel; tree=1: a kernel of tools/testing/tree/,
+without which it is left out). With both=N there are no other machines unless the test asks
+for them; machines that are both have mem, cpus and disks as clients have. A cluster serves
+the next test too if the last one passed, so tests that need the same are run together, in a
+cluster with the donors and the disks of the one among them that needs most. A test runs on
+the first client. $CLIENTS has the addresses of all clients; $DONORS has those of the
+machines that lend to the first, no more than the test asked for.
 """
 
 import argparse
@@ -28,7 +30,7 @@ import ktap
 
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
-NEEDS = {"donors": 2, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
+NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
          "append": ""}
 # A test doesn't mind if there are more than it needs.
@@ -66,6 +68,8 @@ def needs_of(name):
     with open(os.path.join(SELFTESTS, name), "rb") as file:
         head = file.read(4096).decode(errors="replace")
     match = re.search(r"^[#/ *]*cluster:(.*)$", head, re.MULTILINE)
+    if match and re.search(r"\bboth=[1-9]", match[1]):
+        needs["clients"] = needs["donors"] = 0
     for word in match[1].split() if match else ():
         key, _, value = word.partition("=")
         if "." in key:
@@ -136,6 +140,14 @@ def guest_files(kselftest):
     return files, programs
 
 
+def addresses_in(cluster, donors):
+    """What a test's environment says of the machines; no more donors than so many."""
+    lend = [vm for vm in cluster.donors if vm not in cluster.clients][:donors] + \
+        [vm for vm in cluster.lenders(cluster.client) if vm in cluster.clients]
+    return " ".join(f"{name}='{' '.join(vm.address for vm in machines)}'"
+                    for name, machines in (("CLIENTS", cluster.clients), ("DONORS", lend)))
+
+
 def may_be_of_time(result, status):
     """
     Has a test that came to its end failed only by what it looked at too early or too late,
@@ -162,8 +174,9 @@ class Runner:
             return self.cluster
         self.drop_cluster()
         self.cluster = harness.Cluster(
-            donors=needs["donors"], client_mem=needs["mem"], client_cpus=needs["cpus"],
-            donor_mem=needs["donor_mem"], donor_cpus=needs["donor_cpus"],
+            clients=needs["clients"], donors=needs["donors"], both=needs["both"],
+            client_mem=needs["mem"], client_cpus=needs["cpus"], donor_mem=needs["donor_mem"],
+            donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
             slab_mb=needs["slab_mb"], append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs,
@@ -206,7 +219,7 @@ class Runner:
         leaks = self.cluster.leaks() if self.args.client_kernel else ""
         if leaks:
             result = ktap.Tally()
-            result.fail("unreferenced memory in the client")
+            result.fail("unreferenced memory in a client")
             self.report("since it was booted", result)
             self.show(leaks, "")
             self.total.add(result)
@@ -225,14 +238,13 @@ class Runner:
         try:
             cluster = self.cluster_for(needs)
             marks = cluster.marks()
-            donors = " ".join(vm.address
-                              for vm in cluster.donors[:needs_of(name)["donors"]])
+            addresses = addresses_in(cluster, needs_of(name)["donors"])
             on_output = harness.print_bytes if self.args.verbose else None
             environment = "".join(f"{word} " for word in self.args.env)
             program = f"../run_kselftest.sh -t farswap:{name}" if self.args.kselftest \
                 else f"./{name}"
             status, output = cluster.client.run(
-                f"cd {GUEST} && {environment} DONORS='{donors}' {program}", self.args.timeout,
+                f"cd {GUEST} && {environment} {addresses} {program}", self.args.timeout,
                 on_output)
             if self.args.kselftest and not status:
                 output, status = ktap.unnested(output)
@@ -276,12 +288,12 @@ class Runner:
 
     @staticmethod
     def where_it_hangs(cluster):
-        """Blocked tasks and memory, if the guest still answers."""
-        _, text = cluster.client.run(
-            "echo w >/proc/sysrq-trigger; ps -o pid,stat,args | grep -v '\\[' | tail -n 30; "
-            "head -n 5 /proc/meminfo; cat /proc/swaps; "
-            "cat /sys/kernel/debug/farswap/donors /sys/kernel/debug/farswap/stats", 15)
-        return "\n--- where it hangs\n" + text
+        """Blocked tasks and memory of the clients that still answer."""
+        command = ("echo w >/proc/sysrq-trigger; ps -o pid,stat,args | grep -v '\\[' | "
+                   "tail -n 30; head -n 5 /proc/meminfo; cat /proc/swaps; "
+                   "cat /sys/kernel/debug/farswap/donors /sys/kernel/debug/farswap/stats")
+        return "".join(f"\n--- where it hangs: {vm.name}\n{vm.run(command, 15)[1]}"
+                       for vm in cluster.clients if vm.is_on())
 
     def cluster_is_sane(self):
         return all(vm.is_on() for vm in self.cluster.machines.values()) if self.cluster else True

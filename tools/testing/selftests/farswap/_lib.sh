@@ -8,8 +8,8 @@
 # A test says test_begin N, then N times check or result, then test_end, which
 # adds one result of its own: that the kernel had nothing to complain about.
 #
-# In the test machines "on ADDRESS COMMAND" runs a shell command on a donor and
-# "host poweroff|boot donorN" pulls its plug or starts it again.
+# In the test machines "on ADDRESS COMMAND" runs a shell command on another machine and
+# "host poweroff|boot ADDRESS" pulls its plug or starts it again.
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 LOAD=$HERE/load
@@ -23,6 +23,8 @@ THP=/sys/kernel/mm/transparent_hugepage
 # Where the cluster differs, the environment says so. SLOW: how many times as long everything
 # may take.
 CLIENT=${CLIENT:-10.0.0.1}
+# shellcheck disable=SC2034 # for the tests
+CLIENTS=${CLIENTS:-$CLIENT}
 DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
 SWAP_DISK2=${SWAP_DISK2:-/dev/vdb}
