@@ -10,9 +10,6 @@
 #include "internal.h"
 #include "placement.h"
 
-/* Rounds, of two donors each, before the attempt to map a slab has failed. */
-#define CHOICE_ATTEMPTS	3
-
 struct choice {
 	int nr;
 	struct farswap_candidate candidate[FARSWAP_DONORS_MAX];
@@ -47,29 +44,10 @@ static struct choice *choice_alloc(const struct farswap_slab *slab)
 		}
 		choice->use[choice->nr] = choice->use[i];
 		choice->candidate[choice->nr].slabs = choice->use[i].slabs;
-		choice->candidate[choice->nr++].tried = choice->use[i].shaky;
+		choice->candidate[choice->nr].full_ms = choice->use[i].full_ms;
+		choice->candidate[choice->nr++].shaky = choice->use[i].shaky;
 	}
 	return choice;
-}
-
-/*
- * Better than none: the donors that failed lately. Until now they were left out,
- * or one that fails whenever it is used would, with all its memory free, be chosen
- * again and again.
- */
-static bool choice_add_shaky(struct choice *choice)
-{
-	bool added = false;
-	int i;
-
-	for (i = 0; i < choice->nr; i++) {
-		if (!choice->use[i].shaky)
-			continue;
-		choice->use[i].shaky = false;
-		choice->candidate[i].tried = false;
-		added = true;
-	}
-	return added;
 }
 
 static void choice_free(struct choice *choice, int except)
@@ -82,27 +60,39 @@ static void choice_free(struct choice *choice, int except)
 	kfree(choice);
 }
 
-/* Ask the picked donors how much they could lend. */
-static void choice_query(struct choice *choice, const int pick[2], int nr,
+/* Ask a donor how much it could lend. */
+static void choice_query(struct choice *choice, struct farswap_placement *placement, int nth,
 			 unsigned long until)
 {
-	int i;
+	struct farswap_donor *donor = choice->use[nth].donor;
+	u64 start = ktime_get_ns(), free_bytes;
 
-	for (i = 0; i < nr; i++) {
-		struct farswap_candidate *c = &choice->candidate[pick[i]];
-		struct farswap_donor *donor = choice->use[pick[i]].donor;
-		u64 start = ktime_get_ns();
-
-		if (time_after(jiffies, until) ||
-		    donor->transport->query(donor->session, &c->free_bytes)) {
-			c->tried = true;
-			continue;
-		}
-		farswap_latency_add(FARSWAP_LATENCY_QUERY, ktime_get_ns() - start);
-		spin_lock(&farswap_state_lock);
-		donor->free_bytes = c->free_bytes;
-		spin_unlock(&farswap_state_lock);
+	if (time_after(jiffies, until) ||
+	    donor->transport->query(donor->session, &free_bytes)) {
+		farswap_placement_failed(placement, nth);
+		return;
 	}
+	farswap_latency_add(FARSWAP_LATENCY_QUERY, ktime_get_ns() - start);
+	farswap_donor_note_room(donor, free_bytes,
+				farswap_placement_answered(placement, nth, free_bytes));
+}
+
+/* Get a region from a donor that said that it has room. */
+static struct farswap_region *choice_map(struct choice *choice,
+					 struct farswap_placement *placement, int nth, u64 name)
+{
+	struct farswap_donor *donor = choice->use[nth].donor;
+	struct farswap_region *region = donor->transport->map(donor->session, name);
+
+	if (!IS_ERR(region))
+		return region;
+	if (PTR_ERR(region) == -ENOSPC) {
+		farswap_donor_note_room(donor, 0, false);
+		farswap_placement_refused(placement, nth);
+	} else {
+		farswap_placement_failed(placement, nth);
+	}
+	return region;
 }
 
 /**
@@ -112,14 +102,13 @@ static void choice_query(struct choice *choice, const int pick[2], int nr,
  * @region:	where the region goes
  * @epoch:	where the session's number goes
  *
- * Power of two choices, Infiniswap section 4.2: new donors first, then old;
- * when both refuse, others are asked, in the end those that failed lately. A machine
- * that has a region of the slab is not asked for another.
+ * placement.c decides which donors are asked, and which one gets the slab. A machine that
+ * has a region of the slab is not asked for another.
  *
- * Context: may sleep: a few round trips, or ten seconds at the very worst, when
- * donors are connected but don't answer.
- * Return: the donor, in use until farswap_donor_unuse(); ERR_PTR(-ENOSPC) when
- * nobody lends, or -ENOMEM.
+ * Context: may sleep: a few round trips, or until @until when donors are connected but don't
+ * answer.
+ * Return: the donor, in use until farswap_donor_unuse(); ERR_PTR(-ENOSPC) when the donors
+ * have no room, -EHOSTUNREACH when none answered, or -ENOMEM.
  */
 struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
 					unsigned long until,
@@ -129,38 +118,31 @@ struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
 	u64 name = (u64)slab->device->type << 32 | slab->index;
 	u64 bytes = (u64)slab->nr_slots << PAGE_SHIFT;
 	struct choice *choice = choice_alloc(slab);
+	int pick[FARSWAP_PLACEMENT_ASK], nr, best, i;
+	struct farswap_placement placement;
 	struct farswap_donor *donor;
-	int pick[2], nr, best = -1, i, attempt;
+	bool full;
 
 	if (!choice)
 		return ERR_PTR(-ENOMEM);
-	for (attempt = 0; attempt < CHOICE_ATTEMPTS; attempt++) {
-		nr = farswap_placement_pick(choice->candidate, choice->nr,
-					    get_random_u32_below, pick);
-		if (!nr && choice_add_shaky(choice))
-			nr = farswap_placement_pick(choice->candidate, choice->nr,
-						    get_random_u32_below, pick);
-		if (!nr)
-			break;
-		choice_query(choice, pick, nr, until);
-		if (time_after(jiffies, until))
-			break;
-		best = farswap_placement_choose(choice->candidate, pick, nr,
-						bytes);
-		if (best < 0) {
-			for (i = 0; i < nr; i++)
-				choice->candidate[pick[i]].tried = true;
-			continue;
-		}
-		donor = choice->use[best].donor;
-		*region = donor->transport->map(donor->session, name);
-		if (!IS_ERR(*region)) {
+	farswap_placement_begin(&placement, choice->candidate, choice->nr, bytes,
+				get_random_u32_below);
+	while (time_before_eq(jiffies, until) &&
+	       (nr = farswap_placement_next(&placement, pick)) > 0) {
+		for (i = 0; i < nr; i++)
+			choice_query(choice, &placement, pick[i], until);
+		while (time_before_eq(jiffies, until) &&
+		       (best = farswap_placement_best(&placement)) >= 0) {
+			*region = choice_map(choice, &placement, best, name);
+			if (IS_ERR(*region))
+				continue;
+			donor = choice->use[best].donor;
 			*epoch = choice->use[best].epoch;
 			choice_free(choice, best);
 			return donor;
 		}
-		choice->candidate[best].tried = true;
 	}
+	full = farswap_placement_is_full(&placement);
 	choice_free(choice, -1);
-	return ERR_PTR(-ENOSPC);
+	return ERR_PTR(full ? -ENOSPC : -EHOSTUNREACH);
 }

@@ -338,6 +338,7 @@ int farswap_donors_use(struct farswap_donor_use *use)
 		use[nr].epoch = donor->epoch;
 		use[nr].shaky = donor->downs + donor->suspects &&
 				time_before(jiffies, donor->down_at + DONORS_SHAKY);
+		use[nr].full_ms = farswap_donor_full_ms(donor);
 		use[nr++].slabs = donor->nr_slabs;
 	}
 	spin_unlock(&farswap_state_lock);

@@ -18,6 +18,7 @@
 #include <trace/events/farswap.h>
 
 #include "internal.h"
+#include "placement.h"
 
 #define DONOR_LOOK_MS	20
 /* Times a minute that a donor's suspicion is worth a line; the donors file counts. */
@@ -109,6 +110,37 @@ bool farswap_donors_live(void)
 	return READ_ONCE(donors_nr_live);
 }
 
+/**
+ * farswap_donor_note_room() - a donor said whether it has room for a slab
+ * @donor:	the donor, in use
+ * @free_bytes:	how much memory it could lend
+ * @has_room:	a slab fits
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room)
+{
+	spin_lock(&farswap_state_lock);
+	donor->free_bytes = free_bytes;
+	donor->is_full = !has_room;
+	donor->full_at = jiffies;
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_donor_full_ms() - how long ago did a donor say that it has no room
+ * @donor:	the donor
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: milliseconds; FARSWAP_PLACEMENT_NEVER if it may have room.
+ */
+u32 farswap_donor_full_ms(const struct farswap_donor *donor)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	return donor->is_full ? jiffies_to_msecs(jiffies - donor->full_at) :
+				FARSWAP_PLACEMENT_NEVER;
+}
+
 static void donor_up(void *ctx, const struct farswap_peer *peer)
 {
 	struct farswap_donor *donor = ctx;
@@ -121,6 +153,7 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	donor->epoch++;
 	donor->nr_early = 0;
 	donor->last_error = 0;
+	donor->is_full = false;
 	twin = farswap_donors_find_live(peer);
 	/* It may have been asked to leave by now. */
 	is_up = donor->state == FARSWAP_DONOR_CONNECTING && !twin;

@@ -69,6 +69,8 @@ enum farswap_donor_io {
  * @mappings_by_id: the same, by the donor's name for the region
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
+ * @is_full:	it said that it has no room for a slab, and gave none since
+ * @full_at:	when it did last, jiffies; if @is_full
  * @io:	what the session is good for, though perhaps another address of the same
  *		daemon is used
  * @suspects:	times that its session was suspended
@@ -102,6 +104,8 @@ struct farswap_donor {
 	DECLARE_HASHTABLE(mappings_by_id, 8);
 	unsigned int nr_slabs;
 	u64 free_bytes;
+	bool is_full;
+	unsigned long full_at;
 	enum farswap_donor_io io;
 	unsigned int suspects;
 	unsigned int resumes;
@@ -130,6 +134,8 @@ void farswap_donor_settle(const struct farswap_donor *donor);
 bool farswap_donor_await(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
 bool farswap_donors_live(void);
+void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room);
+u32 farswap_donor_full_ms(const struct farswap_donor *donor);
 
 /**
  * farswap_donor_is_suspect() - is I/O with the donor's regions refused for now
@@ -166,12 +172,14 @@ static inline bool farswap_donor_works(const struct farswap_donor *donor)
  * @donor:	the donor
  * @epoch:	its session
  * @slabs:	what it held for us
+ * @full_ms:	how long ago it said that it has no room, or FARSWAP_PLACEMENT_NEVER
  * @shaky:	a session with it failed lately
  */
 struct farswap_donor_use {
 	struct farswap_donor *donor;
 	unsigned int epoch;
 	unsigned int slabs;
+	u32 full_ms;
 	bool shaky;
 };
 

@@ -36,6 +36,9 @@ static void mapping_work_fn(struct work_struct *work)
 	list_del(&mapping->donor_entry);
 	hash_del(&mapping->id_entry);
 	donor->nr_slabs--;
+	/* A donor that took it back is short of memory. */
+	if (!mapping->wanted)
+		donor->is_full = false;
 	slab->device->busy--;
 	if (last)
 		farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
@@ -61,8 +64,8 @@ static void mapping_work_fn(struct work_struct *work)
  * farswap_donor_unuse(). farswap_mapping_link() must follow.
  *
  * Context: may sleep, as farswap_donor_map() does.
- * Return: the mapping, which nobody else knows; ERR_PTR(-ENOMEM), or -ENOSPC when
- * nobody lends.
+ * Return: the mapping, which nobody else knows; ERR_PTR(-ENOMEM), or the error of
+ * farswap_donor_map().
  */
 struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 					     unsigned long until,
