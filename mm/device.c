@@ -79,6 +79,12 @@ sector_t farswap_device_sector(const struct farswap_device *device,
 	return (sector_t)-1;
 }
 
+static bool device_has_slot(const struct farswap_device *device, pgoff_t offset)
+{
+	/* Of the kernel's there may be fewer by now, when we are about to forget the device. */
+	return offset < device->map->nr_slots && offset < data_race(device->si->max);
+}
+
 /**
  * farswap_device_slot() - what the kernel knows of a slot
  * @device:	the device
@@ -93,10 +99,20 @@ sector_t farswap_device_sector(const struct farswap_device *device,
  */
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset)
 {
-	/* Of the kernel's there may be fewer by now, when we are about to forget the device. */
-	if (offset >= device->map->nr_slots || offset >= data_race(device->si->max))
-		return 0;
-	return farswap_hook_slot(device->si, offset);
+	return device_has_slot(device, offset) ? farswap_hook_slot(device->si, offset) : 0;
+}
+
+/**
+ * farswap_device_keep() - have a page stored again whose only copy outside of memory is lost
+ * @device:	the device
+ * @offset:	the slot
+ *
+ * Context: as farswap_device_slot(); not in interrupts.
+ * Return: true if the page is in memory, or nobody needs it; false if it is lost.
+ */
+bool farswap_device_keep(const struct farswap_device *device, pgoff_t offset)
+{
+	return device_has_slot(device, offset) && farswap_hook_keep(device->si, offset);
 }
 
 /* Can farswap serve it? If not, say so once. */
@@ -266,14 +282,18 @@ static unsigned long device_stranded(const struct farswap_device *device)
 		if (!slab || !farswap_slab_has_bits(slab))
 			continue;
 		for_each_set_bit(slot, slab->bits.unbacked, slab->nr_slots)
-			stranded += !farswap_slab_zero(slab, slot);
+			stranded += !farswap_slab_zero(slab, slot) &&
+				    !farswap_device_keep(device, farswap_slab_offset(slab, slot));
 		cond_resched();
 	}
 	return stranded;
 }
 
 /**
- * farswap_devices_stranded() - pages in use that the devices don't have
+ * farswap_devices_stranded() - pages in use that neither memory nor the devices have
+ *
+ * Pages in memory are marked dirty, so that the devices will get them. Nothing is stored remotely
+ * any more.
  *
  * Context: may sleep.
  * Return: how many.

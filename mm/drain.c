@@ -117,10 +117,18 @@ bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int s
 	       !drain_is_elsewhere(mapping, slot, true);
 }
 
+/* Is the page in memory too? Then reclaim must not drop it, as it may a clean one. */
+static bool drain_keep(const struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_device_keep(slab->device, farswap_slab_offset(slab, slot));
+}
+
 /**
  * farswap_drain_is_lost() - does a slot's only copy go with a region
  * @mapping:	the mapping
  * @slot:	a slot of its slab with the remote bit
+ *
+ * A page that is in memory is not lost: it is marked dirty, to be stored again.
  *
  * Context: process context; does not sleep.
  * Return: whether it does.
@@ -135,7 +143,8 @@ bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int s
 	    farswap_backup_holds(slab, slot))
 		return false;
 	/* The device may have got it just before, or the slot been freed. */
-	return test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote);
+	return test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote) &&
+	       !drain_keep(slab, slot);
 }
 
 /* Of a word of slots: those that are in no other region, nor on the device. */

@@ -28,6 +28,12 @@ static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
 	return NULL;
 }
 
+static struct folio *no_cached(swp_entry_t entry, struct vm_area_struct *vma,
+			       unsigned long addr)
+{
+	return NULL;
+}
+
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
@@ -35,6 +41,7 @@ static void no_unplug(struct swap_iocb *plug) {}
 static void no_lock_slots(void) {}
 
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
+DEFINE_STATIC_CALL(helper_cached, no_cached);
 DEFINE_STATIC_CALL(helper_info, no_info);
 DEFINE_STATIC_CALL(helper_get_device, no_info);
 DEFINE_STATIC_CALL(helper_swapin, no_swapin);
@@ -65,6 +72,7 @@ int farswap_helpers_find(void)
 		{ "zswap_total_pages", "long unsigned int()" },
 		{ "__swap_read_unplug", "void(swap_iocb*)" },
 		{ "disable_swap_slots_cache_lock", "void()" },
+		{ "swap_cache_get_folio", "folio*(swp_entry_t,vm_area_struct*,long unsigned int)" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -81,6 +89,7 @@ int farswap_helpers_find(void)
 	static_call_update(helper_zswap_pages, (void *)ip[4]);
 	static_call_update(helper_unplug, (void *)ip[5]);
 	static_call_update(helper_lock_slots, (void *)ip[6]);
+	static_call_update(helper_cached, (void *)ip[7]);
 	helper_cluster = farswap_symbol_data("page_cluster");
 	return 0;
 }
@@ -250,6 +259,43 @@ unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 		slot |= FARSWAP_SLOT_ZERO;
 	percpu_ref_put(&si->users);
 	return slot;
+}
+
+/**
+ * farswap_hook_keep() - have a page stored again that is still in memory
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Reclaim drops a clean folio of the swap cache without a store. It checks the dirty flag after it
+ * has frozen the reference count, so a folio that is marked here while a reference is held is
+ * stored first. The folio's lock is not taken: its holder may be waiting for the caller.
+ *
+ * Context: any but interrupts, until farswap_swapoff() has returned.
+ * Return: false if the slot is used and its page is not in memory.
+ */
+bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
+{
+	struct folio *folio = NULL;
+	unsigned char count;
+	bool kept;
+
+	if (!percpu_ref_tryget_live(&si->users))
+		return false;
+	count = READ_ONCE(si->swap_map[offset]);
+	/* Without a user the slot waits in a cache of free slots, or its folio will be dropped. */
+	kept = count == SWAP_HAS_CACHE;
+	if (count & SWAP_HAS_CACHE)
+		folio = static_call(helper_cached)(swp_entry(si->type, offset), NULL, 0);
+	if (folio) {
+		/* Without this flag the page has not been read, or could not be. */
+		if (folio_test_uptodate(folio)) {
+			folio_mark_dirty(folio);
+			kept = true;
+		}
+		folio_put(folio);
+	}
+	percpu_ref_put(&si->users);
+	return kept;
 }
 
 /**

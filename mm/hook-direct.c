@@ -143,6 +143,19 @@ unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
+ * farswap_hook_keep() - have a page stored again that is still in memory
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Context: any but interrupts, until farswap_swapoff() has returned.
+ * Return: false if the slot is used and its page is not in memory.
+ */
+bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
+{
+	return frontswap_keep(si, offset);
+}
+
+/**
  * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
  * @si:		the device
  * @offset:	the slot, in use

@@ -266,6 +266,7 @@ struct farswap_device *farswap_device_next(unsigned int *type);
 sector_t farswap_device_sector(const struct farswap_device *device,
 			       pgoff_t offset);
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset);
+bool farswap_device_keep(const struct farswap_device *device, pgoff_t offset);
 int farswap_devices_flush(void);
 unsigned long farswap_devices_stranded(void);
 void farswap_devices_remove(void);

@@ -52,6 +52,7 @@ void farswap_hook_swapin(struct folio *folio);
 void farswap_hook_loaded(struct folio *folio);
 void farswap_hook_give_up(struct folio *folio);
 unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset);
+bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset);
 bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset);
 unsigned int farswap_hook_stride(const struct swap_info_struct *si);
 bool farswap_hook_zswap_holds(void);

@@ -93,10 +93,10 @@ longest_below() {
 	[ "$longest" -lt "$2" ]
 }
 
-# load_ready NAME N: N processes are at the hold point
+# load_ready NAME N [again]: N processes are at the hold point, or at the one after it
 load_ready() {
 	ready_wanted=$2
-	set -- "$TMP/$1.hold.ready."*
+	set -- "$TMP/$1.hold.${3:-ready}."*
 	[ -e "$1" ] && [ $# -eq "$ready_wanted" ]
 }
 
@@ -121,9 +121,9 @@ hold_remote() {
 	return 1
 }
 
-# go_on NAME: past the hold point
+# go_on NAME [on]: past the hold point, or the one after it
 go_on() {
-	: >"$TMP/$1.hold.go"
+	: >"$TMP/$1.hold.${2:-go}"
 }
 
 kill_load() {

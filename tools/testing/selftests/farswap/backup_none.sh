@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # backup=none: the device gets nothing. Evictions still save every page, as do
-# detaching and stores that fail; what goes with a donor that dies is lost, and
-# who reads it gets SIGBUS, never anything else.
+# detaching and stores that fail. A page that is in memory when its donor dies is kept;
+# what only the donor had is lost, and a reader gets SIGBUS, never anything else.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -50,9 +50,25 @@ detach_is_refused() {
 		[ "$(cat "$FARSWAP/attached")" = 1 ]
 }
 
+# reads_in NAME: past its first hold, to the second, with pages clean in memory
+reads_in() {
+	go_on "$1" && wait_for 60 load_ready "$1" 1 again
+}
+
+# The load fails if one of them was in memory.
 some_were_lost() {
-	wait_load dying
-	grep -q ' wrong_bytes=0 lost_pages=[1-9]' "$TMP/dying.log"
+	wait_load dying || return 1
+	lost_pages=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/dying.log" |
+		tail -n 1)
+	echo "$lost_pages pages got SIGBUS, $(stat_delta lost) are counted as lost"
+	[ "$lost_pages" -gt 0 ] && [ "$lost_pages" -eq "$(stat_delta lost)" ]
+}
+
+# Their donor is dead, and memory alone has them.
+detach_with_all_in_memory() {
+	echo 0 >"$FARSWAP/attached" || return 1
+	reclaim none
+	echo 1 >"$FARSWAP/attached"
 }
 
 flip() {
@@ -63,7 +79,7 @@ flip() {
 	load_runs load
 }
 
-test_begin 15
+test_begin 19
 # What is not given back in time is lost.
 patient_donors || bail "no donors"
 farswap_up 2
@@ -86,16 +102,32 @@ check "detaching brings every page home" detach_and_attach
 go_on still
 check "memory is right" wait_load still
 
-start_load dying none -m 24 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0
+# A page of tmpfs that nothing else needs would be lost, too.
+rm "$TMP/load.log" "$TMP/still.log"
+start_load dying none -m 24 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0 -V 25
 wait_for 60 load_ready dying 1
+reads_in dying
 stats_save
 donor_kill "$(donor_of_most)"
 check "a donor dies with pages that nobody else has" wait_for 60 grew slab_lost lost
 check "the log says so" log_has "pages of swap type [0-9]+ had no other copy and are lost"
 check "detaching would make them something else, and is refused" detach_is_refused
-go_on dying
-check "their owner gets SIGBUS, and no wrong byte" some_were_lost
+reclaim none
+go_on dying on
+check "their owner gets SIGBUS, and no wrong byte; none that was in memory is lost" \
+	some_were_lost
 check "each was counted" grew load_lost
+
+rm "$TMP/dying.log"
+check "pages go to the other donor" hold_remote kept none 1 2000 -m 10 -n 1000 -V 100
+reads_in kept
+stats_save
+donor_kill "$(donor_of_most)"
+check "it dies, and no page that is in memory is lost" \
+	eval 'wait_for 60 grew slab_lost && same lost'
+check "detaching is not refused then" detach_with_all_in_memory
+go_on kept on
+check "memory is right" eval 'wait_load kept && same load_lost'
 set_value "$FARSWAP/backup" disk
 # Unloaded, too: other tests look at whether anything was ever lost.
 check "now detaching works" eval 'swapoff "$SWAP_DISK" && reload_modules'

@@ -68,6 +68,7 @@ static unsigned long pageout_permille;
 static unsigned long stall_seconds = 100; /* fail when one access takes longer */
 static unsigned long report_seconds = 5;
 static unsigned long rest_percent;	/* of the time */
+static unsigned long read_percent;	/* of the pages: read between two holds */
 static unsigned long fill_rest_percent;	/* of the time until all is filled */
 
 static enum memory memory = MEMORY_ANON;
@@ -98,6 +99,7 @@ static const struct {
 	{ 'c', &page_sparse_percent },
 	{ 'r', &rest_percent },
 	{ 'R', &fill_rest_percent },
+	{ 'V', &read_percent },
 };
 
 /* Shared with all processes; the parent only reads. */
@@ -120,6 +122,7 @@ struct region {
 	unsigned char *base;
 	uint16_t *gen;
 	size_t pages;
+	size_t kept;		/* the first ones, which were in memory and can't be lost */
 	unsigned int owner;
 	unsigned int writer;
 	/* Only pages whose number modulo sharers is writer may be touched. */
@@ -246,6 +249,8 @@ static void page_access(struct region *region, size_t page, bool verify, bool wr
 {
 	access_begin(region);
 	if (sigsetjmp(lost_page, 0)) {
+		if (page < region->kept)
+			die("page %zu was in memory at the second hold and is lost", page);
 		region->progress->lost_pages++;
 		if (region->reports++ < REPORTS_MAX)
 			printf("load: LOST owner %u writer %u page %zu at %p: SIGBUS\n",
@@ -375,11 +380,12 @@ static void region_fill(struct region *region)
 	region->progress->filled = 1;
 }
 
-static void region_verify(struct region *region)
+/* The first so many pages. */
+static void region_verify(struct region *region, size_t pages)
 {
 	size_t page;
 
-	for (page = 0; page < region->pages; page++)
+	for (page = 0; page < pages; page++)
 		page_access(region, page, true, false, false);
 }
 
@@ -424,21 +430,32 @@ static void damage_region(struct region *region)
 	region_page(region, 4)[PAGE_WORDS - 1] ^= 1ULL << 63;
 }
 
-static void hold(struct region *region)
+/* Make one file, and wait for another. */
+static void hold(struct region *region, const char *made, const char *awaited)
 {
 	char ready[256], go[256];
 	FILE *file;
 
-	if (hold_pageout)
-		madvise(region->base, region->pages * PAGE_BYTES, MADV_PAGEOUT);
-	snprintf(ready, sizeof(ready), "%s.ready.%u", hold_prefix, region->owner);
-	snprintf(go, sizeof(go), "%s.go", hold_prefix);
+	snprintf(ready, sizeof(ready), "%s.%s.%u", hold_prefix, made, region->owner);
+	snprintf(go, sizeof(go), "%s.%s", hold_prefix, awaited);
 	file = fopen(ready, "w");
 	if (!file)
 		die("%s: %s", ready, strerror(errno));
 	fclose(file);
 	while (access(go, F_OK) && !stopping())
 		usleep(20000);
+}
+
+static void hold_filled(struct region *region)
+{
+	if (hold_pageout)
+		madvise(region->base, region->pages * PAGE_BYTES, MADV_PAGEOUT);
+	hold(region, "ready", "go");
+	if (!read_percent)
+		return;
+	region->kept = region->pages * read_percent / 100;
+	region_verify(region, region->kept);
+	hold(region, "again", "on");
 }
 
 static void become_writer(struct region *region, unsigned int writer)
@@ -493,7 +510,7 @@ static void region_mix_forked(struct region *region)
 				die("pipe: %s", strerror(errno));
 			region_mix(region);
 			if (memory != MEMORY_SHMEM)
-				region_verify(region);
+				region_verify(region, region->pages);
 			exit(0);
 		}
 	}
@@ -554,14 +571,14 @@ static void run_process(unsigned int index)
 	if (damage)
 		damage_region(&region);
 	if (hold_prefix)
-		hold(&region);
+		hold_filled(&region);
 	if (threads)
 		region_mix_threaded(&region);
 	else if (children)
 		region_mix_forked(&region);
 	else
 		region_mix(&region);
-	region_verify(&region);
+	region_verify(&region, region.pages);
 	exit(0);
 }
 
@@ -666,6 +683,8 @@ static void help(void)
 	       "  -o PERMILLE of the operations page a range out (0)\n"
 	       "  -H PREFIX   after the fill make PREFIX.ready.<process>, wait for PREFIX.go\n"
 	       "  -O          page all out before that\n"
+	       "  -V PERCENT  after that read the first pages, which must not be lost from then on,\n"
+	       "              make PREFIX.again.<process>, wait for PREFIX.on (0)\n"
 	       "  -L          pages may be lost (SIGBUS): counted only\n"
 	       "  -S SECONDS  fail if one access takes longer (100)\n"
 	       "  -i SECONDS  between progress lines (5)\n"
@@ -700,12 +719,14 @@ static bool parse_number(int option)
 	return false;
 }
 
+#define OPTIONS	"m:p:f:Tt:qs:n:d:r:R:w:z:Zu:o:H:OLV:S:i:c:b"
+
 static void parse(int argc, char **argv)
 {
 	const char *slow = getenv("SLOW");
 	int option;
 
-	while ((option = getopt(argc, argv, "m:p:f:Tt:qs:n:d:r:R:w:z:Zu:o:H:OLS:i:c:b")) != -1) {
+	while ((option = getopt(argc, argv, OPTIONS)) != -1) {
 		if (option == 't')
 			memory = parse_memory(optarg);
 		else if (option == 'T')
@@ -727,7 +748,8 @@ static void parse(int argc, char **argv)
 	}
 	if (optind != argc || !megabytes || !processes || processes > PROCESSES_MAX ||
 	    children >= GEN_WRITERS || rest_percent >= 100 ||
-	    fill_rest_percent >= 100 || (threads && (!children || unmap_permille)))
+	    fill_rest_percent >= 100 || read_percent > 100 ||
+	    (threads && (!children || unmap_permille)))
 		help();
 	/* How many times as long all takes here: the tests' other limits are longer, too. */
 	if (slow)
