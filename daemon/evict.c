@@ -24,9 +24,10 @@ enum evict_phase {
 
 struct evict_candidate {
 	uint64_t region;
-	struct region_owner *owner;	/* only to compare */
+	struct region_owner *owner;	/* not used once the clients are asked */
 	unsigned int index;		/* of region_at() */
 	uint32_t pages;
+	uint32_t random;		/* decides between equally busy ones */
 	bool lost;			/* kept for a client that may come back */
 };
 
@@ -83,14 +84,18 @@ static int evict_by_pages(const void *a, const void *b)
 
 	if (left->lost != right->lost)
 		return right->lost - left->lost;
-	return (left->pages > right->pages) - (left->pages < right->pages);
+	if (left->pages != right->pages)
+		return left->pages > right->pages ? 1 : -1;
+	return (left->random > right->random) - (left->random < right->random);
 }
 
 static int evict_by_owner(const void *a, const void *b)
 {
 	const struct evict_candidate *left = a, *right = b;
+	uint64_t first = session_of(left->owner)->number;
+	uint64_t second = session_of(right->owner)->number;
 
-	return (left->owner > right->owner) - (left->owner < right->owner);
+	return (first > second) - (first < second);
 }
 
 static int evict_by_loss(const void *a, const void *b)
@@ -176,12 +181,26 @@ bool evict_asks(uint64_t number)
 	return job && job->phase == EVICT_ASKING;
 }
 
+static uint32_t evict_random(void)
+{
+	static uint32_t random;
+	uint32_t next;
+
+	if (getrandom(&next, sizeof(next), GRND_NONBLOCK) == sizeof(next))
+		random = next;
+	else
+		random = random * 1664525 + 1013904223;
+	return random;
+}
+
 /* One CHECK_ACTIVITY for each client and 16 regions; who can't be asked is idle. */
 static void evict_ask(struct evict_job *job)
 {
 	uint64_t ids[FARSWAP_ACTIVITY_REGIONS];
 	unsigned int i, n = 0;
 
+	for (i = 0; i < job->nr; i++)
+		job->candidates[i].random = evict_random();
 	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_owner);
 	for (i = 0; i < job->nr; i++) {
 		struct evict_candidate *candidate = &job->candidates[i];
@@ -229,12 +248,9 @@ static void evict_pick(struct evict_job *job, unsigned int count)
 {
 	struct evict_candidate swap;
 	unsigned int i, other;
-	uint32_t random = 0;
 
 	for (i = job->nr_lost; i < count; i++) {
-		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-			random = random * 1664525 + 1013904223;
-		other = i + random % (job->nr - i);
+		other = i + evict_random() % (job->nr - i);
 		swap = job->candidates[i];
 		job->candidates[i] = job->candidates[other];
 		job->candidates[other] = swap;

@@ -86,6 +86,7 @@ static void setup(unsigned int lost)
 	for (i = 0; i < SESSIONS; i++) {
 		sessions[i] = calloc(1, sizeof(*sessions[i]));
 		sessions[i]->state = lost & 1U << i ? SESSION_LIMBO : SESSION_READY;
+		sessions[i]->number = i + 1;
 		region_owner_add(&sessions[i]->owner, sessions[i]);
 		taken[i] = 0;
 		busy[i] = 0;
@@ -120,6 +121,34 @@ static void run_of(uint64_t count, bool ordinary)
 static void run(uint64_t count)
 {
 	run_of(count, false);
+}
+
+/* Each of four equals loses a quarter; the bounds are ten standard deviations away. */
+static void test_ties(void)
+{
+	struct region *again;
+	unsigned int i, try;
+	bool even = true;
+
+	setup(0);
+	for (try = 0; try < 400; try++) {
+		unsigned int before[SESSIONS];
+
+		memcpy(before, taken, sizeof(before));
+		evict_start(1, false, evicted, NULL);
+		loop.stop = false;
+		loop_run();
+		while (region_step())
+			;
+		for (i = 0; i < SESSIONS; i++)
+			if (taken[i] > before[i])
+				region_lend(&sessions[i]->owner, &again);
+	}
+	for (i = 0; i < SESSIONS; i++)
+		even &= taken[i] > 13 && taken[i] < 187;
+	ok(even, "idle clients lose equally often: %u, %u, %u, %u", taken[0], taken[1], taken[2],
+	   taken[3]);
+	teardown();
 }
 
 int main(void)
@@ -204,6 +233,10 @@ int main(void)
 	ok(done == 1 && !result.wanted && !result.returned,
 	   "what others have taken meanwhile does not count as given back");
 	teardown();
+
+	slow = false;
+	silent = false;
+	test_ties();
 
 	loop_exit();
 	return tap_done();
