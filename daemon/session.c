@@ -17,7 +17,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "listener.h"
+#include "device.h"
+#include "link.h"
 #include "log.h"
 #include "session.h"
 
@@ -93,6 +94,8 @@ static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, i
 	struct farswap_accept accept;
 	struct ibv_device_attr attr;
 
+	if (!link_is_up(conn->id))
+		return -ENETDOWN;
 	if (ibv_query_device(conn->id->verbs, &attr))
 		return -EIO;
 	wire_init_accept(&accept, FARSWAP_STATUS_OK);
@@ -134,7 +137,9 @@ static void conn_destroy_qp(struct conn *conn)
 	loop_timer_stop(&conn->timer);
 	if (conn->state == CONN_NONE)
 		return;
-	rdma_disconnect(conn->id);
+	/* Answers the client's own disconnect. The others are sent when the id is destroyed. */
+	if (conn->left && link_is_up(conn->id))
+		rdma_disconnect(conn->id);
 	/* Not by rdma_destroy_qp(), which doesn't tell. */
 	err = ibv_destroy_qp(conn->id->qp);
 	conn->id->qp = NULL;
@@ -150,7 +155,7 @@ static void conn_destroy_qp(struct conn *conn)
 static void conn_destroy_id(struct conn *conn)
 {
 	if (conn->id)
-		rdma_destroy_id(conn->id);
+		link_destroy_id(conn->id);
 	conn->id = NULL;
 }
 
@@ -164,17 +169,13 @@ static void session_free_pd(const struct session *session, struct ibv_pd *pd)
 
 static void session_free(struct session *session)
 {
-	int i;
-
 	if (session->has_owner)
 		region_owner_del(&session->owner);
 	queue_destroy(session);
 	session_free_pd(session, session->pd);
 	session_free_pd(session, session->lend_pd);
-	listener_put_device(session->device);
-	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
-		conn_destroy_id(&session->data[i]);
 	conn_destroy_id(&session->control);
+	device_put(session->device);
 	list_del(&session->link);
 	sessions.count--;
 	/* Its device may still have events for it. */
@@ -189,8 +190,10 @@ bool session_disconnect(struct session *session)
 	int i;
 
 	queue_stop(session);
-	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
+	for (i = 0; i < FARSWAP_QUEUES_MAX; i++) {
 		conn_destroy_qp(&session->data[i]);
+		conn_destroy_id(&session->data[i]);
+	}
 	conn_destroy_qp(&session->control);
 	queue_destroy(session);
 	return !session->reached;
@@ -201,7 +204,7 @@ static void session_teardown(void *arg)
 	struct session *session = arg;
 	bool unreached = session_disconnect(session);
 
-	/* Its CM ids stay: they tell if the device goes. */
+	/* The control connection's id stays: it keeps the device open. */
 	if (session->state == SESSION_LIMBO) {
 		if (!unreached)
 			session_end(session, STAT_END_LINK, SESSION_REACHED);
@@ -293,6 +296,11 @@ void session_end_all(enum stats_counter reason, struct ibv_context *device, cons
 	}
 }
 
+void session_device_gone(struct ibv_context *device)
+{
+	session_end_all(STAT_END_LINK, device, "the RDMA device is gone");
+}
+
 void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX])
 {
 	struct sockaddr *addr = rdma_get_peer_addr(id);
@@ -365,7 +373,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	if (!session)
 		return FARSWAP_STATUS_NO_MEMORY;
 	session->attempt = le32toh(connect->attempt);
-	listener_get_device(id->verbs);
+	device_get(id->verbs);
 	session->pd = ibv_alloc_pd(id->verbs);
 	session->lend_pd = ibv_alloc_pd(id->verbs);
 	err = session->pd && session->lend_pd ? 0 : -ENOMEM;

@@ -50,6 +50,7 @@ struct conn {
 	struct session *session;
 	struct rdma_cm_id *id;
 	enum conn_state state;
+	bool left;			/* the client has disconnected it */
 	struct loop_timer timer;	/* for it to come up */
 };
 
@@ -162,6 +163,8 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 /* Destroys its queue pairs. True: nothing that the client sent to regions arrives any more. */
 bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why);
+/* Its objects are to be destroyed: the removal waits for that. */
+void session_device_gone(struct ibv_context *device);
 const char *session_state_name(enum session_state state);
 /* Regions that it has and knows of. */
 unsigned int session_lent(const struct session *session);

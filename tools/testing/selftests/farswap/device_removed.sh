@@ -3,8 +3,8 @@
 #
 # The client's RDMA device goes while pages are remote and I/O is on its way, and
 # comes again. Its removal waits for nobody, the pages come from the disk, and the donors
-# are used again, with what only they have. A donor that listens on its device only ends
-# with that, so that it can be started again.
+# are used again, with what only they have. A donor whose device goes is used again when
+# it is back, whether it listens on all addresses or on that device's only.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -67,19 +67,18 @@ donor_listens() {
 	donor_start "$lost" "listen=$lost:9400" && wait_for 60 donors_live 2
 }
 
-donor_ends() {
+# The removal waits until farswapd has closed the device.
+donor_device_goes() {
 	on "$lost" 'timeout 60 rdma link del r0' || return 1
-	wait_for 20 eval '! donor_has_daemon "$lost"' &&
-		wait_for 20 donor_is_not_live "$lost" &&
-		on "$lost" 'grep "device listened on is gone" /run/farswapd.log'
+	wait_for 20 donor_is_not_live "$lost" && donor_has_daemon "$lost" &&
+		on "$lost" "grep '$1' /run/farswapd.log"
 }
 
-donor_comes() {
-	on "$lost" 'rdma link add r0 type rxe netdev eth0' && donor_start "$lost" &&
-		wait_for 60 donors_live 2
+donor_device_comes() {
+	on "$lost" 'rdma link add r0 type rxe netdev eth0' && wait_for 60 donors_live 2
 }
 
-test_begin 12
+test_begin 13
 command -v rdma >/dev/null || skip_rest "no rdma tool"
 farswap_up 2
 swap_on
@@ -93,9 +92,11 @@ check "another is used" device_comes || donors_show
 check "again and again" again_and_again || donors_show
 check "what only donors have is there when it comes back" device_is_away || donors_show
 lost=${DONORS%% *}
-check "a donor listens on one device" donor_listens || donors_show
-check "it ends with that" donor_ends
-check "and is used again when it is back" donor_comes || donors_show
+check "a donor's device goes, and farswapd does not" donor_device_goes "r0 is gone"
+check "it is used again when it is back" donor_device_comes || donors_show
+check "so it does where it listens on that only" eval 'donor_listens &&
+	donor_device_goes "device listened on is gone"' || donors_show
+check "and is used again when it is back" donor_device_comes || donors_show
 check "memory was right all the time" stop_load removed
 stats_show
 check "no page was lost" stat_is load_lost 0

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDMA devices: their events, and what happens when one is removed.
+ *
+ * librdmacm opens a device once and keeps it open. The drivers that can't take a device from
+ * a process, soft RoCE among them, wait in its removal until the process closes it, so it is
+ * closed as soon as it has no users. That the removal has begun is told by the CM, unless the CM
+ * is told after libibverbs' part of the kernel, which waits; then the device's entry in sysfs is
+ * missing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "log.h"
+#include "loop.h"
+#include "session.h"
+
+#define DEVICE_LOOK_MS	500
+
+struct device {
+	struct list link;
+	struct ibv_context *verbs;
+	unsigned int users;
+	bool gone;
+	bool told;			/* that it failed */
+	struct loop_fd async;
+};
+
+static struct {
+	struct list list;
+	struct loop_timer look;
+} devices = { .list = { &devices.list, &devices.list } };
+
+static struct device *device_find(struct ibv_context *verbs)
+{
+	struct list *pos;
+
+	list_for_each(pos, &devices.list) {
+		struct device *device = container_of(pos, struct device, link);
+
+		if (device->verbs == verbs)
+			return device;
+	}
+	return NULL;
+}
+
+/* An event of a queue pair, or of a completion queue, costs its connection. */
+static void device_event(void *arg, uint32_t events)
+{
+	struct device *device = arg;
+	struct ibv_async_event event;
+	struct session *session = NULL;
+	struct conn *conn;
+
+	if (ibv_get_async_event(device->verbs, &event)) {
+		/* Disassociated: it would be ready for ever. */
+		if (events & (EPOLLERR | EPOLLHUP))
+			loop_fd_del(&device->async);
+		return;
+	}
+	switch (event.event_type) {
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_QP_FATAL:
+		conn = event.element.qp->qp_context;
+		session = conn->session;
+		break;
+	case IBV_EVENT_COMM_EST:
+		/* The client's first message overtook its last one of the CM. */
+		conn = event.element.qp->qp_context;
+		if (conn->id)
+			rdma_notify(conn->id, IBV_EVENT_COMM_EST);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		session = event.element.cq->cq_context;
+		break;
+	default:
+		break;
+	}
+	ibv_ack_async_event(&event);
+	if (session) {
+		session_lost(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
+	} else if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device->gone) {
+		if (!device->told)
+			log_err("RDMA device %s failed; its sessions end",
+				ibv_get_device_name(device->verbs->device));
+		device->told = true;
+		session_end_all(STAT_END_LINK, device->verbs, "the RDMA device failed");
+	}
+}
+
+static void device_set_nonblocking(struct ibv_context *verbs)
+{
+	int flags = fcntl(verbs->async_fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(verbs->async_fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+void device_add(struct ibv_context *verbs)
+{
+	struct device *device;
+
+	if (device_find(verbs))
+		return;
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return;
+	list_add_tail(&device->link, &devices.list);
+	device->verbs = verbs;
+	device->async.fd = -1;
+	device_set_nonblocking(verbs);
+	if (loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
+		log_warn("no events from device %s", ibv_get_device_name(verbs->device));
+}
+
+/*
+ * librdmacm closes the context of a device that is gone only when it next finds another device,
+ * which may be after the removal. So other files take the place of its descriptors.
+ */
+static void device_close(struct device *device)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	loop_fd_del(&device->async);
+	if (null < 0) {
+		log_err("cannot close RDMA device %s: %s",
+			ibv_get_device_name(device->verbs->device), strerror(errno));
+	} else {
+		dup3(null, device->verbs->cmd_fd, O_CLOEXEC);
+		dup3(null, device->verbs->async_fd, O_CLOEXEC);
+		close(null);
+	}
+	list_del(&device->link);
+	free(device);
+}
+
+void device_get(struct ibv_context *verbs)
+{
+	struct device *device;
+
+	device_add(verbs);
+	device = device_find(verbs);
+	if (device)
+		device->users++;
+}
+
+void device_put(struct ibv_context *verbs)
+{
+	struct device *device = device_find(verbs);
+
+	if (device && !--device->users && device->gone)
+		device_close(device);
+}
+
+void device_gone(struct ibv_context *verbs)
+{
+	struct device *device = device_find(verbs);
+
+	if (!device || device->gone)
+		return;
+	device->gone = true;
+	log_warn("RDMA device %s is gone; clients can use it again when it is back",
+		 ibv_get_device_name(verbs->device));
+	device->users++;
+	session_device_gone(verbs);
+	device_put(verbs);
+}
+
+/* Has its removal begun, whether or not the CM has said so? */
+static void device_look(void *arg)
+{
+	struct list *pos;
+
+	(void)arg;
+	loop_timer_set(&devices.look, DEVICE_LOOK_MS);
+	list_for_each(pos, &devices.list) {
+		struct device *device = container_of(pos, struct device, link);
+
+		if (device->gone || !access(device->verbs->device->dev_path, F_OK) ||
+		    errno != ENOENT)
+			continue;
+		device_gone(device->verbs);
+		return;
+	}
+}
+
+void device_init(void)
+{
+	loop_timer_init(&devices.look, device_look, NULL);
+	loop_timer_set(&devices.look, DEVICE_LOOK_MS);
+}
+
+void device_exit(void)
+{
+	struct device *device;
+
+	loop_timer_stop(&devices.look);
+	while ((device = list_first(&devices.list, struct device, link))) {
+		loop_fd_del(&device->async);
+		list_del(&device->link);
+		free(device);
+	}
+}

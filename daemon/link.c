@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When a CM id may be destroyed. The CM then sends a message to the peer. Where the port is down,
+ * or no route leads to the peer, soft RoCE fails that message and puts the queue pair of all CM
+ * messages into the error state, from which it does not recover: nobody can connect any more
+ * until the device is removed. So an id is kept until its link is up again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "link.h"
+#include "list.h"
+#include "loop.h"
+
+#define LINK_LOOK_MS	250
+
+struct link_wait {
+	struct list link;
+	struct rdma_cm_id *id;
+};
+
+static struct {
+	struct list waits;
+	unsigned int count;
+	struct loop_timer look;
+} links = { .waits = { &links.waits, &links.waits } };
+
+static socklen_t link_sockaddr_size(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+		sizeof(struct sockaddr_in);
+}
+
+/* Asks the kernel's routing table as the device would: by the connection's own address. */
+static bool link_has_route(struct rdma_cm_id *id)
+{
+	struct sockaddr *own = rdma_get_local_addr(id), *peer = rdma_get_peer_addr(id);
+	struct sockaddr_storage from = { 0 };
+	bool up = true;
+	int fd;
+
+	if (own->sa_family != AF_INET && own->sa_family != AF_INET6)
+		return true;
+	fd = socket(own->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	memcpy(&from, own, link_sockaddr_size(own));
+	if (own->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)&from)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&from)->sin_port = 0;
+	if (bind(fd, (struct sockaddr *)&from, link_sockaddr_size(own)))
+		up = errno != EADDRNOTAVAIL && errno != ENODEV;
+	else if (connect(fd, peer, link_sockaddr_size(peer)))
+		up = errno != ENETUNREACH && errno != EHOSTUNREACH && errno != ENETDOWN;
+	close(fd);
+	return up;
+}
+
+bool link_is_up(struct rdma_cm_id *id)
+{
+	struct ibv_port_attr attr;
+
+	if (!id->verbs || !id->port_num)
+		return true;
+	/* A device that does not answer is gone: it has no queue pair left to spoil. */
+	if (ibv_query_port(id->verbs, id->port_num, &attr))
+		return true;
+	return attr.state == IBV_PORT_ACTIVE && link_has_route(id);
+}
+
+static void link_look(void *arg)
+{
+	struct list *pos, *tmp;
+
+	(void)arg;
+	list_for_each_safe(pos, tmp, &links.waits) {
+		struct link_wait *wait = container_of(pos, struct link_wait, link);
+
+		if (!link_is_up(wait->id))
+			continue;
+		list_del(&wait->link);
+		links.count--;
+		rdma_destroy_id(wait->id);
+		free(wait);
+	}
+	if (links.count)
+		loop_timer_set(&links.look, LINK_LOOK_MS);
+}
+
+void link_destroy_id(struct rdma_cm_id *id)
+{
+	struct link_wait *wait = link_is_up(id) ? NULL : calloc(1, sizeof(*wait));
+
+	id->context = NULL;
+	if (!wait) {
+		rdma_destroy_id(id);
+		return;
+	}
+	wait->id = id;
+	list_add_tail(&wait->link, &links.waits);
+	if (!links.count++)
+		loop_timer_set(&links.look, LINK_LOOK_MS);
+}
+
+unsigned int link_waiting(void)
+{
+	return links.count;
+}
+
+void link_init(void)
+{
+	loop_timer_init(&links.look, link_look, NULL);
+}

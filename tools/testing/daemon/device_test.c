@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of RDMA devices and their removal. An event of a queue pair may be the client's fault or
+ * nobody's, as where an adapter executes a READ twice: it costs the connection, and the session
+ * can be resumed. A device that is gone is closed as soon as nothing of it is left. The verbs are
+ * replaced by the test's own.
+ */
+#include "device.c"
+#include "loop.c"
+#include "stats.c"
+
+#include "quiet.h"
+#include "tap.h"
+
+static struct ibv_device hardware;
+static struct ibv_context context = { .device = &hardware, .async_fd = -1, .cmd_fd = -1 };
+static struct session client;
+static struct ibv_qp qp = { .qp_context = &client.data[0] };
+static struct ibv_cq cq = { .cq_context = &client };
+static struct rdma_cm_id id;
+static struct ibv_async_event event;
+static unsigned int lost, ended, all_ended, device_sessions, acked, notified;
+static bool no_event;
+
+int ibv_get_async_event(struct ibv_context *verbs, struct ibv_async_event *out)
+{
+	(void)verbs;
+	if (no_event)
+		return -1;
+	*out = event;
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *of)
+{
+	(void)of;
+	acked++;
+}
+
+const char *ibv_event_type_str(enum ibv_event_type type)
+{
+	(void)type;
+	return "an event";
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	(void)device;
+	return "fake0";
+}
+
+int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type type)
+{
+	notified += of == &id && type == IBV_EVENT_COMM_EST;
+	return 0;
+}
+
+void session_lost(struct session *session, enum stats_counter reason, const char *why, ...)
+{
+	(void)reason;
+	(void)why;
+	lost += session == &client;
+}
+
+void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
+{
+	(void)session;
+	(void)reason;
+	(void)why;
+	ended++;
+}
+
+void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why)
+{
+	(void)reason;
+	(void)why;
+	all_ended += device == &context;
+}
+
+void session_device_gone(struct ibv_context *device)
+{
+	device_sessions += device == &context;
+}
+
+static void happen(enum ibv_event_type type, struct conn *conn)
+{
+	struct device *device = device_find(&context);
+
+	lost = ended = all_ended = acked = notified = 0;
+	event.event_type = type;
+	if (type == IBV_EVENT_CQ_ERR) {
+		event.element.cq = &cq;
+	} else {
+		qp.qp_context = conn;
+		event.element.qp = &qp;
+	}
+	device_event(device, EPOLLIN);
+}
+
+static bool is_null(int fd)
+{
+	char path[64], to[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, to, sizeof(to) - 1) > 0 && !strcmp(to, "/dev/null");
+}
+
+static void test_events(void)
+{
+	static const struct {
+		enum ibv_event_type type;
+		const char *name;
+	} events[] = {
+		{ IBV_EVENT_QP_REQ_ERR, "an invalid request" },
+		{ IBV_EVENT_QP_ACCESS_ERR, "an access that is not allowed" },
+		{ IBV_EVENT_QP_FATAL, "a fatal error" },
+		{ IBV_EVENT_CQ_ERR, "an overrun completion queue" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		happen(events[i].type, &client.data[1]);
+		ok(lost == 1 && !ended && !all_ended && acked == 1,
+		   "%s costs a data connection, not the session", events[i].name);
+		happen(events[i].type, &client.control);
+		ok(lost == 1 && !ended && !all_ended && acked == 1,
+		   "or the control connection, not the session");
+	}
+	client.control.id = &id;
+	happen(IBV_EVENT_COMM_EST, &client.control);
+	ok(notified == 1 && !lost && acked == 1, "a first message that comes early is no error");
+	happen(IBV_EVENT_PORT_ERR, NULL);
+	ok(!lost && !ended && !all_ended && acked == 1, "nor is a port that goes down");
+	happen(IBV_EVENT_DEVICE_FATAL, NULL);
+	ok(all_ended == 1 && !lost, "a device that fails ends its sessions");
+}
+
+static void test_gone(void)
+{
+	int pipes[2];
+
+	device_get(&context);
+	device_gone(&context);
+	device_gone(&context);
+	ok(device_sessions == 1, "sessions are told once that their device is gone");
+	ok(!is_null(context.cmd_fd), "it is not closed while something of it is left");
+	happen(IBV_EVENT_DEVICE_FATAL, NULL);
+	ok(!all_ended, "and says nothing more");
+	no_event = true;
+	device_event(device_find(&context), EPOLLIN | EPOLLERR);
+	ok(device_find(&context)->async.fd < 0, "a device without events is not looked at");
+	no_event = false;
+	device_put(&context);
+	ok(is_null(context.cmd_fd) && is_null(context.async_fd) && !device_find(&context),
+	   "then it is closed");
+
+	if (pipe(pipes))
+		return;
+	context.async_fd = pipes[0];
+	context.cmd_fd = pipes[1];
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
+	device_sessions = 0;
+	device_add(&context);
+	device_look(NULL);
+	ok(device_find(&context) && !device_sessions, "a device that sysfs knows stays");
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/nothing/here");
+	device_look(NULL);
+	ok(device_sessions == 1 && is_null(context.cmd_fd) && !device_find(&context),
+	   "one that it does not know is gone, though nobody says so");
+}
+
+int main(void)
+{
+	int pipes[2];
+
+	if (loop_init() || pipe(pipes))
+		return 1;
+	device_init();
+	context.async_fd = pipes[0];
+	context.cmd_fd = pipes[1];
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
+	device_add(&context);
+	client.control.session = &client;
+	client.data[0].session = &client;
+	client.data[1].session = &client;
+	test_events();
+	test_gone();
+	device_exit();
+	loop_exit();
+	return tap_done();
+}
