@@ -27,7 +27,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques tree check-tree inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -165,6 +165,10 @@ bench-hotspots:
 bench-stages:
 	@tools/testing/bench/stages.py
 
+# SEED=
+bench-cluster:
+	@tools/testing/bench/cluster_wide.py $(if $(SEED),--seed=$(SEED))
+
 # BASE=, a revision
 bench-compare:
 	@tools/testing/bench/compare.py "$(or $(BASE),$(error say BASE=revision, with which this tree is to be compared))"
@@ -211,6 +215,7 @@ help:
 	@echo "make bench-flat  whether a page costs more where there are more slabs or donors"
 	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
 	@echo "make bench-stages  where the time of a page-out and of a page fault goes, stage by stage, and that of the slowest"
+	@echo "make bench-cluster  six machines that all swap and lend, beside disks alone: use of memory, time of programs (SEED=)"
 	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
 	@echo "make bench-techniques  what techniques give that were tried and left, by turns (NAMES=)"
 	@echo "make clean      remove what was built"

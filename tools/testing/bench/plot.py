@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws headroom.py's plot as SVG, with nothing but the standard library."""
+"""Draws plots of headroom.py and cluster_wide.py as SVG, with the standard library alone."""
 
 MB = 1 << 20
 WIDTH, LEFT, RIGHT = 900, 70, 24
@@ -114,4 +114,28 @@ def memory(samples, lending, alone):
     lines += steps.frame("ms")
     lines.append(f'<text x="{WIDTH / 2}" y="{height - 6}" text-anchor="middle">seconds from the'
                  " program's first step</text></svg>")
+    return "\n".join(lines) + "\n"
+
+
+def machines(runs):
+    """The SVG: each machine's memory in use, in percent, most first; runs: (name, parts)."""
+    axes = Axes(0, len(runs[0][1]), 100, TOP, HEIGHT)
+    colours = (COLOURS["used"], COLOURS["lent"])
+    height = TOP + HEIGHT + 44
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
+        f' viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">Memory in use, machine by machine</text>',
+        *legend([(name, colour) for (name, _), colour in zip(runs, colours)], 46)]
+    for number, ((_, parts), colour) in enumerate(zip(runs, colours)):
+        for machine, part in enumerate(parts):
+            left = axes.at_x(machine + 0.15 + number * 0.35)
+            top = axes.at_y(100 * part)
+            lines.append(f'<rect x="{left:.1f}" y="{top:.1f}" fill="{colour}"'
+                         f' width="{axes.at_x(machine + 0.35) - axes.at_x(machine):.1f}"'
+                         f' height="{axes.at_y(0) - top:.1f}"/>')
+    lines += axes.frame("% of what its programs can have")
+    lines.append(f'<text x="{WIDTH / 2}" y="{height - 6}" text-anchor="middle">'
+                 "machines, the fullest first</text></svg>")
     return "\n".join(lines) + "\n"
