@@ -24,6 +24,8 @@
 #include <linux/memcontrol.h>
 #include <linux/pagemap.h>
 
+#include <kunit/static_stub.h>
+
 #include "internal.h"
 
 static struct hlist_head *backup_bucket(struct farswap_backups *backups,
@@ -368,6 +370,7 @@ int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
 	struct farswap_backup *backup;
 	int state;
 
+	KUNIT_STATIC_STUB_REDIRECT(farswap_backup_state_of, slab, slot);
 	spin_lock_irq(&backups->lock);
 	backup = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
 	state = backup ? backup->state : -ENOENT;

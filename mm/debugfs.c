@@ -127,12 +127,14 @@ static unsigned int slabs_missing(struct farswap_slab *slab)
 	const struct farswap_mapping *mapping;
 	unsigned int nth, missing = 0;
 
+	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = farswap_mapping_nth(slab, nth);
+		mapping = rcu_dereference(slab->mapping[nth]);
 		if (mapping)
 			missing += bitmap_weight_and(slab->bits.remote, mapping->missing,
 						     slab->nr_slots);
 	}
+	rcu_read_unlock();
 	return missing;
 }
 
@@ -142,12 +144,13 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 	unsigned int missing = 0;
 	struct seq_file *m = arg;
 
-	spin_lock(&farswap_state_lock);
+	/* Without the lock: this looks at every slot. */
 	if (farswap_slab_has_bits(slab)) {
 		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
 		backed = debugfs_backed(slab);
 		missing = slabs_missing(slab);
 	}
+	spin_lock(&farswap_state_lock);
 	seq_printf(m, "%u %u %s ", slab->device->type, slab->index,
 		   farswap_slab_state_name(slab));
 	slabs_print_donors(slab, m);

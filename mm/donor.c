@@ -211,8 +211,8 @@ static void donor_down(void *ctx, int error)
 		donor->down_at = jiffies;
 		donor_retire(donor, FARSWAP_DONOR_CONNECTING);
 	}
-	farswap_slabs_lose(donor);
 	spin_unlock(&farswap_state_lock);
+	farswap_slabs_lose(donor);
 	farswap_slabs_count_lost(donor);
 	if (!was_up)
 		return;
@@ -432,6 +432,8 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	kref_init(&donor->ref);
 	INIT_LIST_HEAD(&donor->entry);
 	INIT_LIST_HEAD(&donor->mappings);
+	INIT_LIST_HEAD(&donor->losing);
+	INIT_LIST_HEAD(&donor->uncounted);
 	hash_init(donor->mappings_by_id);
 	farswap_window_init(&donor->window);
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);

@@ -66,7 +66,10 @@ enum farswap_donor_io {
  * @users:	workers that use @session now
  * @peer:	who answered last
  * @mappings:	what it holds for us
- * @mappings_by_id: the same, by the donor's name for the region
+ * @losing:	mappings that farswap_slabs_lose() has still to take from their slabs
+ * @uncounted:	mappings that it took from slabs with others, and whose lost pages have not
+ *		been counted
+ * @mappings_by_id: all of them, by the donor's name for the region
  * @nr_slabs:	how many these are
  * @free_bytes:	its last answer to QUERY_MEM
  * @is_full:	it said that it has no room for a slab, and gave none since
@@ -101,6 +104,8 @@ struct farswap_donor {
 	unsigned int users;
 	struct farswap_peer peer;
 	struct list_head mappings;
+	struct list_head losing;
+	struct list_head uncounted;
 	DECLARE_HASHTABLE(mappings_by_id, 8);
 	unsigned int nr_slabs;
 	u64 free_bytes;

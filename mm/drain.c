@@ -15,6 +15,8 @@
 
 /* For copying what only a donor has that leaves the donors line. */
 #define DRAIN_UNMAP_TIME	(5 * HZ)
+/* Mappings of a donor that are handled in one critical section of farswap_state_lock. */
+#define DRAIN_BATCH		32
 
 /* A slab became unmapped. */
 static DECLARE_WAIT_QUEUE_HEAD(drain_ended);
@@ -123,17 +125,26 @@ static bool drain_keep(const struct farswap_slab *slab, unsigned int slot)
 	return farswap_device_keep(slab->device, farswap_slab_offset(slab, slot));
 }
 
-/**
- * farswap_drain_is_lost() - does a slot's only copy go with a region
- * @mapping:	the mapping
- * @slot:	a slot of its slab with the remote bit
- *
- * A page that is in memory is not lost: it is marked dirty, to be stored again.
- *
- * Context: process context; does not sleep.
- * Return: whether it does.
- */
-bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
+/* Does another removed mapping have the slot, one whose pages are still to be counted? */
+static bool drain_is_uncounted(const struct farswap_mapping *mapping, unsigned int slot)
+{
+	const struct farswap_mapping *other;
+	bool uncounted = false;
+
+	/*
+	 * slab->mapping[] was read before slab->uncounted. Pairs with farswap_drain_remove(),
+	 * which writes them in the other order.
+	 */
+	smp_rmb();
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(other, &mapping->slab->uncounted, uncounted_entry)
+		uncounted |= other != mapping && farswap_mapping_has(other, slot, 1);
+	rcu_read_unlock();
+	return uncounted;
+}
+
+/* Is the mapping's copy of a slot the only one, but for those of removed mappings? */
+static bool drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	struct farswap_slab *slab = mapping->slab;
 
@@ -143,8 +154,11 @@ bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int s
 	    farswap_backup_holds(slab, slot))
 		return false;
 	/* The device may have got it just before, or the slot been freed. */
-	return test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote) &&
-	       !drain_keep(slab, slot);
+	if (!test_bit(slot, slab->bits.unbacked) || !test_bit(slot, slab->bits.remote))
+		return false;
+	/* The page may have moved to a place of slab->mapping[] that had been passed already. */
+	smp_rmb();
+	return !drain_is_elsewhere(mapping, slot, false);
 }
 
 /* Of a word of slots: those that are in no other region, nor on the device. */
@@ -185,24 +199,55 @@ void farswap_drain_report_lost(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_drain_count() - how many pages would be lost with a mapping
+ * farswap_drain_would_lose() - would pages be lost with a mapping
  * @mapping:	the mapping
  *
- * Context: process context; does not sleep. Exact under farswap_state_lock if the others stay
- * or if it is uncounted, and under drain_mutex.
- * Return: the pages that have no copy but there.
+ * A page that is in memory is not lost: it is marked dirty, to be stored again.
+ *
+ * Looks at every slot of the slab, so it is never called under farswap_state_lock. The answer
+ * holds as long as slab->generation is what it was before the call.
+ *
+ * Context: may sleep.
+ * Return: whether a page has no copy but there.
  */
-unsigned int farswap_drain_count(const struct farswap_mapping *mapping)
+bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	unsigned int i, slot;
+	unsigned long word;
+
+	might_sleep();
+	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
+		word = drain_word_at_risk(mapping, i);
+		for_each_set_bit(slot, &word, BITS_PER_LONG)
+			if (drain_is_lost(mapping, i * BITS_PER_LONG + slot) &&
+			    !drain_keep(slab, i * BITS_PER_LONG + slot))
+				return true;
+		cond_resched();
+	}
+	return false;
+}
+
+/*
+ * How many pages went with a mapping that its slab no longer has? A page that several such
+ * mappings had is counted with the last of them that is counted. One that is in memory is not
+ * lost, but marked dirty.
+ */
+static unsigned int drain_count(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	unsigned int i, slot, lost = 0;
 	unsigned long word;
 
-	/* By words, for it is mostly not so. */
+	lockdep_assert_held(&drain_mutex);
+	might_sleep();
 	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
 		word = drain_word_at_risk(mapping, i);
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
-			lost += farswap_drain_is_lost(mapping, i * BITS_PER_LONG + slot);
+			lost += drain_is_lost(mapping, i * BITS_PER_LONG + slot) &&
+				!drain_is_uncounted(mapping, i * BITS_PER_LONG + slot) &&
+				!drain_keep(slab, i * BITS_PER_LONG + slot);
+		cond_resched();
 	}
 	return lost;
 }
@@ -220,8 +265,8 @@ unsigned int farswap_drain_count(const struct farswap_mapping *mapping)
 bool farswap_drain_end(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
+	unsigned int nth, lost;
 	bool was_slabs, last;
-	unsigned int nth;
 
 	mutex_lock(&drain_mutex);
 	spin_lock(&farswap_state_lock);
@@ -233,10 +278,11 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 		last &= !farswap_mapping_nth(slab, nth);
 	spin_unlock(&farswap_state_lock);
 
-	farswap_drain_report_lost(mapping, was_slabs ? farswap_drain_count(mapping) :
-						       mapping->lost);
+	lost = was_slabs ? drain_count(mapping) : mapping->lost;
+	mutex_unlock(&drain_mutex);
+	farswap_drain_report_lost(mapping, lost);
 	if (last) {
-		/* None is lost any more. Pairs with drain_count_one(). */
+		/* Pairs with farswap_drain_count_removed(), which reads the bits before this. */
 		wait_event(drain_ended, !smp_load_acquire(&slab->nr_uncounted));
 		/*
 		 * Those who clear some do it beside this. A store to a mapping that was
@@ -245,7 +291,6 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 		bitmap_zero(slab->bits.remote, slab->nr_slots);
 		WRITE_ONCE(slab->sole, false);
 	}
-	mutex_unlock(&drain_mutex);
 	return last;
 }
 
@@ -269,30 +314,64 @@ bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
 	return false;
 }
 
-/* It misses all but what goes with it, as far as that is known without a look at each slot. */
-static void drain_note_at_risk(struct farswap_mapping *mapping)
+/**
+ * farswap_drain_remove() - take one of several mappings from its slab
+ * @mapping:	one of its slab's, with a reference that the caller keeps
+ *
+ * farswap_drain_count_removed() must follow before the caller drops its reference.
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_drain_remove(struct farswap_mapping *mapping)
 {
-	bool sole = READ_ONCE(mapping->slab->sole);
-	unsigned int i;
+	struct farswap_slab *slab = mapping->slab;
 
-	for (i = 0; i < BITS_TO_LONGS(mapping->slab->nr_slots); i++)
-		WRITE_ONCE(mapping->missing[i], sole ? ~drain_word_at_risk(mapping, i) : ~0UL);
-	mapping->slab->nr_uncounted++;
-	mapping->uncounted = true;
+	lockdep_assert_held(&farswap_state_lock);
+	slab->nr_uncounted++;
+	hlist_add_head_rcu(&mapping->uncounted_entry, &slab->uncounted);
+	/*
+	 * slab->uncounted is written before slab->mapping[]. Pairs with drain_is_uncounted():
+	 * a mapping that is no longer in the array is in the list.
+	 */
+	smp_wmb();
+	farswap_mapping_remove(mapping);
+	farswap_mapping_kill(mapping);
+}
+
+/**
+ * farswap_drain_count_removed() - count the pages that went with a removed mapping
+ * @mapping:	one that farswap_drain_remove() took from its slab
+ *
+ * Sets @mapping->lost, for farswap_drain_end(). Looks at every slot of the slab, so it is
+ * never called under farswap_state_lock.
+ *
+ * Context: may sleep.
+ */
+void farswap_drain_count_removed(struct farswap_mapping *mapping)
+{
+	struct farswap_slab *slab = mapping->slab;
+
+	mutex_lock(&drain_mutex);
+	mapping->lost = drain_count(mapping);
+	spin_lock(&farswap_state_lock);
+	hlist_del_init_rcu(&mapping->uncounted_entry);
+	/* Pairs with farswap_drain_end(), which clears the bits that were read. */
+	smp_store_release(&slab->nr_uncounted, slab->nr_uncounted - 1);
+	farswap_drain_wake();
+	spin_unlock(&farswap_state_lock);
+	mutex_unlock(&drain_mutex);
 }
 
 /* One of several has gone: the others have what it had, or it is lost now. */
 static void drain_lose_one(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	farswap_mapping_remove(mapping);
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
 	/* What the device has and the others have not. */
 	farswap_rebuild_want(mapping->slab);
-	drain_note_at_risk(mapping);
 	refcount_inc(&mapping->users);
-	list_move(&mapping->donor_entry, &mapping->donor->mappings);
-	farswap_mapping_kill(mapping);
+	list_move_tail(&mapping->donor_entry, &mapping->donor->uncounted);
+	farswap_drain_remove(mapping);
 }
 
 /**
@@ -331,41 +410,56 @@ static void drain_lose(struct farswap_mapping *mapping)
 		WRITE_ONCE(mapping->gone, true);
 }
 
+/* False: none of the donor's mappings is left to be lost. */
+static bool drain_lose_some(struct farswap_donor *donor)
+{
+	struct farswap_mapping *mapping;
+	unsigned int i;
+
+	lockdep_assert_held(&farswap_state_lock);
+	for (i = 0; i < DRAIN_BATCH && !list_empty(&donor->losing); i++) {
+		mapping = list_first_entry(&donor->losing, struct farswap_mapping, donor_entry);
+		list_move_tail(&mapping->donor_entry, &donor->mappings);
+		drain_lose(mapping);
+	}
+	return !list_empty(&donor->losing);
+}
+
 /**
  * farswap_slabs_lose() - a donor's session has failed
- * @donor:	the donor; farswap_slabs_count_lost() must follow
+ * @donor:	the donor, whose state says so; farswap_slabs_count_lost() must follow
  *
- * Context: process context, under farswap_state_lock; does not wait.
+ * The donor may have thousands of mappings, so farswap_state_lock is dropped now and then. A
+ * mapping that comes meanwhile is of the session that has failed: farswap_mapping_link()
+ * refuses it.
+ *
+ * Context: one of the session's callbacks; may sleep.
  */
 void farswap_slabs_lose(struct farswap_donor *donor)
 {
-	struct farswap_mapping *mapping, *next;
-
-	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry_safe(mapping, next, &donor->mappings, donor_entry)
-		drain_lose(mapping);
-}
-
-/* The first of those whose pages are to be counted, as they are here. */
-static struct farswap_mapping *drain_count_one(struct farswap_donor *donor)
-{
-	struct farswap_mapping *mapping;
-	struct farswap_slab *slab;
+	bool more;
 
 	spin_lock(&farswap_state_lock);
-	mapping = list_first_entry_or_null(&donor->mappings, struct farswap_mapping, donor_entry);
-	if (mapping && mapping->uncounted) {
-		slab = mapping->slab;
-		mapping->uncounted = false;
+	list_splice_tail_init(&donor->mappings, &donor->losing);
+	spin_unlock(&farswap_state_lock);
+	do {
+		spin_lock(&farswap_state_lock);
+		more = drain_lose_some(donor);
+		spin_unlock(&farswap_state_lock);
+		cond_resched();
+	} while (more);
+}
+
+/* The first of those that farswap_drain_count_removed() has still to count. */
+static struct farswap_mapping *drain_next_uncounted(struct farswap_donor *donor)
+{
+	struct farswap_mapping *mapping;
+
+	spin_lock(&farswap_state_lock);
+	mapping = list_first_entry_or_null(&donor->uncounted, struct farswap_mapping,
+					   donor_entry);
+	if (mapping)
 		list_move_tail(&mapping->donor_entry, &donor->mappings);
-		/* Said by farswap_drain_end(). */
-		mapping->lost = farswap_drain_count(mapping);
-		/* Pairs with farswap_drain_end(), which clears what was looked at. */
-		smp_store_release(&slab->nr_uncounted, slab->nr_uncounted - 1);
-		farswap_drain_wake();
-	} else {
-		mapping = NULL;
-	}
 	spin_unlock(&farswap_state_lock);
 	return mapping;
 }
@@ -374,8 +468,7 @@ static struct farswap_mapping *drain_count_one(struct farswap_donor *donor)
  * farswap_slabs_count_lost() - count what only those of several regions had that were lost
  * @donor:	whose
  *
- * One at a time: of slabs that were moving all pages may have to be looked at. Meanwhile others
- * may be lost that had the same pages: these are counted with the last.
+ * Others may be lost meanwhile that had the same pages: these are counted with the last.
  *
  * Context: process context; may sleep.
  */
@@ -383,9 +476,9 @@ void farswap_slabs_count_lost(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
 
-	while ((mapping = drain_count_one(donor))) {
+	while ((mapping = drain_next_uncounted(donor))) {
+		farswap_drain_count_removed(mapping);
 		farswap_mapping_put(mapping);
-		cond_resched();
 	}
 }
 
@@ -418,6 +511,41 @@ static void drain_unmap(struct farswap_slab *slab)
 	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
 }
 
+/* Give back a region of a donor that leaves, or see to it that it is not used. */
+static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until)
+{
+	if (farswap_mapping_is_in_use(mapping) &&
+	    farswap_mapping_staying(mapping->slab, mapping))
+		farswap_leave_mapping_start(mapping, until);
+	else if (farswap_mapping_is_in_use(mapping))
+		drain_unmap(mapping->slab);
+	else
+		WRITE_ONCE(mapping->gone, true);
+}
+
+/*
+ * All of a donor's. It may have thousands: farswap_state_lock is dropped now and then. Those that
+ * farswap_slabs_lose() takes from the list meanwhile end by that.
+ */
+static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
+{
+	struct farswap_mapping *mapping;
+	unsigned int left;
+
+	spin_lock(&farswap_state_lock);
+	for (left = donor->nr_slabs; left && !list_empty(&donor->mappings); left--) {
+		mapping = list_first_entry(&donor->mappings, struct farswap_mapping, donor_entry);
+		list_move_tail(&mapping->donor_entry, &donor->mappings);
+		drain_unmap_one(mapping, until);
+		if (left % DRAIN_BATCH)
+			continue;
+		spin_unlock(&farswap_state_lock);
+		cond_resched();
+		spin_lock(&farswap_state_lock);
+	}
+	spin_unlock(&farswap_state_lock);
+}
+
 /**
  * farswap_slabs_unmap() - give back all regions of a device, or of a donor
  * @device:	the device, on which no mapping begins any more; or NULL
@@ -434,22 +562,11 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			 struct farswap_donor *donor)
 {
 	unsigned long until = jiffies + DRAIN_UNMAP_TIME;
-	struct farswap_mapping *mapping;
 	struct farswap_slab *slab;
 	unsigned long i;
 
 	if (donor) {
-		spin_lock(&farswap_state_lock);
-		list_for_each_entry(mapping, &donor->mappings, donor_entry) {
-			if (farswap_mapping_is_in_use(mapping) &&
-			    farswap_mapping_staying(mapping->slab, mapping))
-				farswap_leave_mapping_start(mapping, until);
-			else if (farswap_mapping_is_in_use(mapping))
-				drain_unmap(mapping->slab);
-			else
-				WRITE_ONCE(mapping->gone, true);
-		}
-		spin_unlock(&farswap_state_lock);
+		drain_unmap_all(donor, until);
 		/* Idle: a suspect donor's grace is not to be taken for a hang. */
 		wait_event_idle(drain_ended, !READ_ONCE(donor->nr_slabs));
 	}

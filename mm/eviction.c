@@ -175,8 +175,8 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 void farswap_eviction_suspend(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	/* That which it has taken is due for good. */
-	if (hash_hashed(&mapping->id_entry))
+	/* Most are not wanted at all. One that the donor has taken is due for good. */
+	if (mapping->wanted && hash_hashed(&mapping->id_entry))
 		eviction_forget(mapping);
 }
 

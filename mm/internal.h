@@ -308,8 +308,9 @@ enum farswap_slab_state {
  * @rebuilds:	it was lost, or got that one, and is to get what the device has: passes of
  *		rebuild.c that are left; farswap_state_lock
  * @nr_leaving:	mappings whose leave_work has not ended; written under farswap_state_lock
- * @nr_uncounted: mappings that it has no more, of which it is not known yet what was lost with
- *		them; likewise
+ * @nr_uncounted: mappings already removed whose lost pages have not been counted; likewise
+ * @uncounted:	these mappings; also removed under drain_mutex only, readers use RCU
+ * @generation:	changes whenever @mapping does; likewise
  * @failures:	attempts to map it that failed, in a row
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
@@ -338,6 +339,8 @@ struct farswap_slab {
 	u8 rebuilds;
 	unsigned int nr_leaving;
 	unsigned int nr_uncounted;
+	struct hlist_head uncounted;
+	unsigned int generation;
 	unsigned long retry_at;
 	unsigned long repair_at;
 	unsigned long rebuild_at;
@@ -507,10 +510,11 @@ void farswap_drain_start(struct farswap_slab *slab,
 			 enum farswap_slab_state state, enum farswap_stat why);
 void farswap_drain_kill(struct farswap_slab *slab);
 bool farswap_drain_end(struct farswap_mapping *mapping);
-unsigned int farswap_drain_count(const struct farswap_mapping *mapping);
+bool farswap_drain_would_lose(const struct farswap_mapping *mapping);
+void farswap_drain_remove(struct farswap_mapping *mapping);
+void farswap_drain_count_removed(struct farswap_mapping *mapping);
 bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping);
 bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot);
-bool farswap_drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot);
 void farswap_drain_report_lost(const struct farswap_mapping *mapping,
 			       unsigned int lost);
 void farswap_drain_wake(void);

@@ -260,9 +260,7 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	if (farswap_drain_is_one_of_several(mapping)) {
-		farswap_mapping_remove(mapping);
-		mapping->lost = farswap_drain_count(mapping);
-		farswap_mapping_kill(mapping);
+		farswap_drain_remove(mapping);
 		leave_account(mapping);
 		if (mapping->moving && !whole)
 			farswap_rebuild_want(mapping->slab);
@@ -281,22 +279,29 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
  */
 static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 {
-	bool whole = !leave_has_only(mapping), goes;
-	bool stays = !at_once && leave_is_relied_on(mapping);
 	struct farswap_slab *slab = mapping->slab;
+	/* Pairs with farswap_mapping_remove(): the generation is read before the array. */
+	unsigned int generation = smp_load_acquire(&slab->generation);
+	bool whole, stays, goes, removed;
+
+	whole = !leave_has_only(mapping);
+	stays = !at_once && (leave_is_relied_on(mapping) || farswap_drain_would_lose(mapping));
 
 	spin_lock(&farswap_state_lock);
 	goes = farswap_mapping_is_slabs(mapping) && slab->state == FARSWAP_SLAB_MAPPED;
 	if (goes && !at_once && farswap_drain_is_one_of_several(mapping) &&
-	    (stays || farswap_drain_count(mapping))) {
+	    (stays || slab->generation != generation)) {
 		spin_unlock(&farswap_state_lock);
 		return false;
 	}
 	WRITE_ONCE(slab->nr_leaving, slab->nr_leaving - 1);
 	if (goes)
 		leave_mapping_go(mapping, whole);
+	removed = goes && !farswap_mapping_is_slabs(mapping);
 	wake_up_all(&farswap_leave_stored);
 	spin_unlock(&farswap_state_lock);
+	if (removed)
+		farswap_drain_count_removed(mapping);
 	return true;
 }
 

@@ -289,6 +289,8 @@ bool farswap_mapping_add(struct farswap_mapping *mapping)
 	if (nth == FARSWAP_REPLICAS_MAX)
 		return false;
 	rcu_assign_pointer(mapping->slab->mapping[nth], mapping);
+	/* Pairs with leave_mapping_end(): the array is written before the generation. */
+	smp_store_release(&mapping->slab->generation, mapping->slab->generation + 1);
 	return true;
 }
 
@@ -304,6 +306,8 @@ void farswap_mapping_remove(struct farswap_mapping *mapping)
 
 	lockdep_assert_held(&farswap_state_lock);
 	RCU_INIT_POINTER(slab->mapping[mapping_place(slab, mapping)], NULL);
+	/* As in farswap_mapping_add(). */
+	smp_store_release(&slab->generation, slab->generation + 1);
 }
 
 /**

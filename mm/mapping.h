@@ -33,7 +33,6 @@
  *		farswap_state_lock
  * @gone:	it was lost, or is wanted back, before it was the slab's;
  *		farswap_state_lock
- * @uncounted:	@lost is yet to be found out; farswap_state_lock
  * @slab:	whose region it is
  * @region:	the donor's memory
  * @donor:	who lends it; a reference is held
@@ -43,7 +42,8 @@
  * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free, and what is
  *		written to it comes too late; if @wanted
  * @evict_timer: its donor takes it back soon: @due
- * @donor_entry: in the donor's list; farswap_state_lock
+ * @donor_entry: in one of the donor's lists; farswap_state_lock
+ * @uncounted_entry: in its slab's list, while @lost is still to be counted
  * @id_entry:	in the donor's @mappings_by_id, likewise
  * @work:	gives the region back, once @users is 0
  * @leave_work:	sees to what only this one of several has
@@ -61,7 +61,6 @@ struct farswap_mapping {
 	bool leaving;
 	bool moving;
 	bool gone;
-	bool uncounted;
 	struct farswap_slab *slab;
 	struct farswap_region *region;
 	struct farswap_donor *donor;
@@ -71,6 +70,7 @@ struct farswap_mapping {
 	unsigned long hurry_at;
 	struct timer_list evict_timer;
 	struct list_head donor_entry;
+	struct hlist_node uncounted_entry;
 	struct hlist_node id_entry;
 	struct work_struct work;
 	struct work_struct leave_work;

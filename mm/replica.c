@@ -237,11 +237,13 @@ static bool replica_has_sole(const struct farswap_mapping *mapping)
 
 	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots); i++) {
 		word = 0;
+		rcu_read_lock();
 		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-			other = farswap_mapping_nth(slab, nth);
-			if (other && other != mapping && !other->leaving)
+			other = rcu_dereference(slab->mapping[nth]);
+			if (other && other != mapping && !READ_ONCE(other->leaving))
 				word |= READ_ONCE(other->missing[i]);
 		}
+		rcu_read_unlock();
 		word &= READ_ONCE(slab->bits.remote[i]) &
 			READ_ONCE(slab->bits.unbacked[i]) &
 			~READ_ONCE(mapping->missing[i]);
@@ -264,27 +266,47 @@ static unsigned int replica_pages(const struct farswap_mapping *mapping)
 	return pages;
 }
 
-/* That which has the fewest pages leaves. */
-static void replica_give_back(struct farswap_slab *slab)
+/* The usable mapping that has the fewest pages, referenced, or NULL. */
+static struct farswap_mapping *replica_least(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping, *least = NULL;
-	unsigned int nth;
+	unsigned int nth, pages, fewest = UINT_MAX;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_get(slab, nth);
+		if (!mapping)
+			continue;
+		pages = replica_pages(mapping);
+		if (!READ_ONCE(mapping->leaving) &&
+		    !farswap_donor_is_suspect(mapping->donor) && pages < fewest) {
+			swap(least, mapping);
+			fewest = pages;
+		}
+		if (mapping)
+			farswap_mapping_put(mapping);
+	}
+	return least;
+}
+
+/* The mapping that has the fewest pages leaves. Weighing looks at every slot: without the lock. */
+static void replica_give_back(struct farswap_slab *slab)
+{
+	/* Pairs with farswap_mapping_remove(): the generation is read before the array. */
+	unsigned int generation = smp_load_acquire(&slab->generation);
+	struct farswap_mapping *least = replica_least(slab);
+	bool leaves = least && !replica_has_sole(least);
 
 	spin_lock(&farswap_state_lock);
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = farswap_mapping_nth(slab, nth);
-		if (slab->stopgap && mapping && !mapping->leaving &&
-		    !farswap_donor_is_suspect(mapping->donor) &&
-		    (!least || replica_pages(mapping) < replica_pages(least)))
-			least = mapping;
-	}
-	if (least && slab->state == FARSWAP_SLAB_MAPPED && replica_has_surplus(slab) &&
-	    replica_is_calm(slab) && !replica_has_sole(least))
+	if (leaves && slab->generation == generation && slab->stopgap && !least->leaving &&
+	    slab->state == FARSWAP_SLAB_MAPPED && replica_has_surplus(slab) &&
+	    replica_is_calm(slab))
 		farswap_leave_mapping_start(least, jiffies + REPLICA_LEAVE_TIME);
 	if (replica_usable(slab) == farswap_mapping_staying(slab, NULL) &&
 	    !replica_has_surplus(slab))
 		slab->stopgap = 0;
 	spin_unlock(&farswap_state_lock);
+	if (least)
+		farswap_mapping_put(least);
 }
 
 /* One that is to be given pages, or NULL; it stays until farswap_mapping_put(). */

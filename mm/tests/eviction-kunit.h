@@ -4,13 +4,18 @@
  * before the region is a slab's, while one depends on it, alone or beside another, and on
  * its way back. And what becomes of a deadline when the donor is suspect.
  */
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <kunit/test-bug.h>
 
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "../fanout.h"
 
 #define SLOTS		64
+/* Of the largest slab, 1 GiB. */
+#define SLOTS_MAX	262144
 #define REGION		4711
 #define DEADLINE_MS	60000
 
@@ -32,7 +37,7 @@ struct place {
 	unsigned int nr;
 };
 
-static struct place *place_make(struct kunit *test)
+static struct place *place_make_of(struct kunit *test, unsigned int nr_slots)
 {
 	struct place *place = kunit_kzalloc(test, sizeof(*place), GFP_KERNEL);
 
@@ -44,11 +49,16 @@ static struct place *place_make(struct kunit *test)
 	place->device.map = &place->map;
 	spin_lock_init(&place->device.backups.lock);
 	place->slab.device = &place->device;
-	place->slab.nr_slots = SLOTS;
+	place->slab.nr_slots = nr_slots;
 	place->slab.state = FARSWAP_SLAB_MAPPED;
 	test->priv = place;
-	KUNIT_ASSERT_EQ(test, farswap_slotbits_alloc(&place->slab.bits, SLOTS), 0);
+	KUNIT_ASSERT_EQ(test, farswap_slotbits_alloc(&place->slab.bits, nr_slots), 0);
 	return place;
+}
+
+static struct place *place_make(struct kunit *test)
+{
+	return place_make_of(test, SLOTS);
 }
 
 /* A region that becomes the slab's; it stays until place_end(). */
@@ -58,7 +68,8 @@ static struct farswap_mapping *place_link(struct kunit *test, u64 id)
 	struct farswap_mapping *mapping;
 	bool linked, added;
 
-	mapping = kunit_kzalloc(test, struct_size(mapping, missing, BITS_TO_LONGS(SLOTS)),
+	mapping = kunit_kzalloc(test, struct_size(mapping, missing,
+						  BITS_TO_LONGS(place->slab.nr_slots)),
 				GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mapping);
 	/* One is ours: it is never given back. */
@@ -229,9 +240,7 @@ static void eviction_test_donor_lost(struct kunit *test)
 	place_store(place, 5);
 	/* Two of them only the first has. */
 	bitmap_set(last->missing, 0, 2);
-	spin_lock(&farswap_state_lock);
 	farswap_slabs_lose(place->donor);
-	spin_unlock(&farswap_state_lock);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
 	KUNIT_EXPECT_TRUE(test, mapping->dead);
 	KUNIT_EXPECT_TRUE(test, last->dead);
@@ -268,6 +277,77 @@ static void eviction_test_two_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
 	KUNIT_EXPECT_EQ(test, other->lost, 3);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(left));
+}
+
+/* A mapping that leaves has the pages of one that was lost and is not counted yet. */
+static void eviction_test_lost_is_no_copy(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *leaves = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+	unsigned int generation = place->slab.generation;
+
+	place_store(place, 5);
+	bitmap_set(left->missing, 0, 3);
+	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, REGION);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_NE(test, place->slab.generation, generation);
+	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	bitmap_zero(left->missing, SLOTS);
+	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+}
+
+static unsigned int looks, looks_locked;
+
+/* Would somebody else wait for farswap_state_lock? Others take it for moments only. */
+static bool state_is_locked(void)
+{
+	ktime_t until = ktime_add_ms(ktime_get(), 100);
+
+	while (!spin_trylock(&farswap_state_lock))
+		if (ktime_after(ktime_get(), until))
+			return true;
+	spin_unlock(&farswap_state_lock);
+	return false;
+}
+
+static int look_unlocked(struct farswap_slab *slab, unsigned int slot)
+{
+	if (!(looks++ % BITS_PER_LONG) && !looks_locked)
+		looks_locked += state_is_locked();
+	return -ENOENT;
+}
+
+/* However many pages go with a donor, nobody waits for the state lock while they are counted. */
+static void eviction_test_counts_unlocked(struct kunit *test)
+{
+	struct place *place = place_make_of(test, SLOTS_MAX);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+	u64 begun;
+
+	place_store(place, SLOTS_MAX);
+	bitmap_fill(left->missing, SLOTS_MAX);
+	kunit_activate_static_stub(test, farswap_backup_state_of, look_unlocked);
+	looks = 0;
+	looks_locked = 0;
+	begun = ktime_get_ns();
+	place_lose(place, REGION);
+	place_lose(place, REGION + 1);
+	kunit_info(test, "%u looks at slots in %llu us\n", looks,
+		   (ktime_get_ns() - begun) / 1000);
+	kunit_deactivate_static_stub(test, farswap_backup_state_of);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_EQ(test, other->lost, SLOTS_MAX);
+	KUNIT_EXPECT_GE(test, looks, SLOTS_MAX);
+	KUNIT_EXPECT_EQ(test, looks_locked, 0);
 }
 
 /* It goes back, but what it has was to be fetched first. */
@@ -347,6 +427,8 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_lost_of_two),
 	KUNIT_CASE(eviction_test_donor_lost),
 	KUNIT_CASE(eviction_test_two_lost),
+	KUNIT_CASE(eviction_test_lost_is_no_copy),
+	KUNIT_CASE_SLOW(eviction_test_counts_unlocked),
 	KUNIT_CASE(eviction_test_lost_while_draining),
 	KUNIT_CASE(eviction_test_written_late),
 	KUNIT_CASE(eviction_test_suspect),

@@ -157,7 +157,7 @@ hidden byte i, j;
 #define IN_USE(m)	(write[m] != NO_WRITE || rebuild_to == m || reading == m || copying[m] || \
 			 COPIED_FROM(m) || working[m])
 
-/* farswap_drain_is_only(); and farswap_drain_count(), of what the device lacks */
+/* farswap_drain_is_only(); and farswap_drain_would_lose(), of what the device lacks */
 #define HAS_ONLY(m)	(remote && !missing[m] && !OTHER(m, KEEPS))
 #define WOULD_LOSE(m)	(remote && unbacked && !missing[m] && !OTHER(m, HOLDS))
 
