@@ -85,12 +85,43 @@ static void activity_test_limits(struct kunit *test)
 			      "a huge count is capped");
 }
 
+/* The longer average tells a slab that rests from one that nobody needs. */
+static void activity_test_longer(struct kunit *test)
+{
+	struct farswap_average busy = { .second = 0 }, brief = { .second = 0 };
+	u32 second, value;
+
+	for (second = 0; second < 600; second++)
+		farswap_activity_account(&busy, second, 1000);
+	for (second = 595; second < 600; second++)
+		farswap_activity_account(&brief, second, 1000);
+	value = farswap_activity_longer(&busy, 599);
+	KUNIT_EXPECT_TRUE_MSG(test, value >= 990 && value <= 1000, "a steady rate is that rate");
+	KUNIT_EXPECT_EQ_MSG(test, farswap_activity_longer(&brief, 599),
+			    farswap_activity_read(&brief, 599),
+			    "a burst counts as it does in the moving average");
+	KUNIT_EXPECT_EQ_MSG(test, farswap_activity_read(&busy, 644), 1,
+			    "that has forgotten all after 44 seconds");
+	value = farswap_activity_longer(&busy, 644);
+	KUNIT_EXPECT_TRUE_MSG(test, value >= 480 && value <= 520, "and the longer one half");
+	value = farswap_activity_longer(&brief, 644);
+	KUNIT_EXPECT_TRUE_MSG(test, value >= 30 && value <= 42, "of a burst, little");
+	value = farswap_activity_longer(&busy, 600 + 440);
+	KUNIT_EXPECT_LE_MSG(test, value, 1, "after minutes nothing is left");
+	for (second = 600; second < 644; second++)
+		farswap_activity_account(&busy, second, 0);
+	value = farswap_activity_longer(&busy, 644);
+	KUNIT_EXPECT_TRUE_MSG(test, value >= 480 && value <= 520,
+			      "it is the same when it is brought up to date each second");
+}
+
 static struct kunit_case activity_cases[] = {
 	KUNIT_CASE(activity_test_steady),
 	KUNIT_CASE(activity_test_decay),
 	KUNIT_CASE(activity_test_lazy),
 	KUNIT_CASE(activity_test_hot),
 	KUNIT_CASE(activity_test_limits),
+	KUNIT_CASE(activity_test_longer),
 	{}
 };
 
