@@ -30,6 +30,7 @@
 #include "activity.h"
 #include "backup.h"
 #include "donor.h"
+#include "giveway.h"
 #include "latency.h"
 #include "mapping.h"
 #include "settings.h"
@@ -95,8 +96,11 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_SLAB_MOVED:	those of them that went to another donor at once
  * @FARSWAP_STAT_SLAB_LOST:		slabs lost with their donor, or that it took alone
  * @FARSWAP_STAT_SLAB_COLD:		slabs given back as they held no page or were cold
+ * @FARSWAP_STAT_SLAB_GAVE_WAY:	slabs whose region went over to a hotter one as no donor had
+ *				room
+ * @FARSWAP_STAT_SLAB_WANTED_BACK: those of them that were wanted again soon
  * @FARSWAP_STAT_SLAB_UNMAPPED:	slabs given back as we leave; mapped slabs end
- *				evicted, lost, cold or unmapped
+ *				evicted, lost, cold, unmapped or give way
  * @FARSWAP_STAT_REPLICA_MAPPED:	further regions of mapped slabs that came
  * @FARSWAP_STAT_REPLICA_LOST:	regions lost of slabs that have another
  * @FARSWAP_STAT_REPLICA_LEFT:	such regions given back
@@ -149,6 +153,8 @@ enum farswap_stat {
 	FARSWAP_STAT_SLAB_MOVED,
 	FARSWAP_STAT_SLAB_LOST,
 	FARSWAP_STAT_SLAB_COLD,
+	FARSWAP_STAT_SLAB_GAVE_WAY,
+	FARSWAP_STAT_SLAB_WANTED_BACK,
 	FARSWAP_STAT_SLAB_UNMAPPED,
 	FARSWAP_STAT_REPLICA_MAPPED,
 	FARSWAP_STAT_REPLICA_LOST,
@@ -312,12 +318,20 @@ enum farswap_slab_state {
  * @uncounted:	these mappings; also removed under drain_mutex only, readers use RCU
  * @generation:	changes whenever @mapping does; likewise
  * @failures:	attempts to map it that failed, in a row
+ * @no_room:	no donor had room for it when it was last tried; farswap_state_lock
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
  * @retry_at:	jiffies before which it isn't tried again
  * @repair_at:	jiffies before which no further replica is asked for
  * @rebuild_at:	jiffies before which the next of @rebuilds is not due
  * @large_at:	jiffies before which no large folio is read as a whole
+ * @mapped_at:	when it last became FARSWAP_SLAB_MAPPED, jiffies
+ * @gave:	when it last gave way to another slab; farswap_state_lock
+ * @heir:	the slab to which it gives way now; farswap_state_lock
+ * @handed_donor: while it is FARSWAP_SLAB_MAPPING: the donor of a region that another slab
+ *		handed over, in use, or NULL
+ * @handed_region: that region; if @handed_donor
+ * @handed_epoch: @handed_donor's epoch then
  * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING
  * @map_work:	finds a donor
  * @leave_work:	fetches pages before the last mapping ends
@@ -335,6 +349,7 @@ struct farswap_slab {
 	u8 failures;
 	u8 idle_looks;
 	bool sole;
+	bool no_room;
 	u8 stopgap;
 	u8 rebuilds;
 	unsigned int nr_leaving;
@@ -345,6 +360,12 @@ struct farswap_slab {
 	unsigned long repair_at;
 	unsigned long rebuild_at;
 	unsigned long large_at;
+	unsigned long mapped_at;
+	struct farswap_giveway_past gave;
+	struct farswap_slab *heir;
+	struct farswap_donor *handed_donor;
+	struct farswap_region *handed_region;
+	unsigned int handed_epoch;
 	u64 wanted_ns;
 	struct work_struct map_work;
 	struct work_struct leave_work;
@@ -361,6 +382,7 @@ void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
 bool farswap_slab_set_state(struct farswap_slab *slab,
 			    enum farswap_slab_state state);
+void farswap_slab_map_start(struct farswap_slab *slab);
 void farswap_slab_map_cancel(struct farswap_slab *slab);
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
 
@@ -551,6 +573,16 @@ int farswap_home_init(void);
 void farswap_home_exit(void);
 void farswap_home_probe(struct farswap_device *device);
 void farswap_home_fetch(struct farswap_mapping *mapping);
+
+/* handover.c */
+void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab);
+void farswap_handover_begin(const struct farswap_giveway_pair *pair);
+bool farswap_handover_end(struct farswap_mapping *mapping);
+struct farswap_donor *farswap_handover_take(struct farswap_slab *slab,
+					    struct farswap_region **region,
+					    unsigned int *epoch);
+void farswap_handover_drop(struct farswap_slab *slab);
+void farswap_handover_wait(struct farswap_slab *slab);
 
 /* sweep.c */
 void farswap_sweep_start(void);

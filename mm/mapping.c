@@ -30,7 +30,8 @@ static void mapping_work_fn(struct work_struct *work)
 	/* Before the region can be anyone else's. */
 	bool last = farswap_drain_end(mapping);
 
-	donor->transport->release(mapping->region);
+	if (!last || !farswap_handover_end(mapping))
+		donor->transport->release(mapping->region);
 
 	spin_lock(&farswap_state_lock);
 	list_del(&mapping->donor_entry);
@@ -81,7 +82,8 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 		return ERR_PTR(err);
 	refcount_set(&mapping->users, 1);
 	bitmap_fill(mapping->missing, slab->nr_slots);
-	mapping->donor = farswap_donor_map(slab, until, &mapping->region, epoch);
+	mapping->donor = farswap_handover_take(slab, &mapping->region, epoch) ?:
+			 farswap_donor_map(slab, until, &mapping->region, epoch);
 	if (IS_ERR(mapping->donor)) {
 		err = PTR_ERR(mapping->donor);
 		goto out_free;

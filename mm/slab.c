@@ -100,6 +100,18 @@ const char *farswap_slab_state_name(const struct farswap_slab *slab)
 	return slab_state_names[READ_ONCE(slab->state)];
 }
 
+/**
+ * farswap_slab_map_start() - map a slab
+ * @slab:	one that has become FARSWAP_SLAB_MAPPING
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_slab_map_start(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	queue_work(slab_map_wq, &slab->map_work);
+}
+
 /* Have the slab mapped, unless there is a reason not to. */
 static void slab_want(struct farswap_slab *slab)
 {
@@ -113,7 +125,7 @@ static void slab_want(struct farswap_slab *slab)
 	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
 	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING)) {
 		slab->wanted_ns = ktime_get_ns();
-		queue_work(slab_map_wq, &slab->map_work);
+		farswap_slab_map_start(slab);
 	}
 	spin_unlock(&farswap_state_lock);
 }
@@ -122,6 +134,7 @@ static void slab_map_failed(struct farswap_slab *slab)
 {
 	unsigned long pause = SLAB_RETRY_MIN << min_t(u8, slab->failures, 8);
 
+	farswap_handover_drop(slab);
 	farswap_stat_add(FARSWAP_STAT_MAP_FAILED, 1);
 	slab->failures = min(slab->failures + 1, 8);
 	WRITE_ONCE(slab->retry_at, jiffies +
@@ -174,6 +187,9 @@ static void slab_mapped(struct farswap_slab *slab, struct farswap_mapping *mappi
 	spin_lock(&farswap_state_lock);
 	alive = farswap_mapping_link(mapping, epoch);
 	slab->idle_looks = 0;
+	slab->no_room = false;
+	slab->gave.hot = 0;
+	WRITE_ONCE(slab->mapped_at, jiffies);
 	slab->stopgap = 0;
 	slab->repair_at = jiffies;
 	slab->device->busy++;
@@ -217,6 +233,8 @@ static void slab_map_work(struct work_struct *work)
 	}
 	mapping = farswap_mapping_make(slab, jiffies + SLAB_MAP_TIME, &epoch);
 	if (IS_ERR(mapping)) {
+		if (PTR_ERR(mapping) == -ENOSPC)
+			farswap_handover_wait(slab);
 		slab_map_failed(slab);
 		return;
 	}

@@ -3,7 +3,8 @@
  * Gives back the regions of slabs that are of no use: those that hold no page any
  * more, and those that went cold (ColdSlab, Infiniswap section 4.3, which the
  * paper proposes and leaves out). Has replicas repaired that are not what they should
- * be. Looks once a second while a slab is mapped.
+ * be, and cold slabs give way to hot ones when no donor has room. Looks once a second
+ * while a slab is mapped.
  *
  * Locking: the walk is under farswap_devices_lock; slab->idle_looks under
  * farswap_state_lock.
@@ -60,7 +61,7 @@ static bool sweep_slab(struct farswap_slab *slab)
 	return !idle;
 }
 
-static bool sweep_device(struct farswap_device *device)
+static bool sweep_device(struct farswap_device *device, struct farswap_giveway_pair *pair)
 {
 	bool mapped = false;
 	unsigned long i;
@@ -68,8 +69,10 @@ static bool sweep_device(struct farswap_device *device)
 	for (i = 0; i < device->map->nr_slabs; i++) {
 		struct farswap_slab *slab = READ_ONCE(device->map->slab[i]);
 
-		if (slab)
+		if (slab) {
 			mapped |= sweep_slab(slab);
+			farswap_handover_look(pair, slab);
+		}
 		cond_resched();
 	}
 	return mapped;
@@ -77,6 +80,7 @@ static bool sweep_device(struct farswap_device *device)
 
 static void sweep_work_fn(struct work_struct *work)
 {
+	struct farswap_giveway_pair pair = {};
 	struct farswap_device *device;
 	unsigned int type = 0;
 	bool mapped = false;
@@ -87,7 +91,8 @@ static void sweep_work_fn(struct work_struct *work)
 		return;
 	}
 	while ((device = farswap_device_next(&type)))
-		mapped |= sweep_device(device);
+		mapped |= sweep_device(device, &pair);
+	farswap_handover_begin(&pair);
 	mutex_unlock(&farswap_devices_lock);
 	if (mapped)
 		farswap_sweep_start();

@@ -27,6 +27,32 @@ TRACE_EVENT(farswap_slab_state,
 		  __get_str(old), __get_str(new))
 );
 
+/* No donor has room, so the region of a cold slab goes over to a hot one. */
+TRACE_EVENT(farswap_slab_gives_way,
+	TP_PROTO(unsigned int type, unsigned int index, u32 cold, unsigned int to_type,
+		 unsigned int to_index, u32 hot),
+	TP_ARGS(type, index, cold, to_type, to_index, hot),
+	TP_STRUCT__entry(
+		__field(unsigned int, type)
+		__field(unsigned int, index)
+		__field(u32, cold)
+		__field(unsigned int, to_type)
+		__field(unsigned int, to_index)
+		__field(u32, hot)
+	),
+	TP_fast_assign(
+		__entry->type = type;
+		__entry->index = index;
+		__entry->cold = cold;
+		__entry->to_type = to_type;
+		__entry->to_index = to_index;
+		__entry->hot = hot;
+	),
+	TP_printk("type=%u slab=%u activity=%u to type=%u slab=%u activity=%u",
+		  __entry->type, __entry->index, __entry->cold, __entry->to_type,
+		  __entry->to_index, __entry->hot)
+);
+
 TRACE_EVENT(farswap_donor_state,
 	TP_PROTO(const char *address, const char *old, const char *new),
 	TP_ARGS(address, old, new),

@@ -75,7 +75,7 @@ pure="<linux/($pure)\\.h>"
 
 # The hook knows mm and linux/farswap.h, and main.c knows the hook.
 may_not "the hook calls the core through linux/farswap.h" \
-	'("(internal|settings|slabmap|activity|placement|trend)|<linux/farswap-transport|<trace/|<rdma/|<uapi/linux/farswap)' \
+	'("(internal|settings|slabmap|activity|giveway|placement|trend)|<linux/farswap-transport|<trace/|<rdma/|<uapi/linux/farswap)' \
 	mm/hook*.c mm/hook.h mm/helper.[ch] mm/symbol.c mm/symbol.h
 for file in mm/*.c; do
 	case $file in
@@ -92,8 +92,8 @@ may_not "not of this layer" '<trace/events/farswap_rdma' mm/*.[ch]
 
 # Numbers in, decision out.
 may_only "pure code: data structure headers and its own only" \
-	"($pure|\"(slabmap|placement|activity|trend)[^\"]*\"|\"tests/)" \
-	mm/slabmap.[ch] mm/placement.[ch] mm/activity.[ch] mm/trend.[ch]
+	"($pure|\"(slabmap|placement|activity|giveway|trend)[^\"]*\"|\"tests/)" \
+	mm/slabmap.[ch] mm/placement.[ch] mm/activity.[ch] mm/giveway.[ch] mm/trend.[ch]
 
 # The transport never sees a swap entry.
 may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|farswap\.h)' \

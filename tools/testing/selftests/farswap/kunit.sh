@@ -16,7 +16,7 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup copy donor eviction latency placement poll rdma_cm rdma_io"
+SUITES="activity address backup copy donor eviction giveway latency placement poll rdma_cm rdma_io"
 SUITES="$SUITES rdma_message rdma_resume rdma_session slab slabmap trend window wire"
 
 # There is none that isn't looked at.
