@@ -76,6 +76,7 @@ static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		farswap_rdma_conn_fail(conn, -ENODEV, why);
+		farswap_rdma_port_removed(conn);
 		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		break;
@@ -99,7 +100,6 @@ static void cm_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_QP_FATAL:
-	case IB_EVENT_DEVICE_FATAL:
 		farswap_rdma_conn_fail(chan->conn, -EIO, ib_event_msg(event->event));
 		break;
 	default:
@@ -117,19 +117,18 @@ static bool chan_reached(const struct farswap_rdma_chan *chan,
 static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
 	struct farswap_rdma_conn *conn = chan->conn;
-
-	unsigned int ms = step == FARSWAP_RDMA_STEP_ESTABLISHED ? FARSWAP_RDMA_ACCEPT_MS :
-								  FARSWAP_RDMA_CM_MS;
+	bool accept = step == FARSWAP_RDMA_STEP_ESTABLISHED;
+	unsigned int ms = accept ? conn->session->accept_ms : FARSWAP_RDMA_CM_MS;
 
 	wait_event_timeout(conn->wait,
-			   chan_reached(chan, step) || READ_ONCE(conn->error),
+			   chan_reached(chan, step) || READ_ONCE(conn->error) ||
+			   (accept && farswap_rdma_port_is_lost(chan->id)),
 			   msecs_to_jiffies(ms));
 	if (READ_ONCE(conn->error))
 		return conn->error;
 	if (chan_reached(chan, step))
 		return 0;
-	strscpy(conn->detail, step == FARSWAP_RDMA_STEP_ESTABLISHED ?
-		"doesn't answer" : "can't be resolved in time");
+	strscpy(conn->detail, accept ? "doesn't answer" : "can't be resolved in time");
 	return -ETIMEDOUT;
 }
 
@@ -167,7 +166,10 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 		strscpy(conn->detail, "no RDMA device leads there");
 		return err;
 	}
-	return chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
+	err = chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
+	if (!err)
+		WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
+	return err;
 }
 
 static void chan_notify(struct irq_work *work)
@@ -277,6 +279,11 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 	err = rdma_resolve_route(chan->id, FARSWAP_RDMA_CM_MS);
 	if (!err)
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);
+	if (!err && !farswap_rdma_port_is_ready(chan->id)) {
+		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
+			 "is behind %s, whose port is down", chan->id->device->name);
+		err = -ENETDOWN;
+	}
 	if (!err)
 		err = rdma_connect(chan->id, &param);
 	if (!err)

@@ -47,6 +47,7 @@ struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *sessio
 	INIT_LIST_HEAD(&conn->releases);
 	hash_init(conn->regions);
 	conn->control.conn = conn;
+	conn->nr_chans = session->queues;
 	for (i = 0; i < session->queues; i++) {
 		conn->queue[i].chan.conn = conn;
 		farswap_rdma_io_init(&conn->queue[i]);
@@ -289,19 +290,14 @@ void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
  * farswap_rdma_conn_retire() - destroy a quiet connection's objects
  * @conn:	connection
  *
- * The identifiers go last: a device stays as long as one is bound to it.
+ * The identifiers go last: a device stays as long as one is bound to it. The donor is told of
+ * the end by that, so they may stay longer than the connection: see port.c.
  *
  * Context: may sleep; waits for the CM.
  */
 void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 {
 	unsigned int i, count = conn->session->queues;
-
-	if (conn->control.id)
-		rdma_disconnect(conn->control.id);
-	for (i = 0; i < count; i++)
-		if (conn->queue[i].chan.id)
-			rdma_disconnect(conn->queue[i].chan.id);
 
 	/* Submitters that saw it alive still map and unmap for its device. */
 	synchronize_rcu();
@@ -311,7 +307,5 @@ void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 	if (conn->pd)
 		ib_dealloc_pd(conn->pd);
 	conn->pd = NULL;
-	for (i = 0; i < count; i++)
-		farswap_rdma_chan_destroy_id(&conn->queue[i].chan);
-	farswap_rdma_chan_destroy_id(&conn->control);
+	farswap_rdma_port_release(conn);
 }

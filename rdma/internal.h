@@ -5,9 +5,10 @@
  * never revived. Regions belong to a connection and are dead when it is, but may
  * go over to another: see resume.c.
  *
- * Lock order, outermost first; all four are never held while sleeping for the
+ * Lock order, outermost first; all five are never held while sleeping for the
  * network:
  *
+ *	port_lock		(mutex) all sessions, and what is parked: see port.c
  *	session->ops_lock	(mutex) callbacks of one session, one at a time
  *	  conn->lock		(process context) control messages and regions;
  *				an older connection's before a newer one's
@@ -82,12 +83,14 @@ enum farswap_rdma_state {
  * @lock:	protects @state, @closing and @conn
  * @state:	written by farswap_rdma_session_set_state() only
  * @closing:	no new connection
+ * @entry:	in port.c's list
  * @conn:	the connection, from its first step to its retirement
  * @ops_lock:	held over each callback
  * @ops:	callbacks
  * @ctx:	their first argument
  * @work:	connects, and retires what fail_work left; waits for the CM
  * @pause_ms:	before the next attempt; @work's and fail_work's, one at a time
+ * @accept_ms:	how long to wait for an accept; @work's
  * @said:	last reason put in the log; likewise
  * @says:	how often something is
  * @attempt:	number of the last connection; @work's
@@ -110,6 +113,7 @@ struct farswap_session {
 	enum farswap_rdma_state state;
 	bool closing;
 	struct farswap_rdma_conn *conn;
+	struct list_head entry;
 
 	struct mutex ops_lock;	/* one callback at a time */
 	const struct farswap_session_ops *ops;
@@ -117,6 +121,7 @@ struct farswap_session {
 
 	struct delayed_work work;
 	unsigned int pause_ms;
+	unsigned int accept_ms;
 	char said[192];
 	struct ratelimit_state says;
 
@@ -306,6 +311,10 @@ struct farswap_rdma_call {
  * @revoked:	an I/O has found a dead key, be that @error or not: an adapter's event may be
  *		first
  * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
+ * @quiet:	it has been live, and what was posted has completed
+ * @removed:	its device waits for its identifiers to be destroyed
+ * @ifindex:	its network interface; 0 before the address is resolved
+ * @parked:	in port.c's list, when only identifiers are left of it
  * @gone:	who answered is not the daemon that had our regions; set before @error
  * @unexplained: the one before it failed by a dead key, and the donor did not say of which
  *		region; of session->work
@@ -343,6 +352,7 @@ struct farswap_rdma_call {
  * @soft:	its adapter is software, a task of this machine: it completes outside interrupts
  * @urgent_at:	when a READ was last submitted that a task waits for, jiffies
  * @nr_queues:	data queues that exist; fixed once the connection is live
+ * @nr_chans:	how many there are in @queue
  * @queue:	data queues, as many as the session wants
  */
 struct farswap_rdma_conn {
@@ -354,6 +364,10 @@ struct farswap_rdma_conn {
 	const char *why;
 	bool revoked;
 	bool resumed;
+	bool quiet;
+	bool removed;
+	int ifindex;
+	struct list_head parked;
 	bool gone;
 	bool unexplained;
 	char detail[128];
@@ -392,6 +406,7 @@ struct farswap_rdma_conn {
 	bool soft;
 	unsigned long urgent_at;
 	unsigned int nr_queues;
+	unsigned int nr_chans;
 	struct farswap_rdma_queue queue[];
 };
 
@@ -416,6 +431,9 @@ struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *
 void farswap_rdma_session_failed(struct farswap_rdma_conn *conn);
 void farswap_rdma_session_fail_work(struct work_struct *work);
 bool farswap_rdma_session_closing(struct farswap_session *session);
+struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session);
+bool farswap_rdma_session_is_live(struct farswap_session *session);
+void farswap_rdma_session_hurry(struct farswap_session *session, unsigned int ms);
 
 /* resume.c */
 void farswap_rdma_resume_init(struct farswap_session *session);
@@ -453,6 +471,16 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
+
+/* port.c */
+int farswap_rdma_port_init(void);
+void farswap_rdma_port_exit(void);
+bool farswap_rdma_port_is_ready(const struct rdma_cm_id *id);
+bool farswap_rdma_port_is_lost(const struct rdma_cm_id *id);
+void farswap_rdma_port_release(struct farswap_rdma_conn *conn);
+void farswap_rdma_port_removed(struct farswap_rdma_conn *conn);
+void farswap_rdma_port_watch(struct farswap_session *session);
+void farswap_rdma_port_unwatch(struct farswap_session *session);
 
 /* control.c */
 int farswap_rdma_control_create(struct farswap_rdma_conn *conn);

@@ -85,6 +85,9 @@ static int __init farswap_rdma_init(void)
 		err = -ENOMEM;
 		goto out_destroy_wq;
 	}
+	err = farswap_rdma_port_init();
+	if (err)
+		goto out_destroy_connect_wq;
 	farswap_rdma_reason_init();
 	/* Last: sessions may be opened before this returns. */
 	err = farswap_transport_register(&farswap_rdma_transport);
@@ -94,6 +97,8 @@ static int __init farswap_rdma_init(void)
 
 out_reason:
 	farswap_rdma_reason_exit();
+	farswap_rdma_port_exit();
+out_destroy_connect_wq:
 	destroy_workqueue(farswap_rdma_connect_wq);
 out_destroy_wq:
 	destroy_workqueue(farswap_rdma_wq);
@@ -104,6 +109,7 @@ static void __exit farswap_rdma_exit(void)
 {
 	farswap_transport_unregister(&farswap_rdma_transport);
 	farswap_rdma_reason_exit();
+	farswap_rdma_port_exit();
 	destroy_workqueue(farswap_rdma_connect_wq);
 	destroy_workqueue(farswap_rdma_wq);
 }

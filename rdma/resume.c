@@ -31,6 +31,7 @@ static bool resume_may_follow(int error)
 	case -ECONNRESET:
 	case -EHOSTDOWN:
 	case -EHOSTUNREACH:
+	case -ENETDOWN:
 	case -EIO:
 	case -ENODEV:
 		return true;

@@ -22,6 +22,8 @@
 #define SESSION_PAUSE_MAX_MS	5000
 /* The grace is short. */
 #define SESSION_PAUSE_HELD_MS	500U
+/* So is this, at first: a connect request that was lost is not sent again for some seconds. */
+#define SESSION_ACCEPT_HELD_MS	1500U
 /* A donor that comes and goes is a few lines a minute; debugfs counts the rest. */
 #define SESSION_SAYS_BURST	10
 
@@ -135,6 +137,56 @@ bool farswap_rdma_session_closing(struct farswap_session *session)
 	return closing;
 }
 
+/**
+ * farswap_rdma_session_get_conn() - its connection, in whatever state
+ * @session:	session
+ *
+ * Context: process.
+ * Return: the connection, referenced, or NULL.
+ */
+struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn;
+
+	spin_lock_irq(&session->lock);
+	conn = session->conn;
+	if (conn)
+		kref_get(&conn->ref);
+	spin_unlock_irq(&session->lock);
+	return conn;
+}
+
+/**
+ * farswap_rdma_session_is_live() - is it connected
+ * @session:	session
+ *
+ * Context: process.
+ * Return: whether it is.
+ */
+bool farswap_rdma_session_is_live(struct farswap_session *session)
+{
+	return READ_ONCE(session->state) == FARSWAP_RDMA_LIVE;
+}
+
+/**
+ * farswap_rdma_session_hurry() - connect soon, if an attempt is due later
+ * @session:	session, watched by port.c
+ * @ms:		how soon
+ *
+ * Attempts that wait for the CM look whether there is still a use in that.
+ *
+ * Context: process.
+ */
+void farswap_rdma_session_hurry(struct farswap_session *session, unsigned int ms)
+{
+	spin_lock_irq(&session->lock);
+	if (session->conn)
+		wake_up_all(&session->conn->wait);
+	else if (!session->closing)
+		mod_delayed_work(farswap_rdma_connect_wq, &session->work, msecs_to_jiffies(ms));
+	spin_unlock_irq(&session->lock);
+}
+
 static void session_down(struct farswap_session *session, int error)
 {
 	mutex_lock(&session->ops_lock);
@@ -167,6 +219,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 		session->pause_ms = SESSION_PAUSE_MIN_MS;
 	if (!farswap_rdma_resume_suspend(conn))
 		session_down(session, conn->error);
+	WRITE_ONCE(conn->quiet, true);
 	session_queue_connect(session, 0);
 	memalloc_noio_restore(noio);
 }
@@ -223,6 +276,7 @@ static bool session_up(struct farswap_session *session,
 				session->address, conn->device->name,
 				conn->nr_queues);
 		session->said[0] = '\0';
+		session->accept_ms = 0;
 		session->token = conn->welcome.session;
 		farswap_rdma_control_open(conn);
 		if (farswap_rdma_resume_end(conn))
@@ -249,6 +303,9 @@ static void session_connect(struct farswap_session *session)
 		farswap_rdma_conn_put(conn);
 		return;
 	}
+	session->accept_ms = READ_ONCE(session->held) ?
+		clamp(2 * session->accept_ms, SESSION_ACCEPT_HELD_MS,
+		      FARSWAP_RDMA_ACCEPT_MS + 0U) : FARSWAP_RDMA_ACCEPT_MS;
 	err = farswap_rdma_conn_connect(conn);
 	if (!err && session_up(session, conn))
 		return;
@@ -271,9 +328,10 @@ static void session_work(struct work_struct *work)
 	/* What is allocated here must not wait for swap. */
 	unsigned int noio = memalloc_noio_save();
 
+	/* It may have been hurried into a state in which there is nothing to do. */
 	if (!session->conn)
 		session_connect(session);
-	else if (session_retire(session))
+	else if (READ_ONCE(session->conn->quiet) && session_retire(session))
 		session_queue_connect(session, session_next_pause(session));
 	memalloc_noio_restore(noio);
 }
@@ -336,6 +394,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	memcpy(session->address, address, bytes);
 
 	session_queue_connect(session, 0);
+	farswap_rdma_port_watch(session);
 	return session;
 }
 
@@ -360,6 +419,7 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	if (conn)
 		kref_get(&conn->ref);
 	spin_unlock_irq(&session->lock);
+	farswap_rdma_port_unwatch(session);
 
 	if (conn) {
 		/* Or the donor would keep for us what we gave back. */

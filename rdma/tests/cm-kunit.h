@@ -12,7 +12,6 @@ static const struct cm_test_event {
 	{ IB_EVENT_QP_REQ_ERR, -EIO },
 	{ IB_EVENT_QP_ACCESS_ERR, -EIO },
 	{ IB_EVENT_QP_FATAL, -EIO },
-	{ IB_EVENT_DEVICE_FATAL, -EIO },
 	{ IB_EVENT_COMM_EST, 0 },
 	{ IB_EVENT_SQ_DRAINED, 0 },
 };
