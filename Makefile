@@ -27,7 +27,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
@@ -70,6 +70,10 @@ builtin_TESTS := built_in.sh data_path.sh attach_detach.sh large_folios.sh swapo
 check-tree: modules daemon tests
 	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
 		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)" $(or $(TESTS),$($(VARIANT)_TESTS))
+
+# Each way the network can go away, for each time.
+check-away: modules daemon tests
+	@tools/testing/qemu/run-selftests.py --env AWAY=all --timeout 900 network_away.sh
 
 # TESTS=
 kselftest: modules daemon tests

@@ -3,7 +3,7 @@
 #
 # What takes too long for make check: all selftests, and chaos, on the kernel that looks for its
 # own mistakes, both ways in, and on the one that looks for data races; farswap built in; the
-# newer kernel; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
+# newer kernel; each way the network can go away; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
 # what is broken on purpose. Each step that is named, or all; what it said is in
 # out/nightly/STEP. The last line is the total, of steps that say no total one each.
 set -u
@@ -29,6 +29,7 @@ steps() {
 	builtin|check-tree VARIANT=builtin
 	later|check-tree KERNEL=7.3
 	inspect-later|inspect KERNEL=7.3
+	away|check-away
 	kunit|kunit
 	kselftest|kselftest
 	kernel-selftests|kernel-selftests

@@ -1,0 +1,167 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The network of a machine goes away for a while, in each way there is, while pages are at the
+# donors alone: it is unplugged, its interface goes down, its address is removed, its driver is
+# unbound, its RDMA link is removed. When it is back each session goes on with all its pages, if
+# that is within grace_ms. AWAY=all has each way at each time it can take; otherwise some.
+# WHO: the client alone, or "client donor both".
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+WHO=${WHO:-client}
+
+# script_of WAY SECONDS: what an administrator's scripts do, on the machine that is away
+# shellcheck disable=SC2016 # expanded there
+script_of() {
+	echo "seconds=$2"
+	echo 'address=$(ip -4 -o addr show eth0 | awk "{ print \$4; exit }")
+		mtu=$(cat /sys/class/net/eth0/mtu)
+		nic=$(basename "$(readlink -f /sys/class/net/eth0/device)")
+		link() { i=0; until rdma link add r0 type rxe netdev eth0 || [ $((i += 1)) -gt 20 ]; do
+			sleep 0.1; done; }'
+	case $1 in
+	interface) echo 'ip link set eth0 down; sleep $seconds; ip link set eth0 up' ;;
+	address)
+		echo 'ip addr del $address dev eth0; sleep $seconds; ip addr add $address dev eth0'
+		;;
+	driver)
+		echo 'echo $nic >/sys/bus/virtio/drivers/virtio_net/unbind; sleep $seconds
+			echo $nic >/sys/bus/virtio/drivers/virtio_net/bind
+			ip link set eth0 mtu $mtu up; ip addr add $address dev eth0; link'
+		;;
+	removed) echo 'rdma link del r0; sleep $seconds; link' ;;
+	# Each time it is back for a moment only, in which sessions begin to connect.
+	flapping)
+		echo 'for again in 1 2 3; do
+			ip link set eth0 down; sleep $seconds
+			ip link set eth0 up; sleep 0.$again; done'
+		;;
+	esac
+}
+
+# client_away WAY SECONDS: and back
+client_away() {
+	if [ "$1" = unplugged ]; then
+		host link client down
+		sleep "$2"
+		host link client up
+	else
+		script_of "$1" "$2" >"$TMP/away.sh"
+		sh "$TMP/away.sh"
+	fi
+}
+
+# donor_away WAY SECONDS: in the background
+donor_away() {
+	if [ "$1" = unplugged ]; then
+		{
+			host link "$(donor_name "$victim")" down
+			sleep "$2"
+			host link "$(donor_name "$victim")" up
+		} &
+	else
+		script_of "$1" "$2" >"$TMP/away.sh"
+		on "$victim" "cat >/run/away.sh <<'END'
+$(cat "$TMP/away.sh")
+END
+			setsid sh /run/away.sh >/run/away.log 2>&1 </dev/null &"
+	fi
+}
+
+# goes_away WHO WAY SECONDS
+goes_away() {
+	case $1 in
+	client) client_away "$2" "$3" ;;
+	donor)
+		donor_away "$2" "$3"
+		sleep "$3"
+		;;
+	both)
+		donor_away "$2" "$3"
+		client_away "$2" "$3"
+		;;
+	esac
+	[ "$1" = client ] || wait_for 20 donor_answers "$victim"
+}
+
+nothing_lost() {
+	same lost load_lost slab_lost && load_runs away
+}
+
+# away WHO WAY SECONDS: no page and no slab is lost by it, and donors are used as before
+away() {
+	stats_save
+	goes_away "$@"
+	wait_for 20 donors_live 2 || return 1
+	nothing_lost && stats_save && wait_for 30 grew load_remote store_remote && nothing_lost
+}
+
+# A connect request is under way when the interface goes down, and would be sent again meanwhile.
+away_connecting() {
+	# A driver that was unbound has taken what loses packets with it.
+	lose_ready && cut_off "$victim" || return 1
+	echo >"$FARSWAP/donors"
+	donor_list 2 >"$FARSWAP/donors"
+	sleep 1
+	goes_away client interface 6
+	heal "$victim"
+	wait_for 20 donors_live 2
+}
+
+# All sessions end, and the module may go, while nothing can be sent.
+leave_while_away() {
+	ip link set eth0 down
+	echo 0 >"$FARSWAP/attached" || return 1
+	echo >"$FARSWAP/donors"
+	sleep 1
+	rmmod farswap_rdma 2>/dev/null && echo "unloaded meanwhile"
+	ip link set eth0 up
+	unload_modules && farswap_up 2
+}
+
+# rows: "WHO WAY SECONDS", one a line. Flapping is three times as long.
+rows() {
+	for who in $WHO; do
+		if [ "$AWAY" = all ]; then
+			for way in unplugged interface address driver removed; do
+				for time in 0.1 0.5 1 2 4 8; do
+					echo "$who $way $time"
+				done
+			done
+			for time in 0.1 0.5 1 2; do
+				echo "$who flapping $time"
+			done
+		else
+			for row in "unplugged 2" "interface 2" "address 1" "driver 1" "flapping 1"; do
+				echo "$who $row"
+			done
+		fi
+	done
+}
+
+test_begin $(($(rows | wc -l) + 5))
+command -v rdma >/dev/null || skip_rest "no rdma tool"
+lose_ready || skip_rest "no ingress qdisc"
+farswap_up 2
+swap_on
+set_value "$FARSWAP/backup" none
+set_value "$FARSWAP/grace_ms" $((10000 * ${SLOW:-1}))
+make_cgroup away 12M
+start_load away away -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
+check "pages go to donors and come back" pages_go_and_return 1000
+victim=$(donor_of_most)
+rows >"$TMP/rows"
+while read -r who way time; do
+	check "no page is lost: $who $way for $time s" away "$who" "$way" "$time" || donors_show
+done <"$TMP/rows"
+check "memory was right all the time" stop_load away
+stats_show
+check "no page was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+set_value "$FARSWAP/backup" disk
+swapoff "$SWAP_DISK"
+check "a request to connect that goes with the interface does not end swapping to donors" \
+	away_connecting || donors_show
+check "nor do sessions that end while it is down" leave_while_away || donors_show
+test_end
