@@ -543,7 +543,8 @@ class Cluster:
     image.build(); client_root: a kernel that only clients run, see image.kernel(); counted: an
     instruction takes a nanosecond, and waiting for nobody takes no time, so that two runs take
     the same path and the same time; for a client alone, which can't keep anybody else's time;
-    slab_mb: both sides'.
+    slab_mb: both sides'; one_thread: emulated processors of a machine take turns in one thread,
+    so that the kernel can change code that another of them runs.
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
@@ -552,10 +553,11 @@ class Cluster:
                  disks=((1024, 0),), min_free_kb=16384, params=True,
                  extra=(), extra_programs=(), modules=None, extra_modules=(),
                  client_root=None, start=True, counted=False, slab_mb=8,
-                 clients=None, both=0):
+                 clients=None, both=0, one_thread=False):
         self.counted = counted
+        threads = "single" if one_thread else "multi"
         self.accel = ("tcg,thread=single" if counted else
-                      os.environ.get("FARSWAP_ACCEL", "tcg,thread=multi"))
+                      os.environ.get("FARSWAP_ACCEL", f"tcg,thread={threads}"))
         self.cpu = os.environ.get("FARSWAP_CPU", CPU if "tcg" in self.accel else "max")
         self.directory = make_directory()
         self.image = os.path.join(self.directory, "image")
@@ -825,6 +827,8 @@ def arguments():
     parser.add_argument("--mem", type=int, default=192, help="client's memory, MB")
     parser.add_argument("--donor-mem", type=int, default=768, help="each donor's memory, MB")
     parser.add_argument("--cpus", type=int, default=1, help="client's processors")
+    parser.add_argument("--one-thread", action="store_true",
+                        help="emulate all processors of a machine by one thread")
     parser.add_argument("--disk", type=parse_disk, action="append", metavar="MB[:IOPS]",
                         help="a disk of the client; default one of 1024 MB")
     parser.add_argument("--append", default="", help="client's kernel arguments, added")
@@ -860,6 +864,7 @@ def main():
                      client_mem=args.mem, donor_mem=args.donor_mem, client_cpus=args.cpus,
                      disks=args.disk or ((1024, 0),),
                      append=args.append, daemon=args.daemon,
+                     one_thread=args.one_thread,
                      extra_programs=programs, client_root=args.client_kernel) as cluster:
             try:
                 if args.up:

@@ -8,7 +8,8 @@ built. With names, only those tests. A test says in a comment what it needs:
 
 (also: clients both donor_mem cpus donor_cpus disk_mb iops nfs slab_mb; a word with a dot
 in its name is an argument of the clients' kernel; tree=1: a kernel of tools/testing/tree/,
-without which it is left out). With both=N there are no other machines unless the test asks
+without which it is left out; one_thread=1: one thread of QEMU emulates all processors of a
+machine, which may then change code that they run). With both=N there are no other machines unless the test asks
 for them; machines that are both have mem, cpus and disks as clients have. A cluster serves
 the next test too if the last one passed, so tests that need the same are run together, in a
 cluster with the donors and the disks of the one among them that needs most. A test runs on
@@ -32,7 +33,7 @@ SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
 NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
-         "append": ""}
+         "one_thread": 0, "append": ""}
 # A test doesn't mind if there are more than it needs.
 MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
 # Megabytes that a machine of few should not miss.
@@ -178,7 +179,8 @@ class Runner:
             client_mem=needs["mem"], client_cpus=needs["cpus"], donor_mem=needs["donor_mem"],
             donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
-            slab_mb=needs["slab_mb"], append=needs["append"] + self.args.append,
+            slab_mb=needs["slab_mb"], one_thread=bool(needs["one_thread"]),
+            append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs,
             extra_modules=NFS_MODULES if needs["nfs"] else [],
             client_root=self.args.client_kernel)

@@ -4,8 +4,8 @@
 # farswap attaches to a swap that is on and full, detaches under load with
 # every page brought home or written to the device, and attaches again, many
 # times; the load never sees a wrong byte.
-# One processor: software emulation of several can't patch code that they run.
-# cluster: donors=2 mem=192 disks=1 cpus=1
+# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

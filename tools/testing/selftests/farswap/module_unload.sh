@@ -3,8 +3,8 @@
 #
 # The module cannot be taken out while its hooks are in the kernel, can when
 # they are not, and can come back.
-# One processor: software emulation of several can't patch code that they run.
-# cluster: donors=2 mem=192 disks=1 cpus=1
+# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

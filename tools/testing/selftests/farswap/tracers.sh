@@ -4,8 +4,8 @@
 # The function tracer, the graph tracer and return probes on the very
 # functions farswap hooks, all of them, switched on and off while pages move and
 # a device comes and goes.
-# One processor: software emulation of several can't patch code that they run.
-# cluster: donors=2 mem=192 disks=2 cpus=1
+# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
