@@ -207,11 +207,12 @@ void farswap_hook_free_slots(void)
 
 /**
  * farswap_hook_attach() - put the hook in place
+ * @force:	of no use: a kernel that calls farswap fits
  *
  * Context: may sleep.
  * Return: 0, or -errno with nothing changed; the log says why.
  */
-int farswap_hook_attach(void)
+int farswap_hook_attach(bool force)
 {
 	int err = frontswap_register(&hook_ops);
 

@@ -453,6 +453,7 @@ static void hook_wait_idle(void)
 
 /**
  * farswap_hook_attach() - put the hook in place
+ * @force:	also in a kernel whose release farswap does not know
  *
  * Frees are heard of first. The core stores nothing until all is in place, so
  * the order among the redirections does not matter.
@@ -461,10 +462,13 @@ static void hook_wait_idle(void)
  * Return: 0, or -errno with nothing changed; the log says why. -ENODEV: the kernel's ftrace
  * has failed in the middle of it, and what is in place stays for good.
  */
-int farswap_hook_attach(void)
+int farswap_hook_attach(bool force)
 {
 	int err;
 
+	err = farswap_symbol_release(force);
+	if (err)
+		return err;
 	err = hook_find_all();
 	if (err)
 		return err;

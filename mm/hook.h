@@ -5,7 +5,9 @@
 #ifndef _FARSWAP_HOOK_H
 #define _FARSWAP_HOOK_H
 
-int farswap_hook_attach(void);
+#include <linux/types.h>
+
+int farswap_hook_attach(bool force);
 int farswap_hook_detach(void);
 void farswap_hook_free_slots(void);
 void farswap_hook_exit(void);

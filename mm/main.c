@@ -102,7 +102,7 @@ int farswap_attach(void)
 		err = -ENODEV;
 		goto out_unlock;
 	}
-	err = farswap_hook_attach();
+	err = farswap_hook_attach(farswap_settings.force);
 	if (err == -ENODEV) {
 		pr_err("the kernel's ftrace has failed: farswap stays loaded, pages go to the swap device\n");
 		main_stuck = true;

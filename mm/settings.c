@@ -143,6 +143,9 @@ module_param_cb(_name, &setting_param_ops, &setting_##_name, 0444)
 SETTING(enabled, 0644, 0, 1);
 MODULE_PARM_DESC(enabled, "attach, and store pages remotely: 0 or 1 (default 1)");
 
+SETTING(force, 0644, 0, 1);
+MODULE_PARM_DESC(force, "attach to a 6.12 kernel that is neither kernel.org's nor Debian's: 0 or 1 (default 0)");
+
 SETTING(slab_mb, 0444, 2, 1024, .power_of_two = true);
 MODULE_PARM_DESC(slab_mb, "size of a slab in MiB, a power of two; the donors' must be the same (default 64)");
 
@@ -343,6 +346,7 @@ static struct attribute *settings_attrs[] = {
 	&donors_attr.attr,
 	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
+	&setting_force.attr.attr,
 	&setting_grace_ms.attr.attr,
 	&setting_headroom_mb.attr.attr,
 	&setting_hotslab.attr.attr,

@@ -29,6 +29,7 @@ enum farswap_backup_policy {
  * @replicas:	regions of a slab with FARSWAP_BACKUP_REPLICA
  * @repair_mb:	MiB a second at which lost replicas are made again
  * @enabled:	store new pages remotely (0 or 1)
+ * @force:	attach to a kernel whose release is not a known one (0 or 1)
  * @slab_mb:	size of a slab; fixed once the module is loaded
  * @staging_mb:	memory for copies that wait for the swap device
  * @hotslab:	page I/Os a second at which a slab is mapped
@@ -47,6 +48,7 @@ struct farswap_settings {
 	unsigned int replicas;
 	unsigned int repair_mb;
 	unsigned int enabled;
+	unsigned int force;
 	unsigned int slab_mb;
 	unsigned int staging_mb;
 	unsigned int hotslab;

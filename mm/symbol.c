@@ -15,6 +15,7 @@
 #include <linux/kprobes.h>
 #include <linux/static_call.h>
 #include <linux/string.h>
+#include <linux/utsname.h>
 
 #include "symbol.h"
 
@@ -214,6 +215,56 @@ int farswap_symbol_get(const char *name, const char *prototype, unsigned long *a
 const void *farswap_symbol_data(const char *name)
 {
 	return (const void *)static_call(symbol_lookup)(name);
+}
+
+/*
+ * kernel.org's 6.12 releases as they are, and Debian's: "6.12.90", "6.12.43+deb13-amd64". Others
+ * call a kernel 6.12 that has parts of later ones; names and prototypes don't show that.
+ */
+static bool symbol_release_is_known(const char *release)
+{
+	static const char *const debian[] = { "+deb", "+bpo" };
+	unsigned int number, i;
+	int length;
+
+	if (sscanf(release, "6.12.%u%n", &number, &length) != 1)
+		return false;
+	release += length;
+	if (!*release)
+		return true;
+	for (i = 0; i < ARRAY_SIZE(debian); i++) {
+		size_t prefix = str_has_prefix(release, debian[i]);
+
+		if (prefix) {
+			release += prefix;
+			release += strspn(release, "0123456789");
+			break;
+		}
+	}
+	return !strcmp(release, "-amd64") || !strcmp(release, "-cloud-amd64");
+}
+
+/**
+ * farswap_symbol_release() - is this a release that farswap is made for
+ * @force:	the user says that it is
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP if not, and the log says so.
+ */
+int farswap_symbol_release(bool force)
+{
+	const char *release = init_utsname()->release;
+
+	if (symbol_release_is_known(release))
+		return 0;
+	if (!force) {
+		pr_err("Linux %s is neither kernel.org's nor Debian's 6.12, so its swap code may differ: not attached; force=1 attaches to it\n",
+		       release);
+		return -EOPNOTSUPP;
+	}
+	pr_warn("Linux %s is neither kernel.org's nor Debian's 6.12: attaching, as force=1 says\n",
+		release);
+	return 0;
 }
 
 /**

@@ -109,6 +109,8 @@ QUICK_BOOT = ("cryptomgr.notests norandmaps noreplace-smp "
 
 # Of the module, unless said otherwise. Emulated machines may stand still for a second.
 CLIENT_PARAMS = ("farswap.io_timeout_ms=3000",)
+# With a kernel whose release is nobody's.
+TREE_PARAMS = ("farswap.force=1",)
 
 # rxe warns of its own bug that read_without_data.sh is about.
 WARNINGS = re.compile(r"^[^\n]*\[ cut here \].*?end trace", re.DOTALL | re.MULTILINE)
@@ -578,7 +580,8 @@ class Cluster:
         if swap + donors > MACHINES:
             raise ClusterError(f"{swap + donors} machines; {MACHINES} at most")
         if params:
-            for word in (f"farswap.slab_mb={slab_mb}", *CLIENT_PARAMS) if lend else ():
+            words = (*CLIENT_PARAMS, *(TREE_PARAMS if client_root else ()))
+            for word in (f"farswap.slab_mb={slab_mb}", *words) if lend else ():
                 if word.partition("=")[0] + "=" not in append:
                     append = f"{word} {append}"
         more, more_append = image.machine_of(client_root)

@@ -112,10 +112,11 @@ thresholds_must_fit() {
 # As much as there is, in MB.
 all_memory=$(awk '/^MemTotal:/ { print int($2 / 1024) + 1 }' /proc/meminfo)
 
-test_begin 28
+test_begin 30
 farswap_up 0
 check "attached" refused attached 2 -1 yes "" 0x
 check "enabled" refused enabled 2 -1 on "" "1 1"
+check "force" refused force 2 -1 yes ""
 check "hotslab" refused hotslab -1 x "" 1000001 99999999999999999999 "5 5"
 check "coldslab" refused coldslab -1 x "" 1000001
 check "coldslab above hotslab" thresholds_must_fit
@@ -139,9 +140,10 @@ check "limits of grace_ms" taken grace_ms 0 600000
 check "limits of hotslab" taken hotslab 0 1000000
 check "coldslab up to hotslab" eval 'echo 1000000 >"$FARSWAP/hotslab" && taken coldslab 1000000 1 0'
 check "values of enabled" taken enabled 0 1
+check "values of force" taken force 0 1
 check "detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
 check "parameter slab_mb" parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
-check "other parameters" parameter_refused enabled=2 enabled=x hotslab=x hotslab=1000001 \
+check "other parameters" parameter_refused enabled=2 enabled=x force=2 hotslab=x hotslab=1000001 \
 	coldslab=x coldslab=3 headroom_mb=x "headroom_mb=$all_memory" \
 	poll_us=1001 poll_us=-1 prefetch_pages=65 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
 	backup=raid replicas=1 replicas=4 repair_mb=0 donors=donor1 \

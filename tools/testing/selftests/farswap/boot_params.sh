@@ -28,8 +28,8 @@ boot_values_are_there() {
 		echo "$boot_word: $(cat "$FARSWAP/$boot_name")"
 		[ "$(cat "$FARSWAP/$boot_name")" = "$boot_value" ] || return 1
 	done
-	# slab_mb, io_timeout_ms, donors, enabled, hotslab, grace_ms, poll_us
-	[ "$boot_number" -eq 7 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
+	# slab_mb, io_timeout_ms, donors, enabled, hotslab, grace_ms, poll_us; force, perhaps
+	[ "$boot_number" -ge 7 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
 }
 
 given_values_are_there() {
