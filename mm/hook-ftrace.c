@@ -42,6 +42,7 @@ static int no_swapon(int type, unsigned long nr) { return 0; }
 static void no_swapoff(int type) {}
 static void no_reenable(void) {}
 static vm_fault_t no_lock(struct folio *folio, struct vm_fault *vmf) { return 0; }
+static int no_caller(struct page *page, struct writeback_control *wbc) { return 0; }
 
 static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
 				  struct vm_fault *vmf)
@@ -57,6 +58,7 @@ DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
 DEFINE_STATIC_CALL(original_reenable, no_reenable);
 DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
+DEFINE_STATIC_CALL(original_caller, no_caller);
 
 /* Of those who are inside, how many came on a CPU, less those who left on it. */
 static DEFINE_PER_CPU(unsigned long, hook_inside);
@@ -190,6 +192,22 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 	return folio;
 }
 
+/*
+ * The redirection changes nothing; it keeps live patches off swap_writepage(). One could have
+ * __swap_writepage() inlined, as both are in one file, and its pages would pass us by.
+ * A BPF trampoline on the function calls what it is redirected to, so that needs an ENDBR
+ * of its own.
+ */
+static int hook_caller(struct page *page, struct writeback_control *wbc)
+{
+	int err;
+
+	hook_enter();
+	err = static_call(original_caller)(page, wbc);
+	hook_leave();
+	return err;
+}
+
 /**
  * struct hook - a function that is redirected
  * @name:	the kernel's function
@@ -213,6 +231,7 @@ enum hook_number {
 	HOOK_REENABLE,
 	HOOK_LOCK,
 	HOOK_READAHEAD,
+	HOOK_CALLER,
 	HOOK_NR,
 };
 
@@ -256,6 +275,11 @@ static struct hook hooks[HOOK_NR] = {
 		.name = "swapin_readahead",
 		.prototype = "folio*(swp_entry_t,gfp_t,vm_fault*)",
 		.to = hook_readahead,
+	},
+	[HOOK_CALLER] = {
+		.name = "swap_writepage",
+		.prototype = "int(page*,writeback_control*)",
+		.to = hook_caller,
 	},
 };
 
@@ -317,7 +341,6 @@ void farswap_hook_read(struct folio *folio)
 
 static int hook_find_all(void)
 {
-	unsigned long writepage;
 	int i, err;
 
 	err = farswap_symbol_init();
@@ -325,11 +348,7 @@ static int hook_find_all(void)
 		err = farswap_symbol_get(hooks[i].name, hooks[i].prototype, &hooks[i].ip);
 	if (err)
 		return err;
-	err = farswap_symbol_get("swap_writepage", "int(page*,writeback_control*)",
-				 &writepage);
-	if (err)
-		return err;
-	if (!farswap_symbol_calls(writepage, hooks[HOOK_WRITEPAGE].ip)) {
+	if (!farswap_symbol_calls(hooks[HOOK_CALLER].ip, hooks[HOOK_WRITEPAGE].ip)) {
 		pr_err("__swap_writepage is inlined into swap_writepage in this kernel: not attached\n");
 		return -EOPNOTSUPP;
 	}
@@ -345,6 +364,7 @@ static int hook_find_all(void)
 	HOOK_ORIGINAL(original_reenable, HOOK_REENABLE);
 	HOOK_ORIGINAL(original_lock, HOOK_LOCK);
 	HOOK_ORIGINAL(original_readahead, HOOK_READAHEAD);
+	HOOK_ORIGINAL(original_caller, HOOK_CALLER);
 	return 0;
 }
 
