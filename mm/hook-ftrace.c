@@ -31,6 +31,9 @@
 /* Between looks at whether somebody is still inside; after so many the log says so. */
 #define HOOK_IDLE_PAUSE_MS	10
 #define HOOK_IDLE_LOOKS		3000
+/* A BPF program that is being loaded or unloaded is in the way for tens of milliseconds. */
+#define HOOK_BUSY_PAUSE_MS	20
+#define HOOK_BUSY_TRIES		50
 
 struct swap_iocb;
 
@@ -394,6 +397,24 @@ static int hook_register_freed(void)
 	return err;
 }
 
+static int hook_redirect_register(void)
+{
+	return register_ftrace_function(&hook_redirect_ops);
+}
+
+/* Again while it fails with that error, which is about to pass if somebody is only loading. */
+static int hook_retry(int (*try)(void), int busy)
+{
+	unsigned int tries;
+	int err = try();
+
+	for (tries = 1; err == busy && tries < HOOK_BUSY_TRIES; tries++) {
+		msleep(HOOK_BUSY_PAUSE_MS);
+		err = try();
+	}
+	return err;
+}
+
 static int hook_register_redirect(void)
 {
 	unsigned long ips[HOOK_NR];
@@ -403,9 +424,11 @@ static int hook_register_redirect(void)
 		ips[i] = hooks[i].ip;
 	err = hook_filtered(ftrace_set_filter_ips(&hook_redirect_ops, ips, HOOK_NR, 0, 1));
 	if (!err)
-		err = register_ftrace_function(&hook_redirect_ops);
+		err = hook_retry(hook_redirect_register, -EAGAIN);
 	if (err == -EBUSY)
 		pr_err("a live patch, or another module, has redirected a function of the swap code: not attached\n");
+	else if (err == -EAGAIN)
+		pr_err("a BPF program is just being attached to a function of the swap code, or taken off it: not attached; try again\n");
 	else if (err)
 		pr_err("can't redirect the swap code (%d): not attached\n", err);
 	return err;
