@@ -224,6 +224,26 @@ int farswap_hook_attach(bool force)
 }
 
 /**
+ * farswap_hook_detach_begin() - see whether the hook could be taken away now: always
+ *
+ * Context: any.
+ * Return: 0.
+ */
+int farswap_hook_detach_begin(void)
+{
+	return 0;
+}
+
+/**
+ * farswap_hook_detach_cancel() - undo farswap_hook_detach_begin()
+ *
+ * Context: any.
+ */
+void farswap_hook_detach_cancel(void)
+{
+}
+
+/**
  * farswap_hook_detach() - take the hook away
  *
  * The core is drained and stores nothing any more.

@@ -21,6 +21,12 @@
 #include <linux/swapops.h>
 #include <linux/writeback.h>
 
+#include <asm/asm-offsets.h>
+#include <asm/cpufeature.h>
+#include <asm/ibt.h>
+#include <asm/linkage.h>
+#include <asm/nospec-branch.h>
+
 #include "helper.h"
 #include "hook.h"
 #include "symbol.h"
@@ -327,6 +333,37 @@ static struct ftrace_ops hook_slots_freed_ops = {
 
 #define HOOK_SLOTS_FREED	"clear_shadow_from_swap_cache"
 
+/*
+ * A BPF trampoline that runs a program after the function (fexit) shares it with a
+ * redirection by an indirect call to where the redirection points. While the kernel puts the
+ * redirection in place or takes it away, that is for a moment the original, past its ENDBR,
+ * and a CPU with indirect branch tracking stops the kernel there. A function can have one
+ * direct call only, a trampoline's or another; so on such CPUs we hold that place
+ * meanwhile with a call that returns at once, or refuse if somebody has it.
+ */
+asm("	.pushsection .text, \"ax\", @progbits\n"
+	"	.balign 16\n"
+	"	.type farswap_hook_claimed, @function\n"
+	"	.globl farswap_hook_claimed\n"
+	"farswap_hook_claimed:\n"
+	ASM_ENDBR
+	CALL_DEPTH_ACCOUNT
+	ASM_RET
+	"	.size farswap_hook_claimed, . - farswap_hook_claimed\n"
+	"	.popsection\n");
+
+/* Returning at once, the call goes wherever the redirection points. */
+static int hook_claim_shares(struct ftrace_ops *ops, enum ftrace_ops_cmd command)
+{
+	return 0;
+}
+
+static struct ftrace_ops hook_claim_ops = {
+	.ops_func = hook_claim_shares,
+};
+
+static bool hook_claimed;	/* under the lock of attaching and detaching */
+
 /**
  * farswap_hook_read() - read a folio as if farswap were not there
  * @folio:	locked, in the swap cache, not up to date
@@ -397,6 +434,21 @@ static int hook_register_freed(void)
 	return err;
 }
 
+static int hook_filter(struct ftrace_ops *ops)
+{
+	unsigned long ips[HOOK_NR];
+	int i;
+
+	for (i = 0; i < HOOK_NR; i++)
+		ips[i] = hooks[i].ip;
+	return hook_filtered(ftrace_set_filter_ips(ops, ips, HOOK_NR, 0, 1));
+}
+
+static int hook_claim_register(void)
+{
+	return register_ftrace_direct(&hook_claim_ops, (unsigned long)farswap_hook_claimed);
+}
+
 static int hook_redirect_register(void)
 {
 	return register_ftrace_function(&hook_redirect_ops);
@@ -415,14 +467,43 @@ static int hook_retry(int (*try)(void), int busy)
 	return err;
 }
 
+static int hook_claim(const char *outcome)
+{
+	int err;
+
+	if (!IS_ENABLED(CONFIG_X86_KERNEL_IBT) || !boot_cpu_has(X86_FEATURE_IBT) ||
+	    !IS_ENABLED(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS))
+		return 0;
+	err = hook_filter(&hook_claim_ops);
+	if (!err)
+		err = hook_retry(hook_claim_register, -EBUSY);
+	hook_claimed = !err;
+	if (err == -EBUSY)
+		pr_err("a BPF program is attached to a function of the swap code (D in /sys/kernel/tracing/enabled_functions), which this CPU's indirect branch tracking forbids just now: %s; end it and try again\n",
+		       outcome);
+	else if (err)
+		pr_err("can't keep BPF programs off the swap code meanwhile (%d): %s\n", err,
+		       outcome);
+	return err;
+}
+
+static int hook_unclaim(void)
+{
+	int err;
+
+	if (!hook_claimed)
+		return 0;
+	err = unregister_ftrace_direct(&hook_claim_ops, (unsigned long)farswap_hook_claimed,
+				       false);
+	hook_claimed = err;
+	return err;
+}
+
 static int hook_register_redirect(void)
 {
-	unsigned long ips[HOOK_NR];
-	int i, err;
+	int err;
 
-	for (i = 0; i < HOOK_NR; i++)
-		ips[i] = hooks[i].ip;
-	err = hook_filtered(ftrace_set_filter_ips(&hook_redirect_ops, ips, HOOK_NR, 0, 1));
+	err = hook_filter(&hook_redirect_ops);
 	if (!err)
 		err = hook_retry(hook_redirect_register, -EAGAIN);
 	if (err == -EBUSY)
@@ -518,12 +599,21 @@ int farswap_hook_attach(bool force)
 	err = hook_register_freed();
 	if (err)
 		return err;
-	err = hook_register_redirect();
+	err = hook_claim("not attached");
 	if (err)
 		goto out_unregister_freed;
+	err = hook_register_redirect();
+	if (err)
+		goto out_unclaim;
+	err = hook_unclaim();
+	if (err)
+		return -ENODEV;
 	hook_find_devices();
 	return 0;
 
+out_unclaim:
+	if (hook_unclaim())
+		err = -ENODEV;
 out_unregister_freed:
 	if (err != -ENODEV && unregister_ftrace_function(&hook_slots_freed_ops))
 		err = -ENODEV;
@@ -531,9 +621,36 @@ out_unregister_freed:
 }
 
 /**
+ * farswap_hook_detach_begin() - see whether the hook could be taken away now
+ *
+ * If so, it stays so until farswap_hook_detach() or farswap_hook_detach_cancel().
+ *
+ * Context: may sleep.
+ * Return: 0, or -errno with nothing changed, and the log says why.
+ */
+int farswap_hook_detach_begin(void)
+{
+	int err = hook_claim("still attached");
+
+	/* Then the hook won't come off either, and detaching goes as far as it can. */
+	return err == -ENODEV ? 0 : err;
+}
+
+/**
+ * farswap_hook_detach_cancel() - undo farswap_hook_detach_begin()
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_detach_cancel(void)
+{
+	/* If it fails, ftrace is broken, and detaching will say so. */
+	hook_unclaim();
+}
+
+/**
  * farswap_hook_detach() - take the hook away
  *
- * The core is drained and stores nothing any more.
+ * The core is drained and stores nothing any more. Comes after farswap_hook_detach_begin().
  *
  * Context: may sleep.
  * Return: 0: no task is inside our functions. -errno: the kernel's ftrace is
@@ -547,6 +664,9 @@ int farswap_hook_detach(void)
 	if (err)
 		return err;
 	hook_wait_idle();
+	err = hook_unclaim();
+	if (err)
+		return err;
 	return unregister_ftrace_function(&hook_slots_freed_ops);
 }
 
@@ -559,4 +679,5 @@ void farswap_hook_exit(void)
 {
 	ftrace_free_filter(&hook_redirect_ops);
 	ftrace_free_filter(&hook_slots_freed_ops);
+	ftrace_free_filter(&hook_claim_ops);
 }

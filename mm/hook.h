@@ -8,8 +8,12 @@
 #include <linux/types.h>
 
 int farswap_hook_attach(bool force);
+int farswap_hook_detach_begin(void);
+void farswap_hook_detach_cancel(void);
 int farswap_hook_detach(void);
 void farswap_hook_free_slots(void);
 void farswap_hook_exit(void);
+/* Not for C: hook-ftrace.c has ftrace call it. */
+void farswap_hook_claimed(void);
 
 #endif /* _FARSWAP_HOOK_H */

@@ -156,9 +156,9 @@ static int main_drain(void)
  * Context: may sleep, until what is in flight has ended, on the swap devices too,
  * and no task waits for a page any more; works under load.
  * Return: 0, also when detached already; -EIO if a swap device can't be written, and
- * -EBUSY if there are slots whose pages are lost: with nothing changed; -EBUSY for
- * good if the kernel would not take the hook off, in which case all goes to the
- * swap device.
+ * -EBUSY if there are slots whose pages are lost, or the hook can't be taken away now: with
+ * nothing changed; -EBUSY for good if the kernel would not take the hook off, in which case
+ * all goes to the swap device.
  */
 int farswap_detach(void)
 {
@@ -169,9 +169,14 @@ int farswap_detach(void)
 		err = -EBUSY;
 	if (err || !main_attached)
 		goto out_unlock;
-	err = main_drain();
+	err = farswap_hook_detach_begin();
 	if (err)
 		goto out_unlock;
+	err = main_drain();
+	if (err) {
+		farswap_hook_detach_cancel();
+		goto out_unlock;
+	}
 	farswap_promote_flush();
 	farswap_donors_close();
 	err = farswap_hook_detach();
