@@ -26,10 +26,11 @@ MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-fla
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon""".split()
 
-# This tree's; the last three are of the tests.
+# This tree's; all but the first two are of the tests.
 MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko",
            "tools/testing/modules/farswap-ram.ko", "tools/testing/modules/farswap-disk.ko",
-           "tools/testing/modules/farswap-adapter.ko"]
+           "tools/testing/modules/farswap-adapter.ko",
+           "tools/testing/modules/farswap-machine.ko", "tools/testing/modules/farswap-patch.ko"]
 # A kernel that tools/testing/tree/kernel.sh has built has them already.
 TREE_MODULES = [os.path.basename(name)[:-len(".ko")] for name in MODULES]
 

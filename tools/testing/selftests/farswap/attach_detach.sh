@@ -9,7 +9,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-ROUNDS=${ROUNDS:-8}
+ROUNDS=${ROUNDS:-5}
 
 attached_is() {
 	[ "$(cat "$FARSWAP/attached")" = "$1" ]
