@@ -38,11 +38,11 @@ static uint64_t cgroup_left(const char *dir, const char *name)
 	uint64_t limit, current, cached;
 
 	snprintf(path, sizeof(path), "%s%s/%s", CGROUP_ROOT, dir, name);
-	limit = meminfo_number(path);
+	limit = meminfo_number(path, 10);
 	if (!limit)
 		return UINT64_MAX;
 	snprintf(path, sizeof(path), "%s%s/memory.current", CGROUP_ROOT, dir);
-	current = meminfo_number(path);
+	current = meminfo_number(path, 10);
 	snprintf(path, sizeof(path), "%s%s/memory.stat", CGROUP_ROOT, dir);
 	cached = meminfo_read(path, "inactive_file", ' ', 10);
 	current -= cached < current ? cached : current;

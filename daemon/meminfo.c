@@ -29,7 +29,7 @@ uint64_t meminfo_read(const char *path, const char *name, char after, int base)
 	return value;
 }
 
-uint64_t meminfo_number(const char *path)
+uint64_t meminfo_number(const char *path, int base)
 {
 	FILE *file = fopen(path, "re");
 	uint64_t value = 0;
@@ -38,7 +38,7 @@ uint64_t meminfo_number(const char *path)
 	if (!file)
 		return 0;
 	if (fgets(line, sizeof(line), file))
-		value = strtoull(line, NULL, 10);
+		value = strtoull(line, NULL, base);
 	(void)fclose(file);
 	return value;
 }

@@ -27,6 +27,6 @@ struct meminfo meminfo_now(void);
 uint64_t meminfo_read(const char *path, const char *name, char after, int base);
 
 /* The number that a file begins with; 0 if there is none. */
-uint64_t meminfo_number(const char *path);
+uint64_t meminfo_number(const char *path, int base);
 
 #endif

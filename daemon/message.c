@@ -15,10 +15,12 @@
 
 #include "drain.h"
 #include "log.h"
+#include "meminfo.h"
 #include "session.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
+#define MESSAGE_INSTANCE	"/sys/kernel/farswap/instance"
 #define MESSAGE_RETRY_MS	5000
 /* A client waits a second for MR_INFO. */
 #define MESSAGE_MAP_MS		800
@@ -75,12 +77,27 @@ static void message_refuse(struct session *session, uint32_t seq, unsigned int s
 	message_welcome(session, seq, status);
 }
 
+/*
+ * Is the client this machine's own kernel? Read each time, as the module comes and goes. Where
+ * the module, or the file, is not to be seen, no client is.
+ */
+static bool message_is_self(const struct farswap_hello *hello)
+{
+	uint64_t own = meminfo_number(MESSAGE_INSTANCE, 16);
+
+	return own && own == le64toh(hello->instance);
+}
+
 static void message_hello(struct session *session, const void *msg)
 {
 	const struct farswap_hello *hello = msg;
 	uint32_t seq = le32toh(hello->hdr.seq);
 	struct session *old;
 
+	if (message_is_self(hello)) {
+		message_refuse(session, seq, FARSWAP_STATUS_SELF, STAT_END_REFUSED);
+		return;
+	}
 	if (le64toh(hello->slab_bytes) != region_bytes()) {
 		log_peer("%s: its slab_mb is %" PRIu64 ", but a slab is %" PRIu64 "M here: give both the same",
 			 session->peer, le64toh(hello->slab_bytes) >> 20, region_bytes() >> 20);

@@ -91,7 +91,7 @@ static void reclaim_evict(void)
 
 static void reclaim_read_knob(void)
 {
-	uint64_t mb = meminfo_number(RECLAIM_KNOB), keep = reclaim.configured;
+	uint64_t mb = meminfo_number(RECLAIM_KNOB, 10), keep = reclaim.configured;
 
 	if (mb == reclaim.knob_mb)
 		return;

@@ -95,6 +95,8 @@ static enum wire_error wire_check_mr_info(const struct farswap_mr_info *info)
 
 	if (le32toh(info->status) == FARSWAP_STATUS_OK)
 		return WIRE_OK;
+	if (le32toh(info->status) == FARSWAP_STATUS_SELF)
+		return WIRE_RANGE;
 	return wire_is_zero((const uint8_t *)info + rest, sizeof(*info) - rest) ?
 		WIRE_OK : WIRE_RESERVED;
 }
@@ -227,7 +229,9 @@ enum wire_error wire_check_accept(const void *data, size_t len)
 		return WIRE_SHORT;
 	if (le32toh(accept->magic) != FARSWAP_MAGIC)
 		return WIRE_MAGIC;
-	return FIELD_IS_ZERO(accept->reserved) ? WIRE_OK : WIRE_RESERVED;
+	if (!FIELD_IS_ZERO(accept->reserved))
+		return WIRE_RESERVED;
+	return le16toh(accept->status) == FARSWAP_STATUS_SELF ? WIRE_RANGE : WIRE_OK;
 }
 
 const char *wire_error_name(enum wire_error error)
@@ -266,9 +270,10 @@ const char *wire_status_name(unsigned int status)
 		[FARSWAP_STATUS_BAD_MESSAGE] = "malformed message",
 		[FARSWAP_STATUS_BUSY] = "too many clients or queue pairs",
 		[FARSWAP_STATUS_LEAVING] = "shutting down",
+		[FARSWAP_STATUS_SELF] = "it is this machine itself",
 	};
 
-	return status < ARRAY_SIZE(names) ? names[status] : "unknown status";
+	return status < ARRAY_SIZE(names) && names[status] ? names[status] : "unknown status";
 }
 
 size_t wire_length(unsigned int type)

@@ -488,6 +488,17 @@ const char *farswap_donor_state_name(const struct farswap_donor *donor)
 }
 
 /**
+ * farswap_donor_client_instance() - what donors know this load of the module by
+ *
+ * Context: any.
+ * Return: a random number, never 0.
+ */
+u64 farswap_donor_client_instance(void)
+{
+	return donor_client_instance;
+}
+
+/**
  * farswap_donor_init() - give this machine its identity
  */
 void __init farswap_donor_init(void)
@@ -497,7 +508,7 @@ void __init farswap_donor_init(void)
 	if (!uuid || uuid_parse(uuid, &donor_client_node) ||
 	    uuid_is_null(&donor_client_node))
 		uuid_gen(&donor_client_node);
-	donor_client_instance = get_random_u64();
+	donor_client_instance = get_random_u64() ?: 1;
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -129,6 +129,7 @@ struct farswap_donor {
 };
 
 void farswap_donor_init(void);
+u64 farswap_donor_client_instance(void);
 struct farswap_donor *farswap_donor_alloc(const char *address);
 void farswap_donor_put(struct farswap_donor *donor);
 int farswap_donor_open(struct farswap_donor *donor);

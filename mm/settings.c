@@ -340,10 +340,20 @@ static ssize_t attached_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute attached_attr = __ATTR_RW(attached);
 
+static ssize_t instance_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%016llx\n", farswap_donor_client_instance());
+}
+
+/* For farswapd, which must not lend to its own machine. */
+static struct kobj_attribute instance_attr = __ATTR_RO(instance);
+
 static struct attribute *settings_attrs[] = {
 	&attached_attr.attr,
 	&backup_attr.attr,
 	&donors_attr.attr,
+	&instance_attr.attr,
 	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
 	&setting_force.attr.attr,

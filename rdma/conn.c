@@ -98,8 +98,8 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	farswap_rdma_session_failed(conn);
 }
 
-/* The donor refused: say why in words its owner can act on. */
-static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
+/* Why the donor refused, in words its owner can act on. */
+static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
 {
 	u64 ours = conn->session->slab_bytes >> 20;
 	u64 theirs = conn->welcome.slab_bytes >> 20;
@@ -110,6 +110,10 @@ static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
 			 version, FARSWAP_VERSION);
 		conn->gone = true;
 		return -EOPNOTSUPP;
+	}
+	if (status == FARSWAP_STATUS_SELF) {
+		strscpy(conn->detail, farswap_wire_status_name(status));
+		return farswap_wire_status_errno(status);
 	}
 	if (theirs && theirs != ours) {
 		snprintf(conn->detail, sizeof(conn->detail),
@@ -122,6 +126,12 @@ static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
 	snprintf(conn->detail, sizeof(conn->detail), "refused us: %s",
 		 farswap_wire_status_name(status));
 	return farswap_wire_status_errno(status) ?: -EPROTO;
+}
+
+static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
+{
+	conn->refused = conn_refusal(conn, status, version);
+	return conn->refused;
 }
 
 static int conn_hello(struct farswap_rdma_conn *conn)

@@ -316,6 +316,7 @@ struct farswap_rdma_call {
  * @ifindex:	its network interface; 0 before the address is resolved
  * @parked:	in port.c's list, when only identifiers are left of it
  * @gone:	who answered is not the daemon that had our regions; set before @error
+ * @refused:	0, or the error of what the donor has refused it with; of session->work
  * @unexplained: the one before it failed by a dead key, and the donor did not say of which
  *		region; of session->work
  * @detail:	more words, of session->work
@@ -369,6 +370,7 @@ struct farswap_rdma_conn {
 	int ifindex;
 	struct list_head parked;
 	bool gone;
+	int refused;
 	bool unexplained;
 	char detail[128];
 	struct farswap_wire_answer refusal;

@@ -24,6 +24,8 @@
 #define SESSION_PAUSE_HELD_MS	500U
 /* So is this, at first: a connect request that was lost is not sent again for some seconds. */
 #define SESSION_ACCEPT_HELD_MS	1500U
+/* This machine's own farswapd: another may have the address some day. */
+#define SESSION_PAUSE_SELF_MS	300000
 /* A donor that comes and goes is a few lines a minute; debugfs counts the rest. */
 #define SESSION_SAYS_BURST	10
 
@@ -71,30 +73,39 @@ static void session_queue_connect(struct farswap_session *session, unsigned int 
 }
 
 /* When to try again: later each time, and not all clients at once. */
-static unsigned int session_next_pause(struct farswap_session *session)
+static unsigned int session_next_pause(struct farswap_session *session, int error)
 {
 	unsigned int ms = session->pause_ms;
 
 	if (READ_ONCE(session->held))
 		ms = min(ms, SESSION_PAUSE_HELD_MS);
+	else if (error == -ELOOP)
+		ms = SESSION_PAUSE_SELF_MS;
 	session->pause_ms = min(2 * ms, SESSION_PAUSE_MAX_MS);
 	return ms - ms / 8 + get_random_u32_below(ms / 4);
 }
 
 /* Count it; one line for each change of reason. */
 static void session_say(struct farswap_session *session, const char *what,
-			struct farswap_rdma_conn *conn)
+			struct farswap_rdma_conn *conn, int error)
 {
 	const char *why = conn->detail[0] ? conn->detail : READ_ONCE(conn->why);
 	char line[sizeof(session->said)];
 
 	why = why ?: "?";
 	farswap_rdma_reason_count(why);
-	snprintf(line, sizeof(line), "%s: %s (%d)", what, why, conn->error);
+	if (error == -ELOOP)
+		strscpy(line, why);
+	else
+		snprintf(line, sizeof(line), "%s: %s (%d)", what, why, error);
 	if (!strcmp(line, session->said))
 		return;
 	strscpy(session->said, line, sizeof(session->said));
-	if (__ratelimit(&session->says))
+	if (!__ratelimit(&session->says))
+		return;
+	if (error == -ELOOP)
+		pr_info("donor %s: %s\n", session->address, line);
+	else
 		pr_warn("donor %s: %s\n", session->address, line);
 }
 
@@ -213,7 +224,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 
 	farswap_rdma_conn_quiesce(conn);
 	if (conn->error != -ESHUTDOWN)
-		session_say(session, "lost", conn);
+		session_say(session, "lost", conn, conn->error);
 	if (time_after(jiffies, conn->live_since +
 				msecs_to_jiffies(SESSION_PAUSE_MAX_MS)))
 		session->pause_ms = SESSION_PAUSE_MIN_MS;
@@ -296,7 +307,7 @@ static void session_connect(struct farswap_session *session)
 	conn = farswap_rdma_conn_alloc(session);
 	if (!conn) {
 		session_down(session, -ENOMEM);
-		session_queue_connect(session, session_next_pause(session));
+		session_queue_connect(session, session_next_pause(session, -ENOMEM));
 		return;
 	}
 	if (!session_begin(session, conn)) {
@@ -311,14 +322,16 @@ static void session_connect(struct farswap_session *session)
 		return;
 
 	farswap_rdma_conn_fail(conn, err ?: -ESHUTDOWN, "can't be set up");
+	/* A donor that refuses disconnects next, which may be noticed before its answer. */
+	err = conn->refused ?: conn->error;
 	if (conn->error != -ESHUTDOWN)
-		session_say(session, "can't connect", conn);
+		session_say(session, "can't connect", conn, err);
 	farswap_rdma_conn_quiesce(conn);
 	if (conn->gone)
-		farswap_rdma_resume_lost(session, conn->error);
-	session_down(session, conn->error);
+		farswap_rdma_resume_lost(session, err);
+	session_down(session, err);
 	if (session_retire(session))
-		session_queue_connect(session, session_next_pause(session));
+		session_queue_connect(session, session_next_pause(session, err));
 }
 
 static void session_work(struct work_struct *work)
@@ -332,7 +345,7 @@ static void session_work(struct work_struct *work)
 	if (!session->conn)
 		session_connect(session);
 	else if (READ_ONCE(session->conn->quiet) && session_retire(session))
-		session_queue_connect(session, session_next_pause(session));
+		session_queue_connect(session, session_next_pause(session, 0));
 	memalloc_noio_restore(noio);
 }
 

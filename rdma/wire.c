@@ -113,6 +113,8 @@ static enum farswap_wire_fault check_mr_info(const struct farswap_mr_info *msg)
 {
 	u64 end;
 
+	if (le32_to_cpu(msg->status) == FARSWAP_STATUS_SELF)
+		return FARSWAP_WIRE_VALUE;
 	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK) {
 		if (msg->rkey || msg->region || msg->addr || msg->bytes)
 			return FARSWAP_WIRE_RESERVED;
@@ -208,10 +210,11 @@ enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 		return FARSWAP_WIRE_MAGIC;
 	answer->version = le16_to_cpu(accept->version);
 	answer->status = le16_to_cpu(accept->status);
-	if (answer->version == FARSWAP_VERSION &&
-	    !all_zero(accept->reserved, sizeof(accept->reserved)))
+	if (answer->version != FARSWAP_VERSION)
+		return FARSWAP_WIRE_OK;
+	if (!all_zero(accept->reserved, sizeof(accept->reserved)))
 		return FARSWAP_WIRE_RESERVED;
-	return FARSWAP_WIRE_OK;
+	return answer->status == FARSWAP_STATUS_SELF ? FARSWAP_WIRE_VALUE : FARSWAP_WIRE_OK;
 }
 
 /**
@@ -252,6 +255,8 @@ const char *farswap_wire_status_name(u32 status)
 		return "too many clients";
 	case FARSWAP_STATUS_LEAVING:
 		return "shutting down";
+	case FARSWAP_STATUS_SELF:
+		return "is this machine: left out";
 	default:
 		return "unknown status";
 	}
@@ -278,6 +283,8 @@ int farswap_wire_status_errno(u32 status)
 		return -EACCES;
 	case FARSWAP_STATUS_BUSY:
 		return -EBUSY;
+	case FARSWAP_STATUS_SELF:
+		return -ELOOP;
 	default:
 		return -ECONNREFUSED;
 	}

@@ -201,6 +201,8 @@ static void wire_test_fields(struct kunit *test)
 			      "free_mem: reserved");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(6, 16, 1) == FARSWAP_WIRE_RESERVED,
 			      "mr_info: refused, yet a region");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(6, 16, FARSWAP_STATUS_SELF) == FARSWAP_WIRE_VALUE,
+			      "mr_info: a status that is WELCOME's alone");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(6, 43, 0) == FARSWAP_WIRE_VALUE,
 			      "mr_info: no bytes");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(8, 28, 1) == FARSWAP_WIRE_RESERVED,
@@ -227,6 +229,8 @@ static void wire_test_fields(struct kunit *test)
 	bytes[16] = FARSWAP_STATUS_BUSY;
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check(bytes, 72),
 			      "welcome: a refusal needs no slab size");
+	bytes[16] = FARSWAP_STATUS_SELF;
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check(bytes, 72), "welcome: of this machine");
 	bytes[22] = 1;
 	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_check(bytes, 72) == FARSWAP_WIRE_RESERVED,
 			      "welcome: refused and resumed");
@@ -283,6 +287,9 @@ static void wire_test_accept(struct kunit *test)
 			      "short accept data");
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
 			      answer.version == 4 && answer.status == 3, "padded accept data");
+	padded[6] = FARSWAP_STATUS_SELF;
+	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_VALUE,
+			farswap_wire_check_accept(padded, 196, &answer));
 	padded[8] = 1;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_RESERVED,
 			farswap_wire_check_accept(padded, 196, &answer));

@@ -75,6 +75,7 @@
 #define FARSWAP_STATUS_BAD_MESSAGE	6
 #define FARSWAP_STATUS_BUSY		7	/* too many clients or queue pairs */
 #define FARSWAP_STATUS_LEAVING		8	/* the donor is shutting down */
+#define FARSWAP_STATUS_SELF		10	/* in WELCOME only: the client is this machine */
 
 /**
  * struct farswap_connect - private data of a connect request
@@ -133,7 +134,8 @@ struct farswap_hdr {
  * struct farswap_hello - client to donor, the first message of a session
  * @hdr:	header
  * @node:	the client's machine, the same over reboots
- * @instance:	the client's run, another each time its module is loaded
+ * @instance:	the client's run, another each time its module is loaded; a farswapd that
+ *		finds it in /sys/kernel/farswap/instance runs on the client itself
  * @slab_bytes:	size of a slab, a power of two
  * @queues:	data queue pairs the client will connect
  * @auth_kind:	FARSWAP_AUTH_NONE

@@ -30,9 +30,9 @@ static uint64_t file_get(const char *path)
 	return 0;
 }
 
-uint64_t meminfo_number(const char *path)
+uint64_t meminfo_number(const char *path, int base)
 {
-	return file_get(path);
+	return base == 10 ? file_get(path) : 0;
 }
 
 uint64_t meminfo_read(const char *path, const char *name, char after, int base)

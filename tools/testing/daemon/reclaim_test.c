@@ -36,9 +36,9 @@ struct meminfo meminfo_now(void)
 	return memory;
 }
 
-uint64_t meminfo_number(const char *path)
+uint64_t meminfo_number(const char *path, int base)
 {
-	return strcmp(path, RECLAIM_KNOB) ? 0 : knob;
+	return strcmp(path, RECLAIM_KNOB) || base != 10 ? 0 : knob;
 }
 
 void cgroup_init(void)

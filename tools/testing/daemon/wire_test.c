@@ -136,6 +136,15 @@ static void test_reserved(void)
 	msg.mr_info.status = htole32(FARSWAP_STATUS_NO_MEMORY);
 	ok(check(FARSWAP_MSG_MR_INFO, len) == WIRE_RESERVED, "MR_INFO: refused, with a key");
 
+	len = make(FARSWAP_MSG_MR_INFO);
+	msg.mr_info.status = htole32(FARSWAP_STATUS_SELF);
+	ok(check(FARSWAP_MSG_MR_INFO, len) == WIRE_RANGE,
+	   "MR_INFO: a status that is WELCOME's alone");
+
+	len = make(FARSWAP_MSG_WELCOME);
+	msg.welcome.status = htole32(FARSWAP_STATUS_SELF);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_OK, "WELCOME: the client is this machine");
+
 	len = make(FARSWAP_MSG_WELCOME);
 	msg.welcome.resumed = htole16(1);
 	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_OK, "WELCOME: resumed");
@@ -246,6 +255,9 @@ static void test_accept(void)
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_OK &&
 	   le16toh(accept.status) == FARSWAP_STATUS_BUSY, "accept");
 	ok(wire_check_accept(&accept, 15) == WIRE_SHORT, "accept, short");
+	accept.status = htole16(FARSWAP_STATUS_SELF);
+	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_RANGE,
+	   "accept, with a status that is WELCOME's alone");
 	accept.reserved[7] = 1;
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_RESERVED, "accept, reserved byte");
 	accept.magic = 0;

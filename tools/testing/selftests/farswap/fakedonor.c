@@ -37,6 +37,7 @@ enum mode {
 	ROLLEDBACK,
 	MISNAMES,
 	DEADKEY,
+	MISPLACED,
 };
 
 static const struct {
@@ -58,6 +59,7 @@ static const struct {
 	[ROLLEDBACK] = { "rolledback", "the same, and then goes on from before it" },
 	[MISNAMES] = { "misnames", "the same, and then has lost regions that nobody named" },
 	[DEADKEY] = { "deadkey", "kills all keys after a while, and says that no region is gone" },
+	[MISPLACED] = { "misplaced", "says where only WELCOME may that it is the client itself" },
 	[CURIOUS] = { "curious", "asks how busy a region is, again and again" },
 };
 
@@ -235,7 +237,10 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 	int i;
 
 	wire_init(&info.hdr, FARSWAP_MSG_MR_INFO, le32toh(map->hdr.seq));
-	if (!region || region_make(conn, region)) {
+	if (mode == MISPLACED) {
+		info.status = htole32(FARSWAP_STATUS_SELF);
+		say("map 0");
+	} else if (!region || region_make(conn, region)) {
 		info.status = htole32(FARSWAP_STATUS_NO_MEMORY);
 		say("map refused");
 	} else {
@@ -413,6 +418,10 @@ static void on_connect(struct rdma_cm_id *id, const struct farswap_connect *conn
 		say("connect");
 		if (mode == BADVERSION && nr_connects % 2) {
 			reject(id, FARSWAP_STATUS_BAD_VERSION);
+			return;
+		}
+		if (mode == MISPLACED && nr_connects % 2) {
+			reject(id, FARSWAP_STATUS_SELF);
 			return;
 		}
 	}

@@ -42,7 +42,7 @@ survive_one() {
 	echo "$fake,$real" >"$FARSWAP/donors" || return 1
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	case $1 in
-	badregion | badrkey | curious | longlater | misnames | mute | rolledback)
+	badregion | badrkey | curious | longlater | misnames | misplaced | mute | rolledback)
 		# Or all slabs are the real one's by then.
 		wait_for 20 fake_is_used && swap_anew || return 1
 		start_load lent fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
@@ -59,7 +59,7 @@ survive_one() {
 			return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
-	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion)
+	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion | misplaced)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
@@ -105,7 +105,7 @@ dead_keys() {
 		return $keys_status
 }
 
-test_begin 17
+test_begin 19
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 # Its memory is the fake one's now.
@@ -123,6 +123,9 @@ check "the reason of that is counted" grep "^[1-9][0-9]* message longer than any
 check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of half the size" survives evictunknown badregion
 check "a key that opens nothing" survives badrkey
+check "a donor that is this machine, it says where it may not" survives misplaced
+check "the reason of that is counted" grep "^[1-9][0-9]* field out of range$" \
+	"$FARSWAP_DEBUG/session_ends"
 check "questions without end" survives curious
 check "the reason of that is counted" grep "^[1-9][0-9]* asks more than it may in a second$" \
 	"$FARSWAP_DEBUG/session_ends"
