@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -31,6 +33,8 @@
 #endif
 
 #define OPTIONS_MAX	32
+
+#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 
 /* Trying again brings nothing: the configuration is to be changed. BSD's EX_CONFIG. */
 #define EXIT_CONFIG	78
@@ -105,14 +109,23 @@ static bool node_read(const char *path, uint8_t node[FARSWAP_NODE_BYTES])
 	return i == FARSWAP_NODE_BYTES;
 }
 
+/* Some containers have a file of their own mounted over it. */
+static bool boot_id_is_kernels(void)
+{
+	struct statfs fs;
+
+	return !statfs(BOOT_ID, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /*
- * The machine's id; in a container that has none, the boot's, which all of a machine's
- * daemons see; a random one where there is no such thing.
+ * The boot's id, as the kernel itself has it: all daemons of a machine report the same one, and
+ * two machines never do, not even clones, which have the same machine-id. Otherwise the
+ * machine-id, the boot's id of a container, or a random number.
  */
 static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
 {
-	if (node_read("/etc/machine-id", node) ||
-	    node_read("/proc/sys/kernel/random/boot_id", node))
+	if ((boot_id_is_kernels() && node_read(BOOT_ID, node)) ||
+	    node_read("/etc/machine-id", node) || node_read(BOOT_ID, node))
 		return;
 	if (getrandom(node, FARSWAP_NODE_BYTES, 0) < 0)
 		memset(node, 0, FARSWAP_NODE_BYTES);

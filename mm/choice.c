@@ -12,18 +12,35 @@
 
 struct choice {
 	int nr;
+	bool has_neighbour;	/* of a donor of the slab, and so is no candidate */
 	struct farswap_candidate candidate[FARSWAP_DONORS_MAX];
 	struct farswap_donor_use use[FARSWAP_DONORS_MAX];
 };
 
+static bool choice_is_slabs(const struct farswap_donor *donor,
+			    const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && mapping->donor == donor)
+			return true;
+	}
+	return false;
+}
+
 /* Never two regions of a slab on one machine. */
-static bool choice_has_slab(const struct farswap_donor *donor,
+static bool choice_has_slab(struct choice *choice, const struct farswap_donor *donor,
 			    const struct farswap_slab *slab)
 {
 	bool has;
 
 	spin_lock(&farswap_state_lock);
 	has = farswap_mapping_is_at(slab, &donor->peer);
+	if (has && !choice_is_slabs(donor, slab))
+		choice->has_neighbour = true;
 	spin_unlock(&farswap_state_lock);
 	return has;
 }
@@ -38,7 +55,7 @@ static struct choice *choice_alloc(const struct farswap_slab *slab)
 		return NULL;
 	nr = farswap_donors_use(choice->use);
 	for (i = 0; i < nr; i++) {
-		if (choice_has_slab(choice->use[i].donor, slab)) {
+		if (choice_has_slab(choice, choice->use[i].donor, slab)) {
 			farswap_donor_unuse(choice->use[i].donor);
 			continue;
 		}
@@ -143,6 +160,8 @@ struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
 		}
 	}
 	full = farswap_placement_is_full(&placement);
+	if (choice->has_neighbour)
+		farswap_stat_add(FARSWAP_STAT_MAP_SAME_MACHINE, 1);
 	choice_free(choice, -1);
 	return ERR_PTR(full ? -ENOSPC : -EHOSTUNREACH);
 }

@@ -64,6 +64,27 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 }
 
 /**
+ * farswap_donors_find_neighbour() - another daemon that reports the same machine
+ * @donor:	live or suspect
+ *
+ * Context: under farswap_state_lock.
+ * Return: a donor that is live or suspect, or NULL.
+ */
+struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor)
+{
+	struct farswap_donor *other;
+
+	lockdep_assert_held(&farswap_state_lock);
+	list_for_each_entry(other, &donors, entry)
+		if ((other->state == FARSWAP_DONOR_LIVE ||
+		     other->state == FARSWAP_DONOR_SUSPECT) && other != donor &&
+		    other->peer.instance != donor->peer.instance &&
+		    !memcmp(other->peer.node, donor->peer.node, sizeof(donor->peer.node)))
+			return other;
+	return NULL;
+}
+
+/**
  * farswap_donors_append() - the last of the list from now on
  * @donor:	in this list or another, or in none
  *
@@ -355,16 +376,20 @@ int farswap_donors_use(struct farswap_donor_use *use)
  */
 int farswap_donors_seq_show(struct seq_file *m, void *v)
 {
-	struct farswap_donor *donor;
+	struct farswap_donor *donor, *neighbour;
 
-	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes\n");
+	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n");
 	spin_lock(&farswap_state_lock);
-	list_for_each_entry(donor, &donors, entry)
-		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d %u %u\n", donor->address,
+	list_for_each_entry(donor, &donors, entry) {
+		neighbour = donor->state == FARSWAP_DONOR_LIVE ||
+			    donor->state == FARSWAP_DONOR_SUSPECT ?
+			    farswap_donors_find_neighbour(donor) : NULL;
+		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d %u %u %s\n", donor->address,
 			   farswap_donor_state_name(donor), donor->nr_slabs,
 			   donor->free_bytes >> 20, donor->peer.node,
 			   donor->peer.instance, donor->downs, donor->last_error,
-			   donor->suspects, donor->resumes);
+			   donor->suspects, donor->resumes, neighbour ? neighbour->address : "-");
+	}
 	spin_unlock(&farswap_state_lock);
 	return 0;
 }

@@ -141,6 +141,21 @@ u32 farswap_donor_full_ms(const struct farswap_donor *donor)
 				FARSWAP_PLACEMENT_NEVER;
 }
 
+/* One line for each two donors that report the same machine. */
+static void donor_note_neighbour(struct farswap_donor *donor)
+{
+	struct farswap_donor *other = farswap_donors_find_neighbour(donor);
+	const u8 *node = donor->peer.node;
+
+	lockdep_assert_held(&farswap_state_lock);
+	if (!other || !memcmp(donor->shared_node, node, sizeof(donor->shared_node)))
+		return;
+	memcpy(donor->shared_node, node, sizeof(donor->shared_node));
+	memcpy(other->shared_node, node, sizeof(other->shared_node));
+	pr_warn("donors %s and %s report the same machine: no page has replicas on both; if they are two machines, see \"Virtual machines\" in the farswap guide\n",
+		donor->address, other->address);
+}
+
 static void donor_up(void *ctx, const struct farswap_peer *peer)
 {
 	struct farswap_donor *donor = ctx;
@@ -157,8 +172,10 @@ static void donor_up(void *ctx, const struct farswap_peer *peer)
 	twin = farswap_donors_find_live(peer);
 	/* It may have been asked to leave by now. */
 	is_up = donor->state == FARSWAP_DONOR_CONNECTING && !twin;
-	if (is_up)
+	if (is_up) {
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
+		donor_note_neighbour(donor);
+	}
 	if (twin)
 		pr_err("donor %s: is the same farswapd as %s, and is used only when that fails; name each donor once\n",
 		       donor->address, twin->address);

@@ -65,6 +65,7 @@ enum farswap_donor_io {
  *		of an earlier one is dead
  * @users:	workers that use @session now
  * @peer:	who answered last
+ * @shared_node: the machine that the log says another donor is on too
  * @mappings:	what it holds for us
  * @losing:	mappings that farswap_slabs_lose() has still to take from their slabs
  * @uncounted:	mappings that it took from slabs with others, and whose lost pages have not
@@ -103,6 +104,7 @@ struct farswap_donor {
 	unsigned int epoch;
 	unsigned int users;
 	struct farswap_peer peer;
+	u8 shared_node[16];
 	struct list_head mappings;
 	struct list_head losing;
 	struct list_head uncounted;
@@ -202,6 +204,7 @@ void farswap_donors_set_grace(unsigned int ms);
 void farswap_donors_retry(void);
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
+struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor);
 int farswap_donors_use(struct farswap_donor_use *use);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
 

@@ -106,6 +106,8 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_REPLICA_LEFT:	such regions given back
  * @FARSWAP_STAT_STOPGAP:	those that came as no donor of the slab's could be reached
  * @FARSWAP_STAT_MAP_FAILED:		attempts to map a slab that failed
+ * @FARSWAP_STAT_MAP_SAME_MACHINE:	attempts to get a slab one more region that failed though
+ *				a donor was left, on a machine that has one already
  * @FARSWAP_STAT_DONOR_UP:		sessions begun
  * @FARSWAP_STAT_DONOR_DOWN:		sessions that failed
  * @FARSWAP_STATS:		how many there are
@@ -161,6 +163,7 @@ enum farswap_stat {
 	FARSWAP_STAT_REPLICA_LEFT,
 	FARSWAP_STAT_STOPGAP,
 	FARSWAP_STAT_MAP_FAILED,
+	FARSWAP_STAT_MAP_SAME_MACHINE,
 	FARSWAP_STAT_DONOR_UP,
 	FARSWAP_STAT_DONOR_DOWN,
 	FARSWAP_STATS,

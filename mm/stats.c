@@ -61,6 +61,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_REPLICA_LEFT]		= "replica_left",
 	[FARSWAP_STAT_STOPGAP]			= "stopgap",
 	[FARSWAP_STAT_MAP_FAILED]		= "map_failed",
+	[FARSWAP_STAT_MAP_SAME_MACHINE]		= "map_same_machine",
 	[FARSWAP_STAT_DONOR_UP]			= "donor_up",
 	[FARSWAP_STAT_DONOR_DOWN]		= "donor_down",
 };

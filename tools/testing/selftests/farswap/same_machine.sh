@@ -3,13 +3,45 @@
 #
 # Two daemons on one machine are two donors that die together: both lend, and no page's
 # replica is where the page is already. Until there is another machine, the disk is the
-# replica.
+# replica. Machines with the same machine-id, as clones have it, are not the same machine.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 machine=${DONORS%% *}
 other=${DONORS##* }
+machine_id=0123456789abcdef0123456789abcdef
+
+clone_machines() {
+	for clone in $machine $other; do
+		on "$clone" "echo $machine_id >/etc/machine-id" || return 1
+	done
+}
+
+unclone_machines() {
+	for clone in $machine $other; do
+		on "$clone" "rm -f /etc/machine-id"
+	done
+}
+
+# Where a container has a boot's id of its own, what it says is the machine-id.
+contain() {
+	donor_kill "$other" && on "$other" "echo 11111111-2222-4333-8444-555555555555 >/run/boot_id
+		unshare -m sh -c 'mount --bind /run/boot_id /proc/sys/kernel/random/boot_id &&
+			$START_FARSWAPD'" && wait_for 20 donor_has_daemon "$other"
+}
+
+node_is() {
+	donor_field "$1" node
+	[ "$(donor_field "$1" node | tr -d -)" = "$2" ]
+}
+
+same_machine_is_said() {
+	said="donors $machine(:9402)? and $machine(:9402)? report the same machine"
+	log_has farswap "$said" && cat "$TMP/log" || return 1
+	[ "$(grep -c . "$TMP/log")" = 1 ] &&
+		donor_field_is "$machine:9402" same_machine "$machine"
+}
 
 # Both daemons of the machine: one alone has not enough.
 both_start() {
@@ -62,11 +94,14 @@ both_die() {
 		sleep 2 && load_runs busy
 }
 
-test_begin 9
+test_begin 11
 farswap_up 2
+check "both machines are clones" clone_machines
 set_value "$FARSWAP/backup" replica
 check "two daemons on one machine" both_start
+log_mark
 check "are two donors" use_donors "$machine,$machine:9402" 2
+check "the log and the donors file tell so" same_machine_is_said
 swap_on
 make_cgroup busy 12M
 stats_save
@@ -75,10 +110,13 @@ check "both lend" eval 'wait_for 60 stat_above remote_pages 2000 && wait_for 30 
 # For as long as it takes to look for a replica some times.
 sleep 5
 check "no slab is on that machine twice" slabs_on 1
-check "the disk has what has no replica" grew backup_written
-check "a second machine" use_donors "$machine,$machine:9402,$other" 3
+check "the disk has what has no replica, and why is counted" grew backup_written map_same_machine
+check "a second machine" eval 'contain && use_donors "$machine,$machine:9402,$other" 3 &&
+	node_is "$other" $machine_id'
 check "each slab is on both" wait_for 90 slabs_on 2
 check "both daemons die, and no page is lost" eval 'both_die && same lost load_lost slab_lost'
 check "memory was right" stop_load busy
+unclone_machines
+donor_kill "$other"
 stats_show
 test_end
