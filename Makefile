@@ -42,7 +42,7 @@ tests: modules
 	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR)
 
 unit:
-	@status=0; for d in tools/testing/unit tools/testing/daemon; do \
+	@status=0; for d in tools/testing/unit tools/testing/daemon tools/testing/chaos; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d check || status=1; \
 	done; exit $$status
 
@@ -119,11 +119,14 @@ lint:
 mutants:
 	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
 
-# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none; VARIANT= as for check-tree
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none; CLIENTS= DONORS= BOTH= machines;
+# VARIANT= as for check-tree
 chaos: modules daemon tests
 	@kernel=$(if $(VARIANT),$$(tools/testing/tree/kernel.sh $(VARIANT))) && \
 		tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
 			$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP)) \
+			$(if $(CLIENTS),--clients=$(CLIENTS)) $(if $(DONORS),--donors=$(DONORS)) \
+			$(if $(BOTH),--both=$(BOTH)) \
 			$(if $(VARIANT),--client-kernel="$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)")
 
 # STEPS=
@@ -207,7 +210,7 @@ help:
 	@echo "make model      search the models of slabs, replicas and staging for ways to break the rules"
 	@echo "make mutants    break farswap on purpose: each time a test must fail (NAMES=)"
 	@echo "make tests      build the selftests"
-	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, VARIANT=)"
+	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
 	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
 	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
 	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"

@@ -5,12 +5,14 @@ words on how it went, and raises ClusterError where something did not do what it
 must: come back, end in time, take a value.
 """
 
+import contextlib
 import threading
 import time
 
 import cluster as harness
 import farswap
 import farswapd
+import schedule
 
 ZSWAP = "/sys/module/zswap/parameters"
 SWAP_DISK = "/dev/vdb"
@@ -21,6 +23,12 @@ PATIENCE = 90
 # it is deaf from then on, whoever wants to connect.
 DEAF = "rdma resource show qp link r0 2>/dev/null | grep -q 'type GSI state ERR'"
 NEW_LINK = "rdma link del r0; rdma link add r0 type rxe netdev eth0"
+# What the driver has made goes with it, and net-up makes it anew.
+UNBIND = ("nic=$(basename $(readlink /sys/class/net/eth0/device)) && "
+          "cd /sys/bus/virtio/drivers/virtio_net && echo $nic >unbind && echo $nic >/run/nic")
+BIND = ("cd /sys/bus/virtio/drivers/virtio_net && cat /run/nic >bind && "
+        "i=0; until [ -e /sys/class/net/eth0 ] || [ $((i += 1)) -gt 50 ]; do sleep 0.1; done; "
+        "net-up")
 
 # Until farswapd has to give memory back, and no further: nobody is to die of it.
 GROW = """mkdir -p /run/grown && mount -t tmpfs -o size=95% none /run/grown && i=0
@@ -30,43 +38,70 @@ while [ $i -lt 40 ] && [ $(available) -gt 60 ]; do
 done; echo $((i * 8)) MB"""
 
 
+class InUse:
+    """What a machine loses its power for waits for what else is done to it, and the other way."""
+
+    def __init__(self):
+        self.free = threading.Condition()
+        self.users = 0
+
+    @contextlib.contextmanager
+    def by(self, alone):
+        with self.free:
+            self.free.wait_for(lambda: self.users == 0 if alone else self.users >= 0)
+            self.users += -1 if alone else 1
+        try:
+            yield
+        finally:
+            with self.free:
+                self.users -= -1 if alone else 1
+                self.free.notify_all()
+
+
 class Actions:
     """What can be done to one cluster."""
 
-    def __init__(self, cluster, may_lose, part):
+    # pylint: disable=too-many-arguments,too-many-positional-arguments
+    def __init__(self, cluster, may_lose, part, losses, power):
         self.cluster = cluster
         self.part = part        # of limits, as the loads have it
         self.may_lose = may_lose
-        self.client = cluster.client
+        self.losses = losses
+        self.power = power      # called with a client and whether it is on
         self.stopping = threading.Event()
+        self.in_use = {name: InUse() for name in cluster.machines}
 
     def probe(self):
         """Why a kind of event is not possible with this tree, by kind."""
+        client, donor = self.cluster.client, self.cluster.donors[0]
         left_out = {}
-        if self.client.run(f"test -w {farswap.SYSFS}/backup")[0]:
+        if client.run(f"test -w {farswap.SYSFS}/backup")[0]:
             left_out["backup"] = f"no {farswap.SYSFS}/backup in this kernel module"
-        if self.cluster.donors[0].run("farswapctl -h 2>&1 | grep -qw drain")[0]:
+        if donor.run("farswapctl -h 2>&1 | grep -qw drain")[0]:
             left_out["drain"] = "this farswapctl has no drain"
-        if self.client.run(f"test -w {ZSWAP}/enabled")[0]:
+        if client.run(f"test -w {ZSWAP}/enabled")[0]:
             left_out["zswap"] = "no zswap in this kernel"
         return left_out
 
     def machine(self, lane):
-        return self.cluster.machines.get(lane, self.client)
+        return self.cluster.machines[schedule.machine_of(lane)]
 
     def perform(self, event):
         action = getattr(self, f"do_{event.kind}")
-        return action(self.machine(event.lane), event)
+        vm = self.machine(event.lane)
+        with self.in_use[vm.name].by(event.kind in schedule.WHOLE):
+            return action(vm, event)
 
     def renew_link(self, vm):
         """Make a machine's link anew, as its administrator would, if it is deaf. Was it?"""
         if not vm.is_on() or vm.run(DEAF, PATIENCE)[0]:
             return False
-        if vm is self.client:
+        if vm not in self.cluster.donors:
             vm.check(NEW_LINK, PATIENCE)
             return True
-        farswapd.kill(vm, PATIENCE)
-        vm.check(NEW_LINK, PATIENCE)
+        with self.losses.dying(vm):
+            farswapd.kill(vm, PATIENCE)
+            vm.check(NEW_LINK, PATIENCE)
         self.start_daemon(vm)
         return True
 
@@ -87,21 +122,29 @@ class Actions:
         return f"started again in {time.monotonic() - began:.1f} s"
 
     def do_kill(self, vm, event):
-        farswapd.kill(vm, PATIENCE)
+        with self.losses.dying(vm):
+            farswapd.kill(vm, PATIENCE)
         self.hold(event)
         return self.start_daemon(vm)
 
     def do_restart(self, vm, _event):
-        began = time.monotonic()
-        farswapd.stop(vm, PATIENCE)
-        return f"ended in {time.monotonic() - began:.1f} s, {self.start_daemon(vm)}"
+        with self.losses.dying(vm):
+            began = time.monotonic()
+            farswapd.stop(vm, PATIENCE)
+            took = time.monotonic() - began
+        return f"ended in {took:.1f} s, {self.start_daemon(vm)}"
 
     def do_poweroff(self, vm, event):
-        vm.kill()
+        with self.losses.dying(vm) if vm in self.cluster.donors else contextlib.nullcontext():
+            if vm in self.cluster.clients:
+                self.power(vm, False)
+            vm.kill()
         self.hold(event)
         began = time.monotonic()
         vm.start()
         vm.check("! cat /run/donor-start.failed 2>/dev/null", PATIENCE)
+        if vm in self.cluster.clients:
+            self.power(vm, True)
         return f"booted in {time.monotonic() - began:.1f} s"
 
     def do_pause(self, vm, event):
@@ -110,16 +153,18 @@ class Actions:
         vm.qmp("cont")
         return "goes on"
 
-    @staticmethod
-    def do_evict(vm, event):
-        return vm.check(f"farswapctl evict {event.detail}", PATIENCE).strip() or "done"
+    def do_evict(self, vm, event):
+        with self.losses.taking(vm):
+            return vm.check(f"farswapctl evict {event.detail}", PATIENCE).strip() or "done"
 
     def do_grow(self, vm, event):
-        grown = self.for_a_while(vm, event, GROW, "umount /run/grown")
+        with self.losses.taking(vm):
+            grown = self.for_a_while(vm, event, GROW, "umount /run/grown")
         return f"took {grown}, gave them back"
 
     def do_drain(self, vm, event):
-        text = self.for_a_while(vm, event, "farswapctl drain", "farswapctl undrain")
+        with self.losses.taking(vm):
+            text = self.for_a_while(vm, event, "farswapctl drain", "farswapctl undrain")
         return f"{text}; lends again"
 
     def do_cut(self, vm, event):
@@ -143,6 +188,34 @@ class Actions:
     def do_delay(self, vm, event):
         return self.with_bad_cable(vm, event, "delay", int(event.detail))
 
+    def do_port(self, vm, event):
+        self.for_a_while(vm, event, "ip link set eth0 down", "ip link set eth0 up")
+        return "up again"
+
+    def do_link(self, vm, event):
+        self.device_away(vm, event, "rdma link del r0", "net-up")
+        return "made anew"
+
+    def do_reset(self, vm, event):
+        self.device_away(vm, event, UNBIND, BIND)
+        return "bound again"
+
+    def device_away(self, vm, event, begin, end):
+        """A donor whose RDMA device goes loses with its keys what it holds."""
+        with self.losses.dying(vm) if vm in self.cluster.donors else contextlib.nullcontext():
+            vm.check(begin, PATIENCE)
+        self.hold(event)
+        vm.check(end, PATIENCE)
+
+    def do_mtu(self, vm, event):
+        self.for_a_while(vm, event, f"ip link set eth0 mtu {event.detail}",
+                         "ip link set eth0 mtu 9000")
+        return "as before"
+
+    def do_address(self, vm, event):
+        self.for_a_while(vm, event, f"ip addr del {vm.address}/24 dev eth0", "net-up")
+        return "added again"
+
     def do_backup(self, vm, event):
         status, text = vm.run(f"echo {event.detail} >{farswap.SYSFS}/backup", PATIENCE)
         if status in (124, 125):
@@ -159,6 +232,7 @@ class Actions:
         if status:
             raise harness.ClusterError(f"detach: {text}")
         took = time.monotonic() - began
+        self.losses.detached(vm)
         self.hold(event)
         vm.check(f"echo 1 >{farswap.SYSFS}/attached", PATIENCE)
         return f"detached in {took:.1f} s, attached again"
@@ -180,14 +254,14 @@ class Actions:
                          f"echo 1 >{farswap.SYSFS}/enabled")
         return "stores again"
 
-    def limit_disks(self, iops):
+    def limit_disks(self, vm, iops):
         for disk in ("vda", "vdb"):
-            self.cluster.request(["iops", disk, iops])
+            self.cluster.request(["iops", disk, iops], vm)
 
-    def do_slowdisk(self, _vm, event):
-        self.limit_disks(event.detail)
+    def do_slowdisk(self, vm, event):
+        self.limit_disks(vm, event.detail)
         self.hold(event)
-        self.limit_disks("0")
+        self.limit_disks(vm, "0")
         return "no limit any more"
 
     def do_zswap(self, vm, event):
@@ -196,7 +270,7 @@ class Actions:
         return "off again"
 
     def do_limit(self, vm, event):
-        group = f"/sys/fs/cgroup/{event.lane}"
+        group = f"/sys/fs/cgroup/{event.lane.partition('/')[2]}"
         # What it cannot reclaim at once is no error of ours.
         kilobytes = round(int(event.detail) * self.part * 1024)
         vm.check(f"echo {kilobytes}K >{group}/memory.high; "

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-A verified load on a client with three donors, while what can happen to them
-happens, in an order drawn from a seed. Prints each event and how it went, how
+Verified loads on clients with donors, and on machines that are both, while what can happen
+to them happens, in an order drawn from a seed. Prints each event and how it went, how
 long the worst access waited, and what was wrong, which is nothing or fails the run.
 
-The same seed, time and kinds give the same events. All is over when this program is.
+The same seed, time, kinds and machines give the same events. All is over when this program is.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import farswap              # noqa: E402
 import image                # noqa: E402
 import actions              # noqa: E402
 import loads                # noqa: E402
+import losses               # noqa: E402
 import schedule             # noqa: E402
 
 HUNG = re.compile(r"blocked for more than|INFO: task")
@@ -36,10 +37,11 @@ HUNG = re.compile(r"blocked for more than|INFO: task")
 RECOVERY = 60
 # At no moment of it have they all been away for longer.
 ALONE = 120
-# Lanes of which each has a machine's network to itself.
-NETWORKS = ("network", "donor1", "donor2", "donor3")
 # What the run lasts at most beside its events: to undo the last, and to verify.
 EXTRA = 240
+# With backup=replica and none, in ms: longer than any network is away, so that no donor is given
+# up that has not died. One is, now and then, with disk.
+GRACE_MS = 20000
 COUNTERS = """store_remote load_remote load_device load_fallback load_split load_lost
     store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
     zswap_accepted donor_up donor_down""".split()
@@ -50,7 +52,6 @@ class Run:
 
     def __init__(self, cluster, args, events):
         self.cluster = cluster
-        self.client = cluster.client
         self.args = args
         self.events = events
         self.failures = []
@@ -63,9 +64,12 @@ class Run:
         self.console_bytes = 0
         self.lock = threading.Lock()
         self.slow = image.machine_of(args.client_kernel)[0]["slow"]
-        self.actions = actions.Actions(cluster, args.backup != "disk", loads.part_of(self.slow))
-        self.loads = loads.Loads(self.client, args.seed, args.backup != "disk", self.slow,
-                                 self.fail)
+        may_lose = args.backup == "none"
+        self.losses = losses.Losses(cluster, args.backup, self.slow, self.fail, args.careless)
+        self.actions = actions.Actions(cluster, may_lose, loads.part_of(self.slow), self.losses,
+                                       self.power)
+        self.loads = {vm.name: loads.Loads(vm, args.machines.loads(vm.name), args.seed, may_lose,
+                                           self.slow, self.fail) for vm in cluster.clients}
         self.began = time.monotonic()
 
     def say(self, text):
@@ -91,44 +95,64 @@ class Run:
         time.sleep(2)
         return self.cluster.complaints()
 
-    def renew_link(self, lane):
-        if lane not in NETWORKS or not self.actions.renew_link(self.actions.machine(lane)):
+    def renew_link(self, vm):
+        if not self.actions.renew_link(vm):
             return
         self.renewed += 1
-        self.say(f"{lane}: soft RoCE's queue pair for connections had died; its link is new now")
+        self.say(f"{vm.name}: soft RoCE's queue pair for connections had died; its link is new now")
 
     def failed(self):
         for line in self.new_complaints()[:1]:
             self.fail(line)
-        if not self.client.is_on():
-            self.fail("the client has died")
+        for vm in self.cluster.clients:
+            if vm.name in self.losses.ledgers and not vm.is_on():
+                self.fail(f"{vm.name} has died")
         return bool(self.failures)
 
-    def live_donors(self):
-        _, text = self.client.run(f"cat {farswap.DEBUG}/donors", 20)
+    @staticmethod
+    def live_donors(vm):
+        _, text = vm.run(f"cat {farswap.DEBUG}/donors", 20)
         return len(farswap.live(text))
 
-    def wait_for_donors(self, seconds):
+    def wait_for_donors(self, clients, seconds):
         """How long it took; None: not all are in use after so many seconds."""
         began = time.monotonic()
-        while self.live_donors() < len(self.cluster.donors):
+        while any(self.live_donors(vm) < len(self.cluster.lenders(vm)) for vm in clients):
             if time.monotonic() - began > seconds:
                 return None
-            for lane in NETWORKS:
-                self.renew_link(lane)
+            for vm in self.cluster.machines.values():
+                self.renew_link(vm)
             time.sleep(0.2)
         return time.monotonic() - began
 
-    def set_up(self):
+    def set_up_client(self, vm):
         # One gets large folios whole and is read ahead by address, one as a disk that turns.
-        self.client.check("echo 0 >/sys/block/vda/queue/rotational; "
-                          "echo 1 >/sys/block/vdb/queue/rotational; "
-                          "for disk in vda vdb; do mkswap /dev/$disk >/dev/null && "
-                          "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
-                          f"echo 0 >{farswap.SYSFS}/hotslab")
-        self.client.check(f"echo {self.args.backup} >{farswap.SYSFS}/backup")
-        if self.wait_for_donors(RECOVERY * self.slow) is None:
+        vm.check("echo 0 >/sys/block/vda/queue/rotational; "
+                 "echo 1 >/sys/block/vdb/queue/rotational; "
+                 "for disk in vda vdb; do mkswap /dev/$disk >/dev/null && "
+                 "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
+                 f"cd {farswap.SYSFS} && echo 0 >hotslab && echo {self.args.backup} >backup")
+        if self.args.backup != "disk":
+            vm.check(f"echo {GRACE_MS} >{farswap.SYSFS}/grace_ms")
+
+    def power(self, vm, on):
+        """A client is to lose its power, or has it again."""
+        if not on:
+            self.loads[vm.name].power_off()
+            self.losses.off(vm)
+            return
+        self.set_up_client(vm)
+        self.losses.booted(vm)
+        self.loads[vm.name].set_up()
+
+    def set_up(self):
+        for vm in self.cluster.clients:
+            self.set_up_client(vm)
+        if self.wait_for_donors(self.cluster.clients, RECOVERY * self.slow) is None:
             raise harness.ClusterError("not all donors can be used")
+        for vm in self.cluster.clients:
+            self.losses.booted(vm)
+            self.loads[vm.name].set_up()
         for kind, why in self.actions.probe().items():
             left = sum(event.kind == kind for event in self.events)
             if left:
@@ -150,7 +174,8 @@ class Run:
             self.running[event.number] = text
             self.begun[event.kind] += 1
             try:
-                self.renew_link(event.lane)
+                if event.lane in self.cluster.machines:
+                    self.renew_link(self.cluster.machines[event.lane])
                 outcome = self.actions.perform(event)
             # Whatever it is: without the lane the run would prove less than it says.
             except Exception as error:      # pylint: disable=broad-exception-caught
@@ -169,17 +194,20 @@ class Run:
         threads = [threading.Thread(target=self.lane, args=(list_,), daemon=True)
                    for list_ in lanes.values()]
         self.began = time.monotonic()
-        self.loads.start()
+        for one in self.loads.values():
+            one.start()
         for thread in threads:
             thread.start()
-        alone, looked = 0, 0
+        alone, looked = dict.fromkeys(self.losses.ledgers, 0), 0
         while not self.failed():
             now = time.monotonic() - self.began
             if now - looked > ALONE * self.slow / 10:
                 looked = now
-                alone = now if self.live_donors() else alone
-            if now - alone > ALONE * self.slow:
-                self.fail(f"no donor has been in use for {ALONE * self.slow} s")
+                alone.update((vm.name, now) for vm in self.cluster.clients
+                             if vm.name not in self.losses.ledgers or self.live_donors(vm))
+            for name, since in alone.items():
+                if now - since > ALONE * self.slow:
+                    self.fail(f"{name}: no donor has been in use for {ALONE * self.slow} s")
             if now > self.args.seconds and not any(thread.is_alive() for thread in threads):
                 return
             if now > self.args.seconds + EXTRA * self.slow:
@@ -188,41 +216,61 @@ class Run:
 
     def finish(self):
         """The machines are whole again: they have to work, and all has to be right."""
-        took = self.wait_for_donors(RECOVERY * self.slow)
+        clients = self.cluster.clients
+        took = self.wait_for_donors(clients, RECOVERY * self.slow)
         if took is None:
             self.fail(f"not all donors are in use {RECOVERY * self.slow} s after the last event")
             return
         self.say(f"all donors are in use again, after {took:.1f} s; the loads verify and end")
-        self.loads.finish(self.failed)
+        self.finish_loads()
         self.say("the loads have ended")
-        stats = self.stats()
+        self.losses.check()
+        # One that has just been booted may have done nothing yet.
         for name in ("store_remote", "load_remote"):
-            if not stats.get(name):
+            if not any(self.stats(vm).get(name) for vm in clients):
                 self.fail(f"nothing happened: {name} is 0")
-        # One may be seen while it is being freed.
-        orphaned = min(self.stats().get("orphaned_pages", 0) for _ in range(3))
-        if orphaned:
-            self.fail(f"{orphaned} remote bits have outlived their slots")
+        for vm in clients:
+            # One may be seen while it is being freed.
+            orphaned = min(self.stats(vm).get("orphaned_pages", 0) for _ in range(3))
+            if orphaned:
+                self.fail(f"{vm.name}: {orphaned} remote bits have outlived their slots")
         leaks = self.cluster.leaks()
         if leaks:
             self.fail(f"unreferenced memory in the client\n{leaks}")
 
-    def stats(self):
-        _, text = self.client.run(f"cat {farswap.DEBUG}/stats", 20)
+    def finish_loads(self):
+        """They verify all they have, and end."""
+        began = time.monotonic()
+        while not self.failed():
+            for one in self.loads.values():
+                one.tell()
+            running = [label for one in self.loads.values() for label in one.running()]
+            if not running:
+                return
+            if time.monotonic() - began > loads.FINISH * self.slow:
+                self.fail(f"load {' '.join(running)}: not verified "
+                          f"{loads.FINISH * self.slow} s after its end")
+            time.sleep(0.1)
+
+    @staticmethod
+    def stats(vm):
+        _, text = vm.run(f"cat {farswap.DEBUG}/stats", 20)
         return farswap.counters(text)
 
     def show(self):
         """What there is to find out why."""
-        print(f"--- loads\n{self.loads.tail()}")
-        if self.client.is_on():
-            _, text = self.client.run(
-                "echo w >/proc/sysrq-trigger; head -n 5 /proc/meminfo; cat /proc/swaps; "
-                f"rdma resource show qp; cd {farswap.DEBUG} && cat donors slabs; "
-                "grep -v ' 0$' stats", 20)
-            print(f"--- client\n{text}")
+        for one in self.loads.values():
+            print(f"--- loads\n{one.tail()}")
+        for vm in self.cluster.clients:
+            if vm.is_on():
+                _, text = vm.run(
+                    "echo w >/proc/sysrq-trigger; head -n 5 /proc/meminfo; cat /proc/swaps; "
+                    f"rdma resource show qp; cd {farswap.DEBUG} && cat donors slabs; "
+                    "grep -v ' 0$' stats", 20)
+                print(f"--- {vm.name}\n{text}")
         for vm in self.cluster.machines.values():
             print(f"--- console of {vm.name}\n{vm.log_tail(60)}")
-            if vm is not self.client and vm.is_on():
+            if vm in self.cluster.donors and vm.is_on():
                 print(vm.run("tail -n 15 /run/farswapd.log", 10)[1])
 
     def verdict(self):
@@ -230,22 +278,30 @@ class Run:
             self.over = True
         complaints = self.cluster.complaints()
         hung = [line for line in complaints if HUNG.search(line)]
-        reads, writes, wrong, lost = self.loads.sum()
-        worst = self.loads.worst()
-        stats = self.stats() if self.client.is_on() else {}
+        reads, writes, wrong, lost = map(sum, zip(*(one.sum() for one in self.loads.values())))
+        every = [load for one in self.loads.values() for load in one.loads]
+        worst = max(every, key=lambda load: load.longest_ms)
+        stats = sum((collections.Counter(self.stats(vm)) for vm in self.cluster.clients
+                     if vm.is_on()), collections.Counter())
         self.failures += [line for line in complaints if line not in self.failures]
         if wrong and not self.failures:
             self.failures.append("wrong bytes")
+        gone, could = self.losses.sum()
+        if lost and not could and not self.failures:
+            self.failures.append("SIGBUS, though no donor has died with pages that only it had")
         print("\nevents           " + ", ".join(f"{n} {kind}" for kind, n in self.done.items()) +
               (f"; {self.late} were too late" if self.late else ""))
         print(f"load             {reads} verified reads, {writes} writes, "
-              f"{sum(load.rounds for load in self.loads.loads)} process groups")
-        print(f"longest wait     {worst.longest_ms} ms, an access of load {worst.name}"
+              f"{sum(load.rounds for load in every)} process groups")
+        print(f"longest wait     {worst.longest_ms} ms, an access of load {worst.label}"
               f" before {max(worst.longest_at - self.began, 0):.0f} s")
         print(f"wrong bytes      {wrong}")
-        print(f"SIGBUS           {lost}")
+        print(f"SIGBUS           {lost}; {gone} pages were lost, of {could} that might be")
         print(f"hung tasks       {len(hung)}")
         print(f"kernel warnings  {len(complaints) - len(hung)}")
+        if self.losses.waited:
+            print(f"repairs          donors that were to die waited {self.losses.waited:.1f} s "
+                  "for them")
         if self.renewed:
             print(f"soft RoCE        {self.renewed} links were made anew, deaf to connections")
         print("farswap          " + ", ".join(f"{stats[name]} {name}" for name in COUNTERS
@@ -259,7 +315,7 @@ def report(run):
     run.verdict()
     if run.failures:
         run.show()
-    replay = f"seed {run.args.seed}, {run.args.seconds} s"
+    replay = f"seed {run.args.seed}, {run.args.seconds} s, {run.args.cluster}"
     if run.args.events:
         replay += f", events {run.args.events}"
     if run.args.backup != "disk":
@@ -275,8 +331,12 @@ def attempt(args, events):
                 for name in ("load", "swapon_at")]
     # The second gets full.
     small = round(24 * loads.part_of(image.machine_of(args.client_kernel)[0]["slow"]))
-    with harness.Cluster(donors=3, client_mem=224, donor_mem=args.donor_mem,
-                         disks=((512, 0), (small, 0)), daemon="memory=96M,slab=8M",
+    # What is not given back in time is lost with its key; no client is cut off for longer.
+    daemon = "memory=96M,slab=8M" + (f",evict_ms={GRACE_MS}" if args.backup != "disk" else "")
+    machines = args.machines
+    with harness.Cluster(clients=machines.clients, donors=machines.donors, both=machines.both,
+                         client_mem=320 if machines.both else 224, donor_mem=args.donor_mem,
+                         disks=((512, 0), (small, 0)), daemon=daemon,
                          extra_programs=programs, client_root=args.client_kernel) as cluster:
         run = Run(cluster, args, events)
         try:
@@ -306,8 +366,15 @@ def arguments():
     parser.add_argument("--events", default="", metavar="KIND,KIND",
                         help="only these; to find out which one it takes")
     parser.add_argument("--backup", choices=("disk", "replica", "none"), default="disk",
-                        help="replica, none: at first; then pages may be lost, with two donors "
-                        "or with one, and SIGBUS is counted")
+                        help="at first; with none, pages may be lost that a donor had which died")
+    parser.add_argument("--clients", type=int, metavar="N",
+                        help="default: one, or none with --both")
+    parser.add_argument("--donors", type=int, metavar="N", help="default: 3, or none with --both")
+    parser.add_argument("--both", type=int, default=0, metavar="N",
+                        help="machines that swap and lend")
+    parser.add_argument("--careless", action="store_true",
+                        help="with replica, donors die before what the last one had is repaired: "
+                        "to see such a run fail")
     parser.add_argument("--donor-mem", type=int, default=384, help="MB")
     parser.add_argument("--client-kernel", metavar="DIR",
                         help="what the client runs, as tools/testing/tree/kernel.sh prints it")
@@ -316,6 +383,14 @@ def arguments():
     unknown = set(filter(None, args.events.split(","))) - set(schedule.KINDS)
     if unknown:
         parser.error(f"unknown events: {', '.join(sorted(unknown))}")
+    args.machines = schedule.Machines(
+        (0 if args.both else 1) if args.clients is None else args.clients,
+        (0 if args.both else 3) if args.donors is None else args.donors, args.both)
+    args.cluster = f"{args.machines.clients} clients, {args.machines.donors} donors, " \
+                   f"{args.machines.both} both"
+    if not args.machines.swap() or len(set(args.machines.swap() + args.machines.lend())) < 2 or \
+            not args.machines.lend():
+        parser.error(f"{args.cluster}: there must be one that swaps and another one that lends")
     if args.seconds < 1:
         parser.error("--seconds: 1 at the least")
     return args
@@ -328,13 +403,14 @@ def main():
     kinds = [kind for kind in schedule.KINDS
              if (not args.events or kind in args.events.split(",")) and
              (modes or kind != "backup")]
-    events = schedule.schedule(args.seed, args.seconds, kinds, modes)
+    events = schedule.schedule(args.seed, args.seconds, kinds, modes, args.machines)
     if args.plan:
         for event in events:
             print(f"{event.at:7.1f}  {schedule.describe(event)}")
         return 0
     harness.exit_on_signals()
-    print(f"chaos: seed {args.seed}, {args.seconds} s, {len(events)} events", flush=True)
+    print(f"chaos: seed {args.seed}, {args.seconds} s, {args.cluster}, {len(events)} events",
+          flush=True)
     try:
         return harness.once_more(lambda: attempt(args, events))
     except (harness.ClusterError, image.ImageError) as error:

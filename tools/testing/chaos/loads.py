@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The verified loads of the client, each in its cgroup, each again and again for a
+The verified loads of a client, each in its cgroup, each again and again for a
 few seconds until they are told to finish; and what they have found.
 """
 
@@ -42,7 +42,8 @@ class Load:
     def __init__(self, loads, name, seed):
         self.loads = loads
         self.name = name
-        self.draw = schedule.Draw(f"{seed} {name}")
+        self.label = f"{loads.client.name}/{name}"
+        self.draw = schedule.Draw(f"{seed} {self.label}")
         self.rounds = 0
         self.last = (0,) * 4
         self.total = [0] * 4
@@ -53,16 +54,20 @@ class Load:
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self):
-        try:
-            while not self.loads.finishing.is_set():
-                self.one_round()
-        except (harness.ClusterError, OSError) as error:
-            self.loads.fail(f"load {self.name}: {error}")
+        while not self.loads.finishing.is_set():
+            try:
+                if self.loads.powered.wait(0.2):
+                    self.one_round()
+            except (harness.ClusterError, OSError) as error:
+                if self.loads.powered.is_set():
+                    self.loads.fail(f"load {self.label}: {error}")
+                    return
 
     def one_round(self):
         megabytes, options = OPTIONS[self.name]
         seconds = round(self.draw.between(*ROUND))
         seed = int(self.draw.between(1, 1 << 30))
+        boot = self.loads.boots
         self.rounds += 1
         self.last = (0,) * 4
         job = self.loads.client.spawn(
@@ -71,6 +76,8 @@ class Load:
             f"-d {seconds} -s {seed} -S {STUCK} -i 1", self.on_output)
         job.wait(seconds + 2 * self.loads.finish_seconds)
         self.add_round()
+        if boot != self.loads.boots or not self.loads.powered.is_set():
+            return
         if not job.ended.is_set():
             raise harness.ClusterError("it does not end")
         # SIGTERM may come before it is awaited.
@@ -95,22 +102,27 @@ class Load:
                     self.longest_ms, self.longest_at = longest, time.monotonic()
             elif "WRONG" in text or "STUCK" in text or \
                     ("LOST" in text and not self.loads.may_lose):
-                self.loads.fail(f"load {self.name}: {text}")
+                self.loads.fail(f"load {self.label}: {text}")
 
 
 class Loads:
-    """All of them."""
+    """All that one client has."""
 
-    def __init__(self, client, seed, may_lose, slow, fail):
+    # pylint: disable=too-many-arguments,too-many-positional-arguments
+    def __init__(self, client, names, seed, may_lose, slow, fail):
         self.client = client
         self.finish_seconds = FINISH * slow
         self.part = part_of(slow)
         self.may_lose = may_lose
         self.fail = fail
         self.finishing = threading.Event()
-        self.loads = [Load(self, name, seed) for name in OPTIONS]
+        self.powered = threading.Event()
+        self.boots = 0
+        self.told = 0
+        self.loads = [Load(self, name, seed) for name in names]
 
-    def start(self):
+    def set_up(self):
+        """Where they run, after each boot; then they begin."""
         self.client.check("echo +memory >/sys/fs/cgroup/cgroup.subtree_control; "
                           "cd /sys/kernel/mm/transparent_hugepage && echo madvise >enabled && "
                           "for i in hugepages-*; do echo never >$i/enabled; done; "
@@ -119,36 +131,33 @@ class Loads:
             group = f"/sys/fs/cgroup/{load.name}"
             self.client.check(f"mkdir -p {group} && "
                               f"echo {LIMIT_MB * self.part * 1024:.0f}K >{group}/memory.high")
+        self.boots += 1
+        self.powered.set()
+
+    def power_off(self):
+        """They end with their machine, before set_up() begins them again."""
+        self.powered.clear()
+
+    def start(self):
+        for load in self.loads:
             load.thread.start()
 
-    def finish(self, failed):
-        """Have them verify all they have, and end. failed() is asked whether to give up."""
+    def running(self):
+        """Those that have not ended."""
+        return [load.label for load in self.loads if load.thread.is_alive()]
+
+    def tell(self):
+        """Have them verify all they have, and end; again for one that was about to begin."""
         self.finishing.set()
-        began, told = time.monotonic(), 0
-        while any(load.thread.is_alive() for load in self.loads):
-            now = time.monotonic()
-            if failed():
-                return
-            if now - began > self.finish_seconds:
-                names = [load.name for load in self.loads if load.thread.is_alive()]
-                self.fail(f"load {' '.join(names)}: not verified "
-                          f"{self.finish_seconds} s after its end")
-                return
-            # Again for one that was about to begin.
-            if now - told > 5:
-                self.client.run("killall -q -TERM load", 30)
-                told = now
-            time.sleep(0.1)
+        if self.running() and time.monotonic() - self.told > 5:
+            self.client.run("killall -q -TERM load", 30)
+            self.told = time.monotonic()
 
     def sum(self):
         """(reads, writes, wrong bytes, lost pages)"""
         return [sum(values) for values in
                 zip(*([a + b for a, b in zip(load.total, load.last)] for load in self.loads))]
 
-    def worst(self):
-        """The load one access of which waited longest."""
-        return max(self.loads, key=lambda load: load.longest_ms)
-
     def tail(self, lines=12):
-        return "\n".join(f"  load {load.name}| {line}"
+        return "\n".join(f"  load {load.label}| {line}"
                          for load in self.loads for line in load.log[-lines:])

@@ -2,42 +2,52 @@
 """
 What happens when: a pure function of the seed, the time and the kinds of events.
 
-Each event belongs to a lane: a donor, a load, or another part of the client. What one lane
-gets is one thing after the other; different lanes don't wait for each other.
+Each event belongs to a lane: a machine, or a load or another part of one that swaps, as
+"client2/anon". What one lane gets is one thing after the other; different lanes don't wait for
+each other, but what a whole machine loses its power for.
 """
 
 import collections
 import math
 import random
 
-DONORS = ("donor1", "donor2", "donor3")
 LOADS = ("anon", "fork", "shmem", "huge")
 
-# lanes: where it may happen. hold: how long it lasts, seconds. settle: about how
-# long the lane needs to be itself again, under emulation. details: one is drawn.
-Kind = collections.namedtuple("Kind", "lanes hold settle details what")
+# Where an event may happen: at any machine, at one that lends, at one that swaps, or at a load.
+ANY, LENDS, SWAPS, LOAD = range(4)
+
+# part: of a machine that swaps. hold: how long it lasts, seconds. settle: about how long the
+# lane needs to be itself again, under emulation. details: one is drawn.
+Kind = collections.namedtuple("Kind", "where part hold settle details what")
 
 KINDS = {
-    "kill": Kind(DONORS, (0, 4), 3, (), "kill -9 of the daemon, and start it again"),
-    "restart": Kind(DONORS, (0, 0), 3, (), "end the daemon, and start it again"),
-    "poweroff": Kind(DONORS, (0.5, 6), 20, (), "power loss, and boot"),
-    "pause": Kind(DONORS, (0.1, 6), 1, (), "the whole machine stands still"),
-    "evict": Kind(DONORS, (0, 0), 2, ("1", "3", "all", "all"), "take regions back"),
-    "grow": Kind(DONORS, (1, 4), 5, (), "programs there want the memory themselves"),
-    "drain": Kind(DONORS, (1, 5), 3, (), "take all regions back, lend nothing for a while"),
-    "cut": Kind((*DONORS, "network"), (0.1, 10), 1, ("unplugged", "silent"),
-                "no network, to a donor or to the client"),
-    "lose": Kind((*DONORS, "network"), (2, 8), 1, ("5",), "lose that many percent of packets"),
-    "delay": Kind((*DONORS, "network"), (2, 6), 1, ("50",), "packets come so many ms late"),
-    "backup": Kind(("policy",), (0, 0), 1, ("disk", "replica", "none"), "set it"),
-    "attach": Kind(("hook",), (0.2, 4), 3, (), "detach, and attach again"),
-    "disable": Kind(("stores",), (0.2, 4), 1, (), "no stores to donors for a while"),
-    "swap": Kind(("swap",), (0.5, 4), 10, (), "one of two swap devices off, and on again"),
-    "slowdisk": Kind(("disks",), (1, 5), 2, ("300",), "so many operations a second at most"),
-    "zswap": Kind(("zswap",), (1, 8), 1, (), "on, and off again"),
-    "limit": Kind(LOADS, (0, 0), 1, ("5", "8", "12", "24"),
+    "kill": Kind(LENDS, "", (0, 4), 3, (), "kill -9 of the daemon, and start it again"),
+    "restart": Kind(LENDS, "", (0, 0), 3, (), "end the daemon, and start it again"),
+    "poweroff": Kind(ANY, "", (0.5, 6), 20, (), "power loss, and boot"),
+    "pause": Kind(ANY, "", (0.1, 6), 1, (), "the whole machine stands still"),
+    "evict": Kind(LENDS, "", (0, 0), 2, ("1", "3", "all", "all"), "take regions back"),
+    "grow": Kind(LENDS, "", (1, 4), 5, (), "programs there want the memory themselves"),
+    "drain": Kind(LENDS, "", (1, 5), 3, (), "take all regions back, lend nothing for a while"),
+    "cut": Kind(ANY, "", (0.1, 10), 1, ("unplugged", "silent"), "no network"),
+    "lose": Kind(ANY, "", (2, 8), 1, ("5",), "lose that many percent of packets"),
+    "delay": Kind(ANY, "", (2, 6), 1, ("50",), "packets come so many ms late"),
+    "port": Kind(ANY, "", (0.1, 8), 2, (), "the interface goes down, and up"),
+    "link": Kind(ANY, "", (0.1, 4), 3, (), "soft RoCE's link is deleted, and made anew"),
+    "reset": Kind(ANY, "", (0.1, 4), 4, (), "the network adapter's driver is unbound, and bound"),
+    "mtu": Kind(ANY, "", (1, 6), 1, ("1500",), "set the interface's MTU, and back"),
+    "address": Kind(ANY, "", (0.1, 8), 2, (), "the address is removed, and added"),
+    "backup": Kind(SWAPS, "policy", (0, 0), 1, ("disk", "replica", "none"), "set it"),
+    "attach": Kind(SWAPS, "hook", (0.2, 4), 3, (), "detach, and attach again"),
+    "disable": Kind(SWAPS, "stores", (0.2, 4), 1, (), "no stores to donors for a while"),
+    "swap": Kind(SWAPS, "swap", (0.5, 4), 10, (), "one of two swap devices off, and on again"),
+    "slowdisk": Kind(SWAPS, "disks", (1, 5), 2, ("300",), "so many operations a second at most"),
+    "zswap": Kind(SWAPS, "zswap", (1, 8), 1, (), "on, and off again"),
+    "limit": Kind(LOAD, "", (0, 0), 1, ("5", "8", "12", "24"),
                   "memory.high of a load, in MB, and memory.reclaim"),
 }
+
+# All of a machine's lanes have to be free for these, and are not for as long.
+WHOLE = ("poweroff",)
 
 # Seconds before the first event, and between two.
 FIRST = 6
@@ -73,7 +83,40 @@ class Draw:
         return math.exp(self.between(math.log(low), math.log(high)))
 
 
-def next_kind(deck, kinds, free, at, draw):
+class Machines(collections.namedtuple("Machines", "clients donors both")):
+    """So many of each; what they are called is as in cluster.py."""
+
+    def _both(self):
+        return [f"both{n + 1}" for n in range(self.both)]
+
+    def swap(self):
+        return [f"client{n + 1}" if n else "client" for n in range(self.clients)] + self._both()
+
+    def lend(self):
+        return [f"donor{n + 1}" for n in range(self.donors)] + self._both()
+
+    def loads(self, name):
+        """All of them on the first, or else half of them: they cost what all machines share."""
+        at = self.swap().index(name)
+        return LOADS if not at else LOADS[at % 2::2]
+
+    def lanes(self, kind):
+        """Where it may happen."""
+        kind = KINDS[kind]
+        if kind.where == LENDS:
+            return self.lend()
+        if kind.where == SWAPS:
+            return [f"{name}/{kind.part}" for name in self.swap()]
+        if kind.where == LOAD:
+            return [f"{name}/{load}" for name in self.swap() for load in self.loads(name)]
+        return [*self.lend(), *(name for name in self.swap() if name not in self.lend())]
+
+
+def machine_of(lane):
+    return lane.partition("/")[0]
+
+
+def next_kind(deck, kinds, lanes_of, is_free, draw):
     """
     The first kind in the deck that a lane is free for, and the lane. A deck holds
     each kind once, so that a short run has them all.
@@ -81,19 +124,27 @@ def next_kind(deck, kinds, free, at, draw):
     if len(deck) < len(kinds):
         deck += draw.shuffled(kinds)
     for position, kind in enumerate(deck):
-        lanes = [lane for lane in KINDS[kind].lanes if free.get(lane, 0) <= at]
+        lanes = [lane for lane in lanes_of(kind) if is_free(kind, lane)]
         if lanes:
             del deck[position]
             return kind, draw.one_of(lanes)
     return None, None
 
 
-def schedule(seed, seconds, kinds=tuple(KINDS), modes=KINDS["backup"].details):
+def schedule(seed, seconds, kinds=tuple(KINDS), modes=KINDS["backup"].details,
+             machines=Machines(1, 3, 0)):
     """The events, by time; modes: what "backup" may be set to."""
-    draw, deck, free, events = Draw(seed), [], {}, []
+    draw, deck, free, whole, events = Draw(seed), [], {}, {}, []
     at = FIRST
+
+    def is_free(kind, lane):
+        if kind in WHOLE:
+            return all(until <= at for other, until in free.items()
+                       if machine_of(other) == lane)
+        return max(free.get(lane, 0), whole.get(machine_of(lane), 0)) <= at
+
     while at < seconds - TAIL:
-        kind, lane = next_kind(deck, kinds, free, at, draw)
+        kind, lane = next_kind(deck, kinds, machines.lanes, is_free, draw)
         if kind:
             what = KINDS[kind]
             hold = round(draw.hold(*what.hold), 1)
@@ -101,6 +152,8 @@ def schedule(seed, seconds, kinds=tuple(KINDS), modes=KINDS["backup"].details):
             detail = draw.one_of(details) if details else ""
             events.append(Event(len(events) + 1, round(at, 1), kind, lane, hold, detail))
             free[lane] = at + hold + what.settle
+            if kind in WHOLE:
+                whole[lane] = free[lane]
         at += draw.between(*GAP)
     return events
 

@@ -35,8 +35,9 @@ AGAIN_AT_MOST = 3
 AGAIN_TIMEOUT = 600
 # What runs when the processors are idle may have to wait for all selftests.
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT + 600
-# With this seed every kind of event is in them.
-CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=9", "--seconds=32"]
+# With this seed every kind of event is in them, whatever the machines.
+CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=1487", "--seconds=36"]
+CHAOS_OF_EQUALS = [*CHAOS, "--clients=1", "--both=2"]
 # The kernel is built once for what it is made of; the file says where, when it is there.
 KERNEL = ["sh", "-c", 'kernel=$("$0" debug) && echo "$kernel" | tee "$1.new" && mv "$1.new" "$1"',
           os.path.join(TOP, "tools/testing/tree/kernel.sh")]
@@ -231,7 +232,7 @@ def commits():
 
 
 def unit_directories():
-    for name in ("tools/testing/unit", "tools/testing/daemon"):
+    for name in ("tools/testing/unit", "tools/testing/daemon", "tools/testing/chaos"):
         if os.path.exists(os.path.join(TOP, name, "Makefile")):
             yield name
 
@@ -252,7 +253,8 @@ def clusters_step(checks, lint_and_models):
         command = [runner, f"--share={share}", f"--deadline={SELFTESTS_DEADLINE}",
                    f"--again={again}"]
         kernel = Job("a kernel with farswap in it", [*KERNEL, built], KERNEL_TIMEOUT)
-        chaos = Job("chaos, for a short time", CHAOS, 600, idle=False)
+        chaos = Job("chaos, for a short time, with machines that swap and lend",
+                    CHAOS_OF_EQUALS, 600, idle=False)
         some = Job("selftests in virtual machines, from the last",
                    [*command, "--backwards", f"--until={built}"], SELFTESTS_TIMEOUT,
                    count_totals, idle=False, after=[chaos])
