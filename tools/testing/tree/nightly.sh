@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What takes too long for make check: all selftests, and chaos, on the kernel that looks for its
-# own mistakes, both ways in, and on the one that looks for data races; farswap built in; the
-# newer kernel; each way the network can go away; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
+# own mistakes, both ways in, and on the one that looks for data races; chaos for ten minutes with
+# two clients and three machines that are both; farswap built in; the newer kernel; each way the
+# network can go away; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
 # what is broken on purpose. Each step that is named, or all; what it said is in
 # out/nightly/STEP. The last line is the total, of steps that say no total one each.
 set -u
@@ -24,6 +25,9 @@ steps() {
 	for variant in debug debug-attach race; do
 		echo "$variant|check-tree VARIANT=$variant"
 		echo "chaos-$variant|chaos VARIANT=$variant SEED=$seed SECONDS=120"
+	done
+	for backup in disk replica; do
+		echo "chaos-cluster-$backup|chaos CLIENTS=2 BOTH=3 BACKUP=$backup SEED=$seed SECONDS=600"
 	done
 	cat <<-STEPS
 	builtin|check-tree VARIANT=builtin
