@@ -102,6 +102,17 @@ static void device_set_nonblocking(struct ibv_context *verbs)
 		fcntl(verbs->async_fd, F_SETFL, flags | O_NONBLOCK);
 }
 
+/* The pool's regions all get registered, if there are clients that use them. */
+static void device_check(struct ibv_context *verbs)
+{
+	struct ibv_device_attr attr;
+
+	if (!ibv_query_device(verbs, &attr) && attr.max_mr > 0 &&
+	    (unsigned int)attr.max_mr < region_total())
+		log_warn("RDMA device %s registers %d memory regions at most, but memory has %u slabs: lend less, or use a larger slab",
+			 ibv_get_device_name(verbs->device), attr.max_mr, region_total());
+}
+
 void device_add(struct ibv_context *verbs)
 {
 	struct device *device;
@@ -117,6 +128,7 @@ void device_add(struct ibv_context *verbs)
 	device_set_nonblocking(verbs);
 	if (loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
 		log_warn("no events from device %s", ibv_get_device_name(verbs->device));
+	device_check(verbs);
 }
 
 /*

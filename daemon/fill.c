@@ -118,7 +118,7 @@ bool fill_grow_step(void)
 
 	if (!region || region_filled() >= pool.limit)
 		return false;
-	region->addr = mem_map(pool.slab, &huge);
+	region->addr = mem_map((region - pool.regions) * pool.slab, pool.slab, &huge);
 	if (!region->addr) {
 		fill_refuse(-errno);
 		return false;

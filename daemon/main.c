@@ -51,6 +51,12 @@ static struct {
 	struct loop_timer look;
 } leave;
 
+/* What systemd is told, twice in the time that it waits. */
+static struct {
+	uint64_t ms;
+	struct loop_timer timer;
+} watchdog;
+
 /* As the user gave it; fixed once the daemon runs. */
 static struct config config;
 static bool at_terminal;
@@ -89,6 +95,24 @@ static void notify(const char *state)
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
 		log_warn("cannot tell the service manager: %s", strerror(errno));
 	close(fd);
+}
+
+/* A loop that has stopped turning, as in a command that a device never answers, is noticed so. */
+static void watchdog_feed(void *arg)
+{
+	(void)arg;
+	notify("WATCHDOG=1");
+	loop_timer_set(&watchdog.timer, watchdog.ms);
+}
+
+static void watchdog_start(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+
+	watchdog.ms = usec ? strtoull(usec, NULL, 10) / 2000 : 0;
+	loop_timer_init(&watchdog.timer, watchdog_feed, NULL);
+	if (watchdog.ms)
+		watchdog_feed(NULL);
 }
 
 /* Hexadecimal digits, with or without hyphens between. */
@@ -261,6 +285,14 @@ static int run(void)
 	 * from a process whose credentials are not those of the open any more.
 	 */
 	sandbox_lock_memory();
+	err = region_reserve();
+	config_is_wrong = err;
+	if (err) {
+		log_err("cannot reserve addresses for %" PRIu64 "M: %s; lend less, or raise the limit on address space (RLIMIT_AS)",
+			config.memory >> 20, strerror(-err));
+		goto out_exit_reclaim;
+	}
+	sandbox_check_maps(config.clients, mem_is_scattered() ? region_total() : 0);
 	sandbox_drop();
 	err = listener_init((struct sockaddr *)&config.listen);
 	if (err)
@@ -269,6 +301,7 @@ static int run(void)
 		 config.memory >> 20, region_total(), region_free_bytes() >> 20,
 		 config.headroom >> 20);
 	notify("READY=1");
+	watchdog_start();
 
 	err = loop_run();
 	if (err)

@@ -457,11 +457,15 @@ int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepag
 	return 0;
 }
 
+int region_reserve(void)
+{
+	return mem_reserve(pool.total * pool.slab, pool.hugepages);
+}
+
 void region_exit(void)
 {
-	while (pool.total)
-		if (pool.regions[--pool.total].addr)
-			mem_unmap(pool.regions[pool.total].addr, pool.slab);
+	mem_release();
 	free(pool.regions);
 	pool.regions = NULL;
+	pool.total = 0;
 }

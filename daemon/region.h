@@ -68,6 +68,8 @@ struct region_owner {
 
 /* Every region is empty, and the limit 0. */
 int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages);
+/* Addresses for all of them, before any has memory; after the program's own has been locked. */
+int region_reserve(void);
 void region_exit(void);
 
 void region_owner_add(struct region_owner *owner, void *pd);

@@ -21,8 +21,13 @@
 
 /* Message buffers, queues and the program itself. */
 #define SANDBOX_SLACK	((uint64_t)64 << 20)
-/* Those besides the one that each client takes. */
+/* Files besides the one that each connection to a client takes. */
 #define SANDBOX_FILES	64
+/* A client that resumes has the old connection and the new one. */
+#define SANDBOX_CONNECTIONS	2
+/* Mappings of a connection: rings, and doorbells, of five queue pairs and a completion queue. */
+#define SANDBOX_CLIENT_MAPS	16
+#define SANDBOX_MAPS		256
 
 static int sandbox_check_memlock(uint64_t bytes)
 {
@@ -57,15 +62,28 @@ int sandbox_check_memory(uint64_t bytes, uint64_t most)
 
 void sandbox_raise_files(unsigned int clients)
 {
+	unsigned int files = SANDBOX_CONNECTIONS * clients + SANDBOX_FILES;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_max < clients + SANDBOX_FILES)
+	if (limit.rlim_max < files)
 		log_warn("%" PRIu64 " files may be open (RLIMIT_NOFILE), too few for %u clients: give LimitNOFILE=%u or fewer clients",
-			 (uint64_t)limit.rlim_max, clients, clients + SANDBOX_FILES);
+			 (uint64_t)limit.rlim_max, clients, files);
+}
+
+void sandbox_check_maps(unsigned int clients, unsigned int regions)
+{
+	uint64_t most = meminfo_number("/proc/sys/vm/max_map_count", 10);
+	uint64_t maps = (uint64_t)SANDBOX_CONNECTIONS * clients * SANDBOX_CLIENT_MAPS +
+			2ULL * regions + SANDBOX_MAPS;
+
+	if (most && most < maps)
+		log_warn("vm.max_map_count is %" PRIu64 ", too few for %u clients%s: set it to %" PRIu64 "%s",
+			 most, clients, regions ? " and a mapping for each region" : "", maps,
+			 regions ? ", or vm.overcommit_memory to 0" : "");
 }
 
 void sandbox_lock_memory(void)

@@ -9,7 +9,6 @@
 #include "loop.c"
 #include "stats.c"
 
-#include "quiet.h"
 #include "tap.h"
 
 static struct ibv_device hardware;
@@ -21,6 +20,28 @@ static struct rdma_cm_id id;
 static struct ibv_async_event event;
 static unsigned int lost, ended, all_ended, device_sessions, acked, notified;
 static bool no_event;
+static unsigned int regions = 8;
+static int most_mrs = 8;
+static unsigned int warnings;
+
+void log_print(enum log_level level, const char *fmt, ...)
+{
+	(void)fmt;
+	warnings += level == LOG_LEVEL_WARN;
+}
+
+unsigned int region_total(void)
+{
+	return regions;
+}
+
+int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
+{
+	(void)verbs;
+	memset(attr, 0, sizeof(*attr));
+	attr->max_mr = most_mrs;
+	return 0;
+}
 
 int ibv_get_async_event(struct ibv_context *verbs, struct ibv_async_event *out)
 {
@@ -180,6 +201,10 @@ int main(void)
 	context.cmd_fd = pipes[1];
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
 	device_add(&context);
+	ok(!warnings, "a device that registers as many regions as there are is good");
+	regions++;
+	device_check(&context);
+	ok(warnings == 1, "one that registers fewer is warned of");
 	client.control.session = &client;
 	client.data[0].session = &client;
 	client.data[1].session = &client;

@@ -41,6 +41,7 @@ int mr_unregister(void *mr)
 static void pool_init(unsigned int regions)
 {
 	region_init(regions * POOL_SLAB, POOL_SLAB, 0, false);
+	region_reserve();
 	region_set_limit(regions);
 	while (region_step())
 		;

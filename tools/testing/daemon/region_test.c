@@ -70,13 +70,13 @@ int mr_unregister(void *mr)
 static unsigned int huge_left;	/* regions' worth of reserved huge pages */
 static int refuse_after = -1;	/* so many more steps are given memory */
 
-void *mem_map(size_t bytes, bool *huge)
+void *mem_map(size_t offset, size_t bytes, bool *huge)
 {
 	bool ordinary = false;
 
 	*huge = *huge && huge_left;
 	huge_left -= *huge;
-	return real_map(bytes, &ordinary);
+	return real_map(offset, bytes, &ordinary);
 }
 
 int mem_populate(void *addr, size_t bytes)
@@ -116,7 +116,7 @@ static void setup_huge(unsigned int ahead, unsigned int huge)
 	last_iova = 0;
 	huge_left = huge;
 	refuse_after = -1;
-	if (region_init(TOTAL * SLAB, SLAB, ahead, huge))
+	if (region_init(TOTAL * SLAB, SLAB, ahead, huge) || region_reserve())
 		ok(false, "pool");
 	region_set_limit(TOTAL);
 	settle();
