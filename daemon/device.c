@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -26,6 +27,7 @@ struct device {
 	struct list link;
 	struct ibv_context *verbs;
 	unsigned int users;
+	ino_t inode;			/* of its entry in sysfs */
 	bool gone;
 	bool told;			/* that it failed */
 	struct loop_fd async;
@@ -47,6 +49,15 @@ static struct device *device_find(struct ibv_context *verbs)
 			return device;
 	}
 	return NULL;
+}
+
+/* One of the same name may have come in its place. */
+static bool device_is_there(const struct device *device)
+{
+	struct stat now;
+
+	return stat(device->verbs->device->dev_path, &now) ? errno != ENOENT :
+		!device->inode || now.st_ino == device->inode;
 }
 
 /* An event of a queue pair, or of a completion queue, costs its connection. */
@@ -83,14 +94,17 @@ static void device_event(void *arg, uint32_t events)
 		break;
 	}
 	ibv_ack_async_event(&event);
-	if (session) {
+	/* The kernel says so too of a device that it takes away. */
+	if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device_is_there(device)) {
+		device_gone(device->verbs);
+	} else if (session) {
 		session_lost(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
 	} else if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device->gone) {
 		if (!device->told)
-			log_err("RDMA device %s failed; its sessions end",
+			log_err("RDMA device %s failed",
 				ibv_get_device_name(device->verbs->device));
 		device->told = true;
-		session_end_all(STAT_END_LINK, device->verbs, "the RDMA device failed");
+		session_device_failed(device->verbs);
 	}
 }
 
@@ -116,6 +130,7 @@ static void device_check(struct ibv_context *verbs)
 void device_add(struct ibv_context *verbs)
 {
 	struct device *device;
+	struct stat there;
 
 	if (device_find(verbs))
 		return;
@@ -124,6 +139,8 @@ void device_add(struct ibv_context *verbs)
 		return;
 	list_add_tail(&device->link, &devices.list);
 	device->verbs = verbs;
+	if (!stat(verbs->device->dev_path, &there))
+		device->inode = there.st_ino;
 	device->async.fd = -1;
 	device_set_nonblocking(verbs);
 	if (loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
@@ -194,8 +211,7 @@ static void device_look(void *arg)
 	list_for_each(pos, &devices.list) {
 		struct device *device = container_of(pos, struct device, link);
 
-		if (device->gone || !access(device->verbs->device->dev_path, F_OK) ||
-		    errno != ENOENT)
+		if (device->gone || device_is_there(device))
 			continue;
 		device_gone(device->verbs);
 		return;

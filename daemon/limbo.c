@@ -63,11 +63,8 @@ unsigned int limbo_count(void)
 	return limbo.count;
 }
 
-/*
- * It may be one of which we don't know yet that its connections failed. Domains
- * and keys are of one device, so the client has to come by the same.
- */
-static struct session *limbo_of(uint64_t secret, const struct ibv_context *device)
+/* It may be one of which we don't know yet that its connections failed. */
+static struct session *limbo_of(uint64_t secret)
 {
 	struct list *pos;
 
@@ -76,22 +73,22 @@ static struct session *limbo_of(uint64_t secret, const struct ibv_context *devic
 	list_for_each(pos, &session_list) {
 		struct session *old = container_of(pos, struct session, link);
 
-		if (old->secret == secret && old->device == device &&
+		if (old->secret == secret &&
 		    (old->state == SESSION_READY || old->state == SESSION_LIMBO))
 			return old;
 	}
 	return NULL;
 }
 
-bool limbo_may_resume(uint64_t secret, const struct ibv_context *device)
+bool limbo_may_resume(uint64_t secret)
 {
-	return limbo_of(secret, device);
+	return limbo_of(secret);
 }
 
 /* Asked by @session, whose own secret nobody knows yet. */
 struct session *limbo_find(const struct session *session, const struct farswap_hello *hello)
 {
-	struct session *old = limbo_of(le64toh(hello->resume), session->device);
+	struct session *old = limbo_of(le64toh(hello->resume));
 
 	if (!old || old == session || old->hello.instance != hello->instance ||
 	    memcmp(old->hello.node, hello->node, sizeof(hello->node)))
@@ -108,9 +105,18 @@ void limbo_adopt(struct session *session, struct session *old)
 		session_end(old, STAT_END_LINK, SESSION_REACHED);
 		return;
 	}
+	/*
+	 * Domains and keys are of one device. By another, or the same that was away, the client
+	 * asks for the keys; it may not have heard them the last time.
+	 */
+	session->rekeyed = old->rekeyed || old->device != session->device;
+	if (old->device != session->device)
+		request_unregister(old);
 	region_owner_move(&old->owner, &session->owner);
-	session->lend_pd = old->lend_pd;
-	old->lend_pd = unused;
+	if (old->device == session->device) {
+		session->lend_pd = old->lend_pd;
+		old->lend_pd = unused;
+	}
 	/* The same, for an answer of ours that the client never got. */
 	session->secret = old->secret;
 	session->answers = old->answers;

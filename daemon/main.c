@@ -166,7 +166,7 @@ static void leave_look(void *arg)
 	if (!leave.ended && (!lent || now >= leave.deadline_ms)) {
 		leave.ended = true;
 		leave.deadline_ms = now + LEAVE_EXTRA_MS;
-		session_end_all(STAT_END_LEAVING, NULL, "farswapd stops");
+		session_end_all(STAT_END_LEAVING, "farswapd stops");
 	} else if (leave.ended && (!session_count() || now >= leave.deadline_ms)) {
 		loop_stop();
 		return;

@@ -53,7 +53,9 @@ static void message_welcome(struct session *session, uint32_t seq, unsigned int 
 	welcome.slab_bytes = htole64(region_bytes());
 	if (status == FARSWAP_STATUS_OK) {
 		welcome.queues = htole16(session->queues);
-		welcome.resumed = htole16(session->resuming);
+		if (session->resuming)
+			welcome.resumed = htole16(session->rekeyed ? FARSWAP_RESUMED_NEW_KEYS :
+						  FARSWAP_RESUMED_SAME_KEYS);
 		welcome.session = htole64(session->secret);
 		welcome.answers = htole64(session->answers);
 	}
@@ -332,6 +334,24 @@ static void message_resume(struct session *session, const void *msg)
 		limbo_resumed(session);
 }
 
+static void message_key(struct session *session, const void *msg)
+{
+	const struct farswap_region_msg *key = msg;
+	struct farswap_keyed answer;
+	uint32_t rkey = 0;
+
+	if (!session->rekeyed) {
+		message_bad_order(session, msg);
+		return;
+	}
+	wire_init(&answer.hdr, FARSWAP_MSG_KEYED, le32toh(key->hdr.seq));
+	answer.region = key->region;
+	if (request_key(session, le64toh(key->region), &rkey))
+		answer.status = htole32(FARSWAP_STATUS_NO_MEMORY);
+	answer.rkey = htole32(rkey);
+	queue_send(session, &answer.hdr, true);
+}
+
 /* What may come before the last RESUME. */
 static bool message_may_precede_resume(unsigned int type)
 {
@@ -350,6 +370,7 @@ static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, con
 	[FARSWAP_MSG_PING] = message_ping,
 	[FARSWAP_MSG_PONG] = message_pong,
 	[FARSWAP_MSG_RESUME] = message_resume,
+	[FARSWAP_MSG_KEY] = message_key,
 };
 
 void message_received(struct session *session, const void *msg, size_t len)

@@ -110,7 +110,7 @@ static int region_stage(struct region *region, struct region_owner *owner)
 /* False: the key lives on, the region is lost. */
 static bool region_kill(struct region *region)
 {
-	int err = mr_unregister(region->mr);
+	int err = region->mr ? mr_unregister(region->mr) : 0;
 
 	region->mr = NULL;
 	if (!err)
@@ -225,6 +225,26 @@ bool region_return(struct region *region)
 	region->zeroed = 0;
 	region_set_state(region, REGION_DIRTY);
 	return true;
+}
+
+bool region_unregister(struct region *region)
+{
+	return region_kill(region);
+}
+
+int region_register(struct region *region)
+{
+	int err;
+
+	if (region->mr)
+		return 0;
+	err = mr_register(region->owner->pd, region->addr, pool.slab, region->iova, &region->mr,
+			  &region->rkey);
+	if (err) {
+		stats_inc(STAT_REGISTER_FAILED);
+		log_err("cannot register a region: %s", strerror(-err));
+	}
+	return err;
 }
 
 struct region *region_find(const struct region_owner *owner, uint64_t id)
@@ -353,7 +373,8 @@ void region_owner_move(struct region_owner *from, struct region_owner *to)
 		to->nr[i] = from->nr[i];
 		from->nr[i] = 0;
 	}
-	to->pd = from->pd;
+	if (from->pd)
+		to->pd = from->pd;
 }
 
 void region_owner_del(struct region_owner *owner)

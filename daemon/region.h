@@ -44,7 +44,7 @@ struct region {
 	size_t present;		/* bytes from the start that the kernel has given */
 	bool huge;		/* of reserved huge pages */
 	bool doubted;		/* it could not be registered, and not since; zeroing looks at it */
-	void *mr;
+	void *mr;		/* NULL if its device is gone, or nobody has it */
 	uint32_t rkey;
 	uint64_t iova;		/* where its first byte is, for who has the key */
 	/* Of this loan. */
@@ -75,7 +75,7 @@ void region_exit(void);
 void region_owner_add(struct region_owner *owner, void *pd);
 /* Nothing more is staged for it. */
 void region_owner_leave(struct region_owner *owner);
-/* All that @from has, and its domain, become @to's, which has nothing. */
+/* All that @from has becomes @to's, which has nothing; with its domain, if it has one. */
 void region_owner_move(struct region_owner *from, struct region_owner *to);
 /* It must have no region any more. */
 void region_owner_del(struct region_owner *owner);
@@ -87,6 +87,13 @@ void region_owner_del(struct region_owner *owner);
 int region_lend(struct region_owner *owner, struct region **out);
 /* Kills the key, then takes the region, staged or lent, back into the pool. False: it can't be. */
 bool region_return(struct region *region);
+/*
+ * Kills the key, the region stays lent: its device is gone. False: it can't be, and the region
+ * is broken.
+ */
+bool region_unregister(struct region *region);
+/* Gives it another key, in the domain that the owner has now. 0, or why it can't be. */
+int region_register(struct region *region);
 /* What the owner has of that name, or NULL. */
 struct region *region_find(const struct region_owner *owner, uint64_t id);
 /* Could a region have had that name? */

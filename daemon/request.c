@@ -7,6 +7,7 @@
  * finds no credit waits, but its deadline does not. When that has passed the
  * region's key is killed, asked or not; the credit comes back only with DONE.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "evict.h"
@@ -369,6 +370,37 @@ bool request_sweep(struct session *session)
 		}
 	}
 	return false;
+}
+
+void request_unregister(struct session *session)
+{
+	struct list *pos, *tmp;
+	int state;
+
+	for (state = REGION_STAGED; state <= REGION_EVICTING; state++) {
+		list_for_each_safe(pos, tmp, &session->owner.regions[state]) {
+			struct region *region = container_of(pos, struct region, link);
+			uint64_t job = region->evict_job;
+
+			if (state == REGION_STAGED)
+				region_return(region);
+			else if (!region_unregister(region) && job)
+				evict_region_gone(job, EVICT_BROKEN);
+		}
+	}
+	session->owner.pd = NULL;
+}
+
+int request_key(struct session *session, uint64_t id, uint32_t *rkey)
+{
+	struct region *region = region_find(&session->owner, id);
+	int err = region ? region_register(region) : -ENOENT;
+
+	if (!err)
+		*rkey = region->rkey;
+	else if (region)
+		request_region_back(region, STAT_RETURN_SESSION);
+	return err;
 }
 
 void request_adopt(struct session *session)

@@ -199,6 +199,19 @@ bool session_disconnect(struct session *session)
 	return !session->reached;
 }
 
+/* Only the regions' memory stays. */
+static void session_leave_device(struct session *session)
+{
+	request_unregister(session);
+	session_free_pd(session, session->pd);
+	session_free_pd(session, session->lend_pd);
+	session->pd = NULL;
+	session->lend_pd = NULL;
+	conn_destroy_id(&session->control);
+	device_put(session->device);
+	session->device = NULL;
+}
+
 static void session_teardown(void *arg)
 {
 	struct session *session = arg;
@@ -208,6 +221,8 @@ static void session_teardown(void *arg)
 	if (session->state == SESSION_LIMBO) {
 		if (!unreached)
 			session_end(session, STAT_END_LINK, SESSION_REACHED);
+		else if (session->device_gone)
+			session_leave_device(session);
 		return;
 	}
 	if (request_reclaim(session)) {
@@ -284,21 +299,44 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 		session_end(session, reason, "%s", why);
 }
 
-void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why)
+void session_end_all(enum stats_counter reason, const char *why)
 {
 	struct list *pos;
 
 	list_for_each(pos, &session_list) {
 		struct session *session = container_of(pos, struct session, link);
 
-		if (!device || session->device == device)
-			session_end(session, reason, "%s", why);
+		session_end(session, reason, "%s", why);
 	}
 }
 
 void session_device_gone(struct ibv_context *device)
 {
-	session_end_all(STAT_END_LINK, device, "the RDMA device is gone");
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->device != device)
+			continue;
+		session->device_gone = true;
+		if (session->state == SESSION_LIMBO)
+			loop_work_queue(&session->teardown);
+		else
+			session_lost(session, STAT_END_LINK, "the RDMA device is gone");
+	}
+}
+
+void session_device_failed(struct ibv_context *device)
+{
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->device == device)
+			session_lost(session, STAT_END_LINK, "the RDMA device failed");
+	}
 }
 
 void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX])
@@ -349,14 +387,13 @@ static struct session *session_alloc(struct rdma_cm_id *id)
  * Who resumes takes the place that it has already, as soon as it has said HELLO. Not
  * many at a time do, or somebody only connects.
  */
-static bool session_is_room(const struct farswap_connect *connect,
-			    const struct ibv_context *device)
+static bool session_is_room(const struct farswap_connect *connect)
 {
 	unsigned int count = sessions.count - limbo_count();
 
 	return count < sessions.max ||
 	       (count < 2 * sessions.max &&
-		limbo_may_resume(le64toh(connect->session), device));
+		limbo_may_resume(le64toh(connect->session)));
 }
 
 int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
@@ -367,7 +404,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 
 	if (sessions.leaving)
 		return FARSWAP_STATUS_LEAVING;
-	if (!session_is_room(connect, id->verbs))
+	if (!session_is_room(connect))
 		return FARSWAP_STATUS_BUSY;
 	session = session_alloc(id);
 	if (!session)
@@ -458,6 +495,8 @@ void session_established(struct conn *conn)
 		return;
 	conn->state = CONN_UP;
 	if (conn != &session->control) {
+		/* It has asked for all keys before. */
+		session->rekeyed = false;
 		loop_timer_stop(&conn->timer);
 		if (session->state == SESSION_READY)
 			loop_timer_stop(&session->deadline);

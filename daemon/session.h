@@ -123,6 +123,8 @@ struct session {
 	bool resuming;			/* RESUME is to come before anything else */
 	unsigned int nr_claims;		/* regions that were named in it */
 	unsigned int nr_gone;		/* of those, the ones it has no more */
+	bool rekeyed;			/* another device: the client has to ask for all keys */
+	bool device_gone;
 	bool sweeping;			/* what was not claimed is being taken back */
 	bool killed;			/* a key, before the client had given the region back */
 	bool lives_on;			/* the adapter did not destroy all that it has of it */
@@ -162,9 +164,10 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 #define SESSION_REACHED	"its queue pairs can't be destroyed"
 /* Destroys its queue pairs. True: nothing that the client sent to regions arrives any more. */
 bool session_disconnect(struct session *session);
-void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why);
+void session_end_all(enum stats_counter reason, const char *why);
 /* Its objects are to be destroyed: the removal waits for that. */
 void session_device_gone(struct ibv_context *device);
+void session_device_failed(struct ibv_context *device);
 const char *session_state_name(enum session_state state);
 /* Regions that it has and knows of. */
 unsigned int session_lent(const struct session *session);
@@ -179,8 +182,8 @@ bool limbo_enter(struct session *session, const char *why);
 /* One that is in limbo ends. */
 void limbo_leave(void);
 unsigned int limbo_count(void);
-/* Is there a session of that secret to be resumed by that device? */
-bool limbo_may_resume(uint64_t secret, const struct ibv_context *device);
+/* Is there a session of that secret to be resumed? */
+bool limbo_may_resume(uint64_t secret);
 /* The session that @hello may and wants to resume, or NULL. */
 struct session *limbo_find(const struct session *session, const struct farswap_hello *hello);
 /* Ends @old; its regions are @session's, which is to claim them, if they can be. */
@@ -233,6 +236,10 @@ bool request_pong(struct session *session, uint32_t seq);
 bool request_reclaim(struct session *session);
 /* The same of what was not claimed. */
 bool request_sweep(struct session *session);
+/* Kills all keys, as the device is gone; what is lent stays so. */
+void request_unregister(struct session *session);
+/* The key that a region has now; else it is gone. */
+int request_key(struct session *session, uint64_t region, uint32_t *rkey);
 /* Evictions under way when the connections failed begin anew. */
 void request_adopt(struct session *session);
 void request_send_evicts(struct session *session);

@@ -31,6 +31,7 @@ ASSERT_WIRE(farswap_activity_entry, 16, reserved, 12);
 ASSERT_WIRE(farswap_activity, 280, entry, 24);
 ASSERT_WIRE(farswap_resume, 504, region, 24);
 ASSERT_WIRE(farswap_resumed, 24, gone, 16);
+ASSERT_WIRE(farswap_keyed, 32, region, 24);
 static_assert(FARSWAP_MSG_BYTES == 512, "receive buffer");
 static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES, "longest message");
 /* What the RDMA CM carries: rdma_connect(3), rdma_accept(3), rdma_reject(3). */
@@ -57,6 +58,8 @@ static const struct {
 	[FARSWAP_MSG_PONG] = { "PONG", 16, WIRE_TO_DONOR | WIRE_TO_CLIENT },
 	[FARSWAP_MSG_RESUME] = { "RESUME", 504, WIRE_TO_DONOR },
 	[FARSWAP_MSG_RESUMED] = { "RESUMED", 24, WIRE_TO_CLIENT },
+	[FARSWAP_MSG_KEY] = { "KEY", 24, WIRE_TO_DONOR },
+	[FARSWAP_MSG_KEYED] = { "KEYED", 32, WIRE_TO_CLIENT },
 };
 
 static_assert(ARRAY_SIZE(wire_table) == FARSWAP_MSG_MAX + 1, "a row for every message");
@@ -86,7 +89,7 @@ static enum wire_error wire_check_welcome(const struct farswap_welcome *welcome)
 		return welcome->resumed || welcome->answers ? WIRE_RESERVED : WIRE_OK;
 	if (!welcome->resumed && welcome->answers)
 		return WIRE_RANGE;
-	return le16toh(welcome->resumed) <= 1 ? WIRE_OK : WIRE_RANGE;
+	return le16toh(welcome->resumed) <= FARSWAP_RESUMED_NEW_KEYS ? WIRE_OK : WIRE_RANGE;
 }
 
 static enum wire_error wire_check_mr_info(const struct farswap_mr_info *info)
@@ -143,6 +146,12 @@ static enum wire_error wire_check_resume(const struct farswap_resume *resume)
 		WIRE_OK : WIRE_RESERVED;
 }
 
+static enum wire_error wire_check_keyed(const struct farswap_keyed *keyed)
+{
+	return le32toh(keyed->status) == FARSWAP_STATUS_OK || !keyed->rkey ?
+		WIRE_OK : WIRE_RESERVED;
+}
+
 static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 {
 	const void *msg = hdr;
@@ -166,6 +175,8 @@ static enum wire_error wire_check_body(const struct farswap_hdr *hdr)
 		return wire_check_activity(msg);
 	case FARSWAP_MSG_RESUME:
 		return wire_check_resume(msg);
+	case FARSWAP_MSG_KEYED:
+		return wire_check_keyed(msg);
 	default:
 		return WIRE_OK;
 	}

@@ -202,6 +202,7 @@ static void control_received(struct farswap_rdma_conn *conn, const void *buf,
 	case FARSWAP_MSG_FREE_MEM:
 	case FARSWAP_MSG_MR_INFO:
 	case FARSWAP_MSG_RESUMED:
+	case FARSWAP_MSG_KEYED:
 		spin_lock(&conn->lock);
 		wrong = farswap_rdma_call_answered(conn, buf, len);
 		if (!wrong)

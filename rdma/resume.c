@@ -326,6 +326,51 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	return 0;
 }
 
+/*
+ * The donor has registered the region with another device, its own having been away: under the
+ * same address, but with another key. Nothing is posted before the connection opens.
+ */
+static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead, u64 id)
+{
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_region_msg msg;
+	struct farswap_region *region;
+	u32 rkey, status;
+	u64 named;
+	size_t len;
+	int err;
+
+	spin_lock(&conn->lock);
+	region = farswap_rdma_region_find(conn, id);
+	spin_unlock(&conn->lock);
+	/* It was released, or the donor has it no more. */
+	if (!region)
+		return 0;
+	len = farswap_wire_region_msg(&msg, FARSWAP_MSG_KEY, id);
+	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_KEYED, NULL,
+				     answer, FARSWAP_RDMA_CALL_MS);
+	if (err == -ETIMEDOUT)
+		strscpy(conn->detail, "doesn't answer KEY");
+	if (err)
+		return err;
+	status = farswap_wire_read_keyed(answer, &named, &rkey);
+	if (named != id) {
+		strscpy(conn->detail, "gives the key of another region");
+		farswap_rdma_resume_lost(conn->session, -EPROTO);
+		return -EPROTO;
+	}
+	if (status != FARSWAP_STATUS_OK) {
+		resume_lose(conn, dead, id);
+		return 0;
+	}
+	spin_lock(&conn->lock);
+	region = farswap_rdma_region_find(conn, id);
+	if (region)
+		region->rkey = rkey;
+	spin_unlock(&conn->lock);
+	return 0;
+}
+
 /* Is the donor that says so the one that has the regions? */
 static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
 {
@@ -413,6 +458,9 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 		err = resume_claim(conn, from, id + at, nr, at + nr < count);
 		at += nr;
 	} while (!err && at < count);
+	if (conn->welcome.resumed == FARSWAP_RESUMED_NEW_KEYS)
+		for (at = 0; !err && at < count; at++)
+			err = resume_key(conn, from, id[at]);
 	kvfree(id);
 	if (from) {
 		/* Who saw a region here that is gone has seen by then that we are not open. */

@@ -97,10 +97,10 @@ size_t farswap_wire_map(void *buf, u64 slab)
 }
 
 /**
- * farswap_wire_region_msg() - build an UNMAP or a DONE
+ * farswap_wire_region_msg() - build an UNMAP, a DONE or a KEY
  * @buf:	where
  * @type:	which
- * @region:	the region given back
+ * @region:	the region given back, or asked about
  *
  * Return: its length.
  */

@@ -45,6 +45,8 @@ static_assert(sizeof(struct farswap_resume) == 504);
 static_assert(offsetof(struct farswap_resume, region) == 24);
 static_assert(sizeof(struct farswap_resumed) == 24);
 static_assert(offsetof(struct farswap_resumed, gone) == 16);
+static_assert(sizeof(struct farswap_keyed) == 32);
+static_assert(offsetof(struct farswap_keyed, region) == 24);
 
 /* rdma_connect(3) and rdma_accept(3), for RDMA_PS_TCP. */
 static_assert(sizeof(struct farswap_connect) <= 56);
@@ -67,6 +69,8 @@ static const u32 farswap_wire_length[] = {
 	[FARSWAP_MSG_PONG] = sizeof(struct farswap_hdr),
 	[FARSWAP_MSG_RESUME] = sizeof(struct farswap_resume),
 	[FARSWAP_MSG_RESUMED] = sizeof(struct farswap_resumed),
+	[FARSWAP_MSG_KEY] = sizeof(struct farswap_region_msg),
+	[FARSWAP_MSG_KEYED] = sizeof(struct farswap_keyed),
 };
 
 static_assert(sizeof(farswap_wire_length) ==
@@ -99,7 +103,7 @@ static enum farswap_wire_fault check_welcome(const struct farswap_welcome *msg)
 
 	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK)
 		return resumed || msg->answers ? FARSWAP_WIRE_RESERVED : FARSWAP_WIRE_OK;
-	if (resumed > 1 || (!resumed && msg->answers))
+	if (resumed > FARSWAP_RESUMED_NEW_KEYS || (!resumed && msg->answers))
 		return FARSWAP_WIRE_VALUE;
 	if (queues < 1 || queues > FARSWAP_QUEUES_MAX)
 		return FARSWAP_WIRE_VALUE;
@@ -123,6 +127,13 @@ static enum farswap_wire_fault check_mr_info(const struct farswap_mr_info *msg)
 	if (!msg->bytes || check_add_overflow(le64_to_cpu(msg->addr),
 					      le64_to_cpu(msg->bytes), &end))
 		return FARSWAP_WIRE_VALUE;
+	return FARSWAP_WIRE_OK;
+}
+
+static enum farswap_wire_fault check_keyed(const struct farswap_keyed *msg)
+{
+	if (le32_to_cpu(msg->status) != FARSWAP_STATUS_OK && msg->rkey)
+		return FARSWAP_WIRE_RESERVED;
 	return FARSWAP_WIRE_OK;
 }
 
@@ -178,6 +189,8 @@ enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 		return FARSWAP_WIRE_OK;
 	case FARSWAP_MSG_MR_INFO:
 		return check_mr_info(buf);
+	case FARSWAP_MSG_KEYED:
+		return check_keyed(buf);
 	case FARSWAP_MSG_EVICT:
 		if (!all_zero(((const struct farswap_evict *)buf)->reserved,
 			      sizeof_field(struct farswap_evict, reserved)))
@@ -400,6 +413,23 @@ unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region)
 u64 farswap_wire_read_resumed(const void *buf)
 {
 	return le64_to_cpu(((const struct farswap_resumed *)buf)->gone);
+}
+
+/**
+ * farswap_wire_read_keyed() - read a checked KEYED
+ * @buf:	the message
+ * @region:	the region that it is about
+ * @rkey:	its key
+ *
+ * Return: FARSWAP_STATUS_*; unless OK the donor has the region no more.
+ */
+u32 farswap_wire_read_keyed(const void *buf, u64 *region, u32 *rkey)
+{
+	const struct farswap_keyed *msg = buf;
+
+	*region = le64_to_cpu(msg->region);
+	*rkey = le32_to_cpu(msg->rkey);
+	return le32_to_cpu(msg->status);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -55,7 +55,7 @@ struct farswap_wire_greeting {
  * struct farswap_wire_welcome - a WELCOME, as numbers
  * @status:	FARSWAP_STATUS_*
  * @queues:	data queue pairs we may connect
- * @resumed:	it is the session that was to be resumed
+ * @resumed:	FARSWAP_RESUMED_*: is it the session that was to be resumed
  * @node:	the donor's machine
  * @instance:	the donor's run
  * @slab_bytes:	size of the donor's regions
@@ -116,6 +116,7 @@ u64 farswap_wire_read_free_mem(const void *buf);
 u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms);
 unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region);
 u64 farswap_wire_read_resumed(const void *buf);
+u32 farswap_wire_read_keyed(const void *buf, u64 *region, u32 *rkey);
 
 /* wire-build.c; each returns the message's length. */
 size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,

@@ -20,7 +20,7 @@ static u64 le(size_t at, size_t len)
 
 static bool is_header(u16 type, u32 len, u32 seq)
 {
-	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 4 && le(6, 2) == type &&
+	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 5 && le(6, 2) == type &&
 	       le(8, 4) == len && le(12, 4) == seq;
 }
 
@@ -35,7 +35,7 @@ static bool is_zero(size_t from, size_t to)
 /* Each built message has the bytes protocol.rst says, and no other set. */
 static void wire_test_build(struct kunit *test)
 {
-	static const u8 connect[] = "fswp\4\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
+	static const u8 connect[] = "fswp\5\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
 	static const u8 node[16] = "0123456789abcdef";
 	const u64 region[2] = { 0x1122334455667788ULL, 7 };
 	const u32 pages[2] = { 0xa0b0c0d0, 9 };
@@ -178,13 +178,19 @@ static void wire_test_fields(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 4, 1) == FARSWAP_WIRE_VERSION,
 			      "another version");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 0) == FARSWAP_WIRE_TYPE, "type 0");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 16) == FARSWAP_WIRE_TYPE,
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 18) == FARSWAP_WIRE_TYPE,
 			      "type past the last");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 7, 0xff) == FARSWAP_WIRE_TYPE,
 			      "type far past the last");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 1) == FARSWAP_WIRE_OK, "welcome: resumed");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 2) == FARSWAP_WIRE_VALUE,
-			      "welcome: resumed is 0 or 1");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 2) == FARSWAP_WIRE_OK,
+			      "welcome: resumed with new keys");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 3) == FARSWAP_WIRE_VALUE,
+			      "welcome: resumed is 0, 1 or 2");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(17, 20, 3) == FARSWAP_WIRE_OK, "keyed: a key");
+	bytes[16] = 1;
+	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_check(bytes, 32) == FARSWAP_WIRE_RESERVED,
+			      "keyed: a key of a region that is gone");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 23, 1) == FARSWAP_WIRE_VALUE,
 			      "welcome: resumed, far from 0 and 1");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(15, 16, 9) == FARSWAP_WIRE_OK,
@@ -277,7 +283,7 @@ static void wire_test_read(struct kunit *test)
 static void wire_test_accept(struct kunit *test)
 {
 	struct farswap_wire_answer answer = {};
-	u8 padded[196] = "fswp\4\0\3\0";
+	u8 padded[196] = "fswp\5\0\3\0";
 
 	KUNIT_EXPECT_TRUE_MSG(test,
 			      farswap_wire_check_accept(NULL, 0, &answer) == FARSWAP_WIRE_SHORT,
@@ -286,16 +292,16 @@ static void wire_test_accept(struct kunit *test)
 			      farswap_wire_check_accept(padded, 15, &answer) == FARSWAP_WIRE_SHORT,
 			      "short accept data");
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 4 && answer.status == 3, "padded accept data");
+			      answer.version == 5 && answer.status == 3, "padded accept data");
 	padded[6] = FARSWAP_STATUS_SELF;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_VALUE,
 			farswap_wire_check_accept(padded, 196, &answer));
 	padded[8] = 1;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_RESERVED,
 			farswap_wire_check_accept(padded, 196, &answer));
-	padded[4] = 5;
+	padded[4] = 6;
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 5,
+			      answer.version == 6,
 			      "accept data of another version is told by its version");
 	padded[0] = 0;
 	KUNIT_EXPECT_TRUE_MSG(test,

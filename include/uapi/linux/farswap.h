@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define FARSWAP_MAGIC			0x70777366U	/* "fswp" */
-#define FARSWAP_VERSION			4
+#define FARSWAP_VERSION			5
 #define FARSWAP_PORT			9400
 
 /* Receives that each side keeps posted on the control queue pair. */
@@ -63,7 +63,14 @@
 #define FARSWAP_MSG_PONG		13
 #define FARSWAP_MSG_RESUME		14
 #define FARSWAP_MSG_RESUMED		15
-#define FARSWAP_MSG_MAX			15
+#define FARSWAP_MSG_KEY			16
+#define FARSWAP_MSG_KEYED		17
+#define FARSWAP_MSG_MAX			17
+
+/* struct farswap_welcome.resumed */
+#define FARSWAP_RESUMED_NOT		0
+#define FARSWAP_RESUMED_SAME_KEYS	1
+#define FARSWAP_RESUMED_NEW_KEYS	2	/* another device: KEY asks for each */
 
 /* The status of farswap_accept, farswap_welcome and farswap_mr_info; 9 was used once */
 #define FARSWAP_STATUS_OK		0
@@ -161,8 +168,8 @@ struct farswap_hello {
  * @hdr:	header
  * @status:	FARSWAP_STATUS_*; unless OK the donor disconnects next
  * @queues:	data queue pairs the client may connect, at most what it asked
- * @resumed:	1 if this is the session that HELLO asked for, with its regions:
- *		RESUME comes next; else 0
+ * @resumed:	FARSWAP_RESUMED_*: whether this is the session that HELLO asked for, with
+ *		its regions; then RESUME comes next
  * @node:	the donor's machine
  * @instance:	the donor's run, another each time farswapd starts
  * @slab_bytes:	size of the donor's regions
@@ -317,6 +324,20 @@ struct farswap_resume {
 struct farswap_resumed {
 	struct farswap_hdr hdr;
 	__le64 gone;
+};
+
+/**
+ * struct farswap_keyed - donor to client, answers KEY, a struct farswap_region_msg
+ * @hdr:	header
+ * @status:	FARSWAP_STATUS_OK, or the region is gone
+ * @rkey:	its key now; its address is the same as before
+ * @region:	the region that KEY named
+ */
+struct farswap_keyed {
+	struct farswap_hdr hdr;
+	__le32 status;
+	__le32 rkey;
+	__le64 region;
 };
 
 /* QUERY_MEM, PING and PONG are a bare struct farswap_hdr. */

@@ -18,7 +18,7 @@ static struct ibv_qp qp = { .qp_context = &client.data[0] };
 static struct ibv_cq cq = { .cq_context = &client };
 static struct rdma_cm_id id;
 static struct ibv_async_event event;
-static unsigned int lost, ended, all_ended, device_sessions, acked, notified;
+static unsigned int lost, ended, all_lost, device_sessions, acked, notified;
 static bool no_event;
 static unsigned int regions = 8;
 static int most_mrs = 8;
@@ -91,11 +91,9 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	ended++;
 }
 
-void session_end_all(enum stats_counter reason, struct ibv_context *device, const char *why)
+void session_device_failed(struct ibv_context *device)
 {
-	(void)reason;
-	(void)why;
-	all_ended += device == &context;
+	all_lost += device == &context;
 }
 
 void session_device_gone(struct ibv_context *device)
@@ -107,7 +105,7 @@ static void happen(enum ibv_event_type type, struct conn *conn)
 {
 	struct device *device = device_find(&context);
 
-	lost = ended = all_ended = acked = notified = 0;
+	lost = ended = all_lost = acked = notified = 0;
 	event.event_type = type;
 	if (type == IBV_EVENT_CQ_ERR) {
 		event.element.cq = &cq;
@@ -141,19 +139,19 @@ static void test_events(void)
 
 	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		happen(events[i].type, &client.data[1]);
-		ok(lost == 1 && !ended && !all_ended && acked == 1,
+		ok(lost == 1 && !ended && !all_lost && acked == 1,
 		   "%s costs a data connection, not the session", events[i].name);
 		happen(events[i].type, &client.control);
-		ok(lost == 1 && !ended && !all_ended && acked == 1,
+		ok(lost == 1 && !ended && !all_lost && acked == 1,
 		   "or the control connection, not the session");
 	}
 	client.control.id = &id;
 	happen(IBV_EVENT_COMM_EST, &client.control);
 	ok(notified == 1 && !lost && acked == 1, "a first message that comes early is no error");
 	happen(IBV_EVENT_PORT_ERR, NULL);
-	ok(!lost && !ended && !all_ended && acked == 1, "nor is a port that goes down");
+	ok(!lost && !ended && !all_lost && acked == 1, "nor is a port that goes down");
 	happen(IBV_EVENT_DEVICE_FATAL, NULL);
-	ok(all_ended == 1 && !lost, "a device that fails ends its sessions");
+	ok(all_lost == 1 && !ended && !device_sessions, "a device that fails costs all connections");
 }
 
 static void test_gone(void)
@@ -166,7 +164,7 @@ static void test_gone(void)
 	ok(device_sessions == 1, "sessions are told once that their device is gone");
 	ok(!is_null(context.cmd_fd), "it is not closed while something of it is left");
 	happen(IBV_EVENT_DEVICE_FATAL, NULL);
-	ok(!all_ended, "and says nothing more");
+	ok(!all_lost, "and says nothing more");
 	no_event = true;
 	device_event(device_find(&context), EPOLLIN | EPOLLERR);
 	ok(device_find(&context)->async.fd < 0, "a device without events is not looked at");
@@ -188,6 +186,26 @@ static void test_gone(void)
 	device_look(NULL);
 	ok(device_sessions == 1 && is_null(context.cmd_fd) && !device_find(&context),
 	   "one that it does not know is gone, though nobody says so");
+
+	if (pipe(pipes))
+		return;
+	context.async_fd = pipes[0];
+	context.cmd_fd = pipes[1];
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
+	device_add(&context);
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/proc");
+	device_look(NULL);
+	ok(device_sessions == 2 && !device_find(&context),
+	   "so is one in whose place another has come");
+	if (pipe(pipes))
+		return;
+	context.async_fd = pipes[0];
+	context.cmd_fd = pipes[1];
+	device_add(&context);
+	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/nothing/here");
+	happen(IBV_EVENT_DEVICE_FATAL, NULL);
+	ok(device_sessions == 3 && !all_lost && !device_find(&context),
+	   "and one that fails because it goes");
 }
 
 int main(void)

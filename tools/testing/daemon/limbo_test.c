@@ -248,8 +248,7 @@ static void test_find(void)
 	limbo_enter(old, "x");
 	hello = hello_of(SECRET);
 	ok(limbo_find(fresh, &hello) == old, "who knows the secret finds it");
-	ok(limbo_may_resume(SECRET, NULL) && !limbo_may_resume(SECRET ^ 1, NULL) &&
-	   !limbo_may_resume(0, NULL) && !limbo_may_resume(SECRET, (void *)&limbo),
+	ok(limbo_may_resume(SECRET) && !limbo_may_resume(SECRET ^ 1) && !limbo_may_resume(0),
 	   "which can be told before HELLO");
 	hello.instance ^= 1;
 	ok(!limbo_find(fresh, &hello), "another run does not");
@@ -264,7 +263,7 @@ static void test_find(void)
 	old->secret = SECRET;
 	hello = hello_of(SECRET);
 	fresh->device = (void *)&limbo;
-	ok(!limbo_find(fresh, &hello), "nor by another device");
+	ok(limbo_find(fresh, &hello) == old, "by another device too");
 	fresh->device = NULL;
 	old->state = SESSION_READY;
 	limbo_leave();
@@ -302,6 +301,75 @@ static void test_resume(void)
 	fresh->sweeping = true;
 	limbo_sweep(fresh);
 	ok(keys_killed == 1, "what is lent from then on does not");
+	teardown();
+}
+
+/* The device was away, or the client comes by another. */
+static void test_other_device(void)
+{
+	struct session *third;
+	uint32_t key = 0, again = 0;
+	bool same = true;
+	unsigned int i;
+
+	setup(3, 1000);
+	old->device = (void *)&limbo;
+	old->lend_pd = (void *)&limbo;
+	fresh->device = (void *)&ended;
+	fresh->lend_pd = (void *)&ended;
+	pool.ahead = 1;
+	fresh->owner.leaving = true;
+	while (region_step())
+		;
+	fresh->owner.leaving = false;
+	pool.ahead = 0;
+	ok(old->owner.nr[REGION_STAGED] == 1, "one is staged as well");
+	limbo_enter(old, "x");
+	request_unregister(old);
+	ok(keys_killed == 4 && session_lent(old) == 3 && !old->owner.nr[REGION_STAGED],
+	   "when a device goes its keys die, and what is lent stays so");
+	while (region_step())
+		;
+	old->device = NULL;
+	limbo_adopt(fresh, old);
+	ok(disconnected == 1 && fresh->rekeyed && fresh->lend_pd == (void *)&ended &&
+	   fresh->owner.pd == fresh && session_lent(fresh) == 3,
+	   "a client that comes by another has its regions in the new domain");
+	ok(claim(id, 3, false) && !gone, "and claims them");
+	ok(!request_key(fresh, id[0], &key) && key == region[0]->rkey && region[0]->mr,
+	   "each gets a key when it asks");
+	ok(!request_key(fresh, id[0], &again) && again == key, "the same when it asks again");
+	ok(request_key(fresh, id[2] + 1, &key) == -ENOENT, "one that there is not gets none");
+
+	/* The answer to that never came. */
+	limbo_enter(fresh, "x");
+	session_drop(old);
+	old = fresh;
+	third = session_make(1000);
+	fresh = third;
+	fresh->device = old->device;
+	limbo_adopt(fresh, old);
+	ok(fresh->rekeyed && fresh->lend_pd == (void *)&ended && fresh->owner.pd == old->owner.pd,
+	   "who has not heard all of them asks again");
+	refuse_keys = true;
+	ok(!request_key(fresh, id[0], &again) && again == region[0]->rkey &&
+	   request_key(fresh, id[1], &key) && !region_find(&fresh->owner, id[1]) &&
+	   session_lent(fresh) == 2, "one that can't be registered is gone, the others are not");
+	refuse_keys = false;
+	for (i = 0; i < 3; i += 2)
+		same &= region_find(&fresh->owner, id[i]) == region[i];
+	ok(same, "they keep their names");
+	teardown();
+
+	setup(2, 1000);
+	limbo_enter(old, "x");
+	unbroken = 1;
+	request_unregister(old);
+	unbroken = UINT_MAX;
+	ok(session_lent(old) == 1 && region_count(REGION_BROKEN) == 1,
+	   "one whose key lives on is never given again");
+	limbo_adopt(fresh, old);
+	ok(claim(id, 2, false) && gone, "its client is told that it is gone");
 	teardown();
 }
 
@@ -473,6 +541,7 @@ int main(void)
 	test_expire();
 	test_find();
 	test_resume();
+	test_other_device();
 	test_lives_on();
 	test_gone();
 	test_evicting();

@@ -15,6 +15,8 @@
 #define POOL_SLAB	(2UL << 20)
 
 static unsigned int keys_killed;
+static unsigned int keys_made;
+static bool refuse_keys;
 static unsigned int unbroken = UINT_MAX;	/* so many more can be */
 
 int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey)
@@ -22,8 +24,10 @@ int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, ui
 	(void)pd;
 	(void)bytes;
 	(void)iova;
+	if (refuse_keys)
+		return -ENOMEM;
 	*mr = addr;
-	*rkey = 1;
+	*rkey = ++keys_made;
 	return 0;
 }
 

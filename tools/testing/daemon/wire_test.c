@@ -130,6 +130,11 @@ static void test_reserved(void)
 	reserved(FARSWAP_MSG_RESUME, 32, "a region past count");
 	reserved(FARSWAP_MSG_RESUME, 503, "the last byte past count");
 
+	len = make(FARSWAP_MSG_KEYED);
+	msg.bytes[20] = 1;
+	ok(check(FARSWAP_MSG_KEYED, len) == WIRE_OK, "KEYED: OK with a key");
+	msg.bytes[16] = 1;
+	ok(check(FARSWAP_MSG_KEYED, len) == WIRE_RESERVED, "KEYED: gone with a key");
 	len = make(FARSWAP_MSG_MR_INFO);
 	msg.mr_info.rkey = htole32(1);
 	ok(check(FARSWAP_MSG_MR_INFO, len) == WIRE_OK, "MR_INFO: OK with a key");
@@ -183,7 +188,9 @@ static void test_range(void)
 	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_RANGE, "HELLO: no queues");
 	len = make(FARSWAP_MSG_WELCOME);
 	msg.welcome.resumed = htole16(2);
-	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: resumed is 0 or 1");
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_OK, "WELCOME: resumed with new keys");
+	msg.welcome.resumed = htole16(3);
+	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: resumed is 0, 1 or 2");
 	msg.welcome.resumed = 0;
 	msg.welcome.answers = htole64(1);
 	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: answers, but not resumed");

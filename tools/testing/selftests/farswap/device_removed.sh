@@ -67,6 +67,24 @@ donor_listens() {
 	donor_start "$lost" "listen=$lost:9400" && wait_for 60 donors_live 2
 }
 
+# As device_is_away(), but a donor's. The keys die with it, the memory does not.
+donor_device_is_away() {
+	set_value "$FARSWAP/backup" none
+	wait_for 60 only_donors_have 500
+	stats_save
+	away=$(donor_of_most)
+	on "$away" 'timeout 60 rdma link del r0; sleep 1; rdma link add r0 type rxe netdev eth0' &&
+		wait_for 30 donors_live 2
+	away_status=$?
+	away_lost=$(stat_delta lost)
+	on "$away" 'tail -n 5 /run/farswapd.log'
+	set_value "$FARSWAP/backup" disk
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && wait_for 60 donors_live 2 ||
+		return 1
+	echo "$away_lost pages were lost"
+	[ "$away_status" -eq 0 ] && [ "$away_lost" -eq 0 ] && same lost load_lost slab_lost
+}
+
 # The removal waits until farswapd has closed the device.
 donor_device_goes() {
 	on "$lost" 'timeout 60 rdma link del r0' || return 1
@@ -78,7 +96,7 @@ donor_device_comes() {
 	on "$lost" 'rdma link add r0 type rxe netdev eth0' && wait_for 60 donors_live 2
 }
 
-test_begin 13
+test_begin 14
 command -v rdma >/dev/null || skip_rest "no rdma tool"
 farswap_up 2
 swap_on
@@ -92,6 +110,7 @@ check "another is used" device_comes || donors_show
 check "again and again" again_and_again || donors_show
 check "what only donors have is there when it comes back" device_is_away || donors_show
 lost=${DONORS%% *}
+check "no page is lost if a donor's device goes and comes" donor_device_is_away || donors_show
 check "a donor's device goes, and farswapd does not" donor_device_goes "r0 is gone"
 check "it is used again when it is back" donor_device_comes || donors_show
 check "so it does where it listens on that only" eval 'donor_listens &&
