@@ -112,6 +112,7 @@ void limbo_adopt(struct session *session, struct session *old)
 	session->rekeyed = old->rekeyed || old->device != session->device;
 	if (old->device != session->device)
 		request_unregister(old);
+	loop_timer_stop(&old->linger);
 	region_owner_move(&old->owner, &session->owner);
 	if (old->device == session->device) {
 		session->lend_pd = old->lend_pd;

@@ -27,6 +27,7 @@
 #include "reclaim.h"
 #include "sandbox.h"
 #include "session.h"
+#include "worker.h"
 
 #ifndef FARSWAP_RELEASE
 #define FARSWAP_RELEASE	"unreleased"
@@ -294,9 +295,13 @@ static int run(void)
 	}
 	sandbox_check_maps(config.clients, mem_is_scattered() ? region_total() : 0);
 	sandbox_drop();
-	err = listener_init((struct sockaddr *)&config.listen);
+	/* A thread has the credentials that its process had when it began. */
+	err = worker_init();
 	if (err)
 		goto out_exit_reclaim;
+	err = listener_init((struct sockaddr *)&config.listen);
+	if (err)
+		goto out_exit_worker;
 	log_info("lending %" PRIu64 "M in %u regions at most, %" PRIu64 "M now; %" PRIu64 "M are to stay available",
 		 config.memory >> 20, region_total(), region_free_bytes() >> 20,
 		 config.headroom >> 20);
@@ -312,6 +317,8 @@ static int run(void)
 		exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 	}
 	listener_exit();
+out_exit_worker:
+	worker_exit();
 out_exit_reclaim:
 	reclaim_exit();
 out_exit_control:

@@ -203,36 +203,46 @@ static void message_map_forget(struct session_map *wait)
 	wait->session = NULL;
 }
 
-/* The first in line; false if it has to go on waiting, or there is none. */
-static bool message_map_serve(void)
+/* What a MAP that waits is answered with: a status, or -EAGAIN. */
+static int message_map_try(struct session_map *wait, uint64_t now, struct region **region)
 {
-	struct session_map *wait = list_first(&message.maps, struct session_map, link);
-	unsigned int status = FARSWAP_STATUS_OK;
-	struct region *region = NULL;
-	struct session *session;
-	uint64_t now;
 	int err;
 
-	if (!wait)
-		return false;
-	session = wait->session;
-	now = loop_now_ms();
-	if (session_leaving()) {
-		status = FARSWAP_STATUS_LEAVING;
-	} else if (now >= wait->until_ms) {
-		status = FARSWAP_STATUS_NO_MEMORY;
-	} else {
-		err = region_lend(&session->owner, &region);
-		if (err == -EAGAIN) {
-			loop_timer_set(&message.late, wait->until_ms - now);
-			return false;
-		}
-		if (err)
-			status = FARSWAP_STATUS_NO_MEMORY;
+	if (session_leaving())
+		return FARSWAP_STATUS_LEAVING;
+	if (now >= wait->until_ms)
+		return FARSWAP_STATUS_NO_MEMORY;
+	err = region_lend(&wait->session->owner, region);
+	if (err == -EAGAIN)
+		return err;
+	return err ? FARSWAP_STATUS_NO_MEMORY : FARSWAP_STATUS_OK;
+}
+
+/*
+ * The first in line that can be; false if all have to go on waiting, or there is none. One whose
+ * device takes long to register memory holds up no other.
+ */
+static bool message_map_serve(void)
+{
+	struct session_map *first = list_first(&message.maps, struct session_map, link);
+	uint64_t now = loop_now_ms();
+	struct list *pos;
+
+	list_for_each(pos, &message.maps) {
+		struct session_map *wait = container_of(pos, struct session_map, link);
+		struct session *session = wait->session;
+		struct region *region = NULL;
+		int status = message_map_try(wait, now, &region);
+
+		if (status == -EAGAIN)
+			continue;
+		message_map_forget(wait);
+		message_mr_info(session, wait->seq, status, region);
+		return true;
 	}
-	message_map_forget(wait);
-	message_mr_info(session, wait->seq, status, region);
-	return true;
+	if (first)
+		loop_timer_set(&message.late, first->until_ms - now);
+	return false;
 }
 
 static void message_pool_work(void *arg)
@@ -418,11 +428,18 @@ void message_stop(struct session *session)
 			message_map_forget(&session->maps[i]);
 }
 
+static const struct region_events events = {
+	.changed = message_kick_pool,
+	.back = request_region_is_back,
+	.idle = session_idle,
+};
+
 void message_init(const uint8_t *node, uint64_t instance)
 {
 	memcpy(message.node, node, sizeof(message.node));
 	message.instance = instance;
 	list_init(&message.maps);
+	region_listen(&events);
 	loop_work_init(&message.pool, message_pool_work, NULL);
 	loop_timer_init(&message.late, message_map_late, NULL);
 	loop_timer_init(&message.retry, message_pool_retry, NULL);

@@ -21,6 +21,7 @@
 #define REGION_INDEX_BITS	24
 
 struct region_pool pool;
+static const struct region_events *events;
 
 #define BIT(n)	(1U << (n))
 
@@ -28,11 +29,17 @@ struct region_pool pool;
 static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_EMPTY] = BIT(REGION_DIRTY),
 	[REGION_DIRTY] = BIT(REGION_FREE) | BIT(REGION_EMPTY),
-	[REGION_FREE] = BIT(REGION_STAGED) | BIT(REGION_EMPTY) | BIT(REGION_DIRTY),
-	[REGION_STAGED] = BIT(REGION_DIRTY) | BIT(REGION_MAPPED) | BIT(REGION_BROKEN),
-	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
-	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
-	[REGION_EVICTING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN) | BIT(REGION_EVICT_WAIT),
+	[REGION_FREE] = BIT(REGION_STAGING) | BIT(REGION_EMPTY),
+	[REGION_STAGING] = BIT(REGION_STAGED) | BIT(REGION_FREE) | BIT(REGION_DIRTY),
+	[REGION_STAGED] = BIT(REGION_MAPPED) | BIT(REGION_KILLING),
+	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+			  BIT(REGION_BROKEN),
+	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+			      BIT(REGION_BROKEN),
+	[REGION_EVICTING] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+			    BIT(REGION_BROKEN),
+	[REGION_RETURNED] = BIT(REGION_KILLING),
+	[REGION_KILLING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 };
 
 static struct list *region_home(struct region *region)
@@ -53,7 +60,7 @@ static struct list *region_home(struct region *region)
 
 static bool region_is_owned(enum region_state state)
 {
-	return state >= REGION_STAGED && state <= REGION_EVICTING;
+	return state >= REGION_STAGING && state <= REGION_KILLING;
 }
 
 void region_set_state(struct region *region, enum region_state state)
@@ -75,50 +82,99 @@ void region_set_state(struct region *region, enum region_state state)
 	list_add_tail(&region->link, region_home(region));
 }
 
-/*
- * A free region for @owner. Devices may give a key that was killed to who comes next, perhaps to
- * the same client, who may not have heard yet that it was: so no address is given twice.
- */
-static int region_stage(struct region *region, struct region_owner *owner)
+static void region_changed(struct region_owner *owner)
 {
-	int err;
+	if (!events)
+		return;
+	if (events->idle && !region_owner_is_busy(owner))
+		events->idle(owner);
+	if (events->changed)
+		events->changed();
+}
 
-	region->iova = ++pool.registrations * pool.slab;
-	err = mr_register(owner->pd, region->addr, pool.slab, region->iova, &region->mr,
-			  &region->rkey);
-	if (err == -EFAULT && !region->doubted) {
+static void region_run_register(struct worker_job *job)
+{
+	struct region *region = container_of(job, struct region, job);
+
+	region->call.err = mr_register(region->call.pd, region->addr, pool.slab, region->iova,
+				       &region->call.mr, &region->call.rkey);
+}
+
+static void region_registered(struct worker_job *job)
+{
+	struct region *region = container_of(job, struct region, job);
+	struct region_owner *owner = region->owner;
+	int err = region->call.err;
+
+	if (!err) {
+		region->doubted = false;
+		region->mr = region->call.mr;
+		region->rkey = region->call.rkey;
+		region_set_state(region, REGION_STAGED);
+		if (owner->leaving)
+			region_return(region);
+	} else if (err == -EFAULT && !region->doubted) {
 		/* The machine may have lost some of it: who zeroes it finds out. */
 		region->doubted = true;
 		stats_inc(STAT_REGISTER_FAILED);
 		region->zeroed = 0;
 		region_set_state(region, REGION_DIRTY);
-		return err;
-	}
-	if (err) {
+	} else {
 		stats_inc(STAT_REGISTER_FAILED);
 		if (!owner->stage_failed)
 			log_err("cannot register a region: %s", strerror(-err));
 		owner->stage_failed = true;
-		return err;
+		region_set_state(region, REGION_FREE);
 	}
-	region->doubted = false;
-	region->owner = owner;
-	region_set_state(region, REGION_STAGED);
-	return 0;
+	region_changed(owner);
 }
 
-/* False: the key lives on, the region is lost. */
-static bool region_kill(struct region *region)
+/*
+ * A free region for @owner. Devices may give a key that was killed to who comes next, perhaps to
+ * the same client, who may not have heard yet that it was: so no address is given twice.
+ */
+static void region_stage(struct region *region, struct region_owner *owner)
 {
-	int err = region->mr ? mr_unregister(region->mr) : 0;
+	region->iova = ++pool.registrations * pool.slab;
+	region->evict_job = 0;
+	region->killed = false;
+	region->owner = owner;
+	region_set_state(region, REGION_STAGING);
+	region->call.pd = owner->pd;
+	region->job.run = region_run_register;
+	region->job.done = region_registered;
+	worker_queue(&region->job);
+}
 
-	region->mr = NULL;
-	if (!err)
-		return true;
+static void region_run_kill(struct worker_job *job)
+{
+	struct region *region = container_of(job, struct region, job);
+
+	/* Its device may be gone, and the key with it. */
+	region->call.err = region->call.mr ? mr_unregister(region->call.mr) : 0;
+}
+
+static void region_break(struct region *region, int err)
+{
 	log_err("cannot kill the key of a region, so it is never lent again: %s", strerror(-err));
 	stats_inc(STAT_BROKEN);
 	region_set_state(region, REGION_BROKEN);
-	return false;
+}
+
+static void region_killed(struct worker_job *job)
+{
+	struct region *region = container_of(job, struct region, job);
+	struct region_owner *owner = region->owner;
+
+	if (region->call.err) {
+		region_break(region, region->call.err);
+	} else {
+		region->zeroed = 0;
+		region_set_state(region, REGION_DIRTY);
+	}
+	if (events && events->back)
+		events->back(region, !region->call.err);
+	region_changed(owner);
 }
 
 /* One of those staged for @owner; on ordinary memory, if that is what is wanted. */
@@ -135,12 +191,36 @@ static struct region *region_staged(const struct region_owner *owner, bool ordin
 	return NULL;
 }
 
+/* What clients have given back just now is the first to go. */
+static bool region_hurry(bool ordinary)
+{
+	struct list *pos, *of;
+
+	if (!pool.nr[REGION_RETURNED])
+		return false;
+	list_for_each(pos, &pool.owners) {
+		struct region_owner *owner = container_of(pos, struct region_owner, link);
+
+		list_for_each(of, &owner->regions[REGION_RETURNED]) {
+			struct region *region = container_of(of, struct region, link);
+
+			if (ordinary && region->huge)
+				continue;
+			region_return(region);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The other was not told its key, but could have guessed it. */
 void region_take_back(bool ordinary)
 {
 	struct region *region;
 	struct list *pos;
 
+	if (pool.nr[REGION_KILLING] || region_hurry(ordinary))
+		return;
 	do {
 		region = NULL;
 		list_for_each(pos, &pool.owners) {
@@ -153,10 +233,9 @@ void region_take_back(bool ordinary)
 		}
 		if (!region)
 			return;
-	} while (!region_kill(region));
+		region_return(region);
+	} while (region->state == REGION_BROKEN);
 	stats_inc(STAT_TAKEN_BACK);
-	region->zeroed = 0;
-	region_set_state(region, REGION_DIRTY);
 }
 
 unsigned int region_filled(void)
@@ -185,6 +264,26 @@ static unsigned int region_lent(void)
 	return region_lent_of(pool.nr);
 }
 
+/* Nothing is staged for it: what is to be done that there will be, or -ENOSPC. */
+static int region_obtain(struct region_owner *owner)
+{
+	struct region *region;
+
+	if (owner->nr[REGION_STAGING])
+		return -EAGAIN;
+	region = list_first(&pool.free, struct region, link);
+	if (!region && list_empty(&pool.dirty) && region_filled() == pool.limit)
+		region_take_back(false);
+	if (!region)
+		return list_empty(&pool.dirty) && region_filled() == pool.limit &&
+			!pool.nr[REGION_STAGING] && !pool.nr[REGION_KILLING] ? -ENOSPC : -EAGAIN;
+	if (owner->stage_failed)
+		return -ENOSPC;
+	stats_inc(STAT_MAPS_UNSTAGED);
+	region_stage(region, owner);
+	return owner->stage_failed ? -ENOSPC : -EAGAIN;
+}
+
 int region_lend(struct region_owner *owner, struct region **out)
 {
 	struct region *region = list_first(&owner->regions[REGION_STAGED], struct region, link);
@@ -192,44 +291,52 @@ int region_lend(struct region_owner *owner, struct region **out)
 
 	if (region_is_over())
 		return -ENOSPC;
-	while (!region) {
-		region = list_first(&pool.free, struct region, link);
-		if (!region && list_empty(&pool.dirty) && region_filled() == pool.limit)
-			region_take_back(false);
+	if (!region) {
+		err = region_obtain(owner);
+		region = list_first(&owner->regions[REGION_STAGED], struct region, link);
 		if (!region)
-			return list_empty(&pool.dirty) && region_filled() == pool.limit ?
-			       -ENOSPC : -EAGAIN;
-		err = region_stage(region, owner);
-		if (err && region->state == REGION_FREE)
-			return -ENOSPC;
-		if (err)
-			region = NULL;
-		else
-			stats_inc(STAT_MAPS_UNSTAGED);
+			return err;
 	}
 	region->id = ++pool.loans << REGION_INDEX_BITS | (region - pool.regions);
 	region->evict_at_ms = 0;
 	region->evict_seq = 0;
-	region->evict_job = 0;
 	region->claimed = true;
 	region_set_state(region, REGION_MAPPED);
 	*out = region;
 	return 0;
 }
 
-bool region_return(struct region *region)
+void region_return(struct region *region)
 {
-	if (!region_kill(region))
-		return false;
 	region->id = 0;
-	region->zeroed = 0;
-	region_set_state(region, REGION_DIRTY);
-	return true;
+	region_set_state(region, REGION_KILLING);
+	region->call.mr = region->mr;
+	region->mr = NULL;
+	region->job.run = region_run_kill;
+	region->job.done = region_killed;
+	worker_queue(&region->job);
+}
+
+void region_return_later(struct region *region, uint64_t at_ms)
+{
+	region->id = 0;
+	region->evict_at_ms = at_ms;
+	region_set_state(region, REGION_RETURNED);
+}
+
+bool region_owner_is_busy(const struct region_owner *owner)
+{
+	return owner->nr[REGION_STAGING] || owner->nr[REGION_KILLING];
 }
 
 bool region_unregister(struct region *region)
 {
-	return region_kill(region);
+	int err = region->mr ? mr_unregister(region->mr) : 0;
+
+	region->mr = NULL;
+	if (err)
+		region_break(region, err);
+	return !err;
 }
 
 int region_register(struct region *region)
@@ -255,7 +362,8 @@ struct region *region_find(const struct region_owner *owner, uint64_t id)
 	if (index >= pool.total)
 		return NULL;
 	region = &pool.regions[index];
-	if (region->owner != owner || region->id != id || region->state == REGION_STAGED)
+	if (region->owner != owner || region->id != id || region->state < REGION_MAPPED ||
+	    region->state > REGION_EVICTING)
 		return NULL;
 	return region;
 }
@@ -271,6 +379,7 @@ static bool region_stage_step(void)
 {
 	struct region *region = list_first(&pool.free, struct region, link);
 	struct region_owner *least = NULL;
+	unsigned int fewest = 0;
 	struct list *pos;
 
 	if (!region)
@@ -278,10 +387,13 @@ static bool region_stage_step(void)
 	list_for_each(pos, &pool.owners) {
 		struct region_owner *owner = container_of(pos, struct region_owner, link);
 
-		if (owner->nr[REGION_STAGED] < pool.ahead &&
-		    !owner->stage_failed && !owner->leaving &&
-		    (!least || owner->nr[REGION_STAGED] < least->nr[REGION_STAGED]))
+		unsigned int staged = owner->nr[REGION_STAGED] + owner->nr[REGION_STAGING];
+
+		if (staged < pool.ahead && !owner->stage_failed && !owner->leaving &&
+		    (!least || staged < fewest)) {
 			least = owner;
+			fewest = staged;
+		}
 	}
 	if (!least)
 		return false;
@@ -362,7 +474,10 @@ void region_owner_move(struct region_owner *from, struct region_owner *to)
 	struct region *region;
 	int i;
 
-	for (i = REGION_STAGED; i <= REGION_EVICTING; i++) {
+	for (i = REGION_STAGING; i <= REGION_KILLING; i++) {
+		/* They are of the domain, which stays. */
+		if (!from->pd && (i == REGION_STAGING || i == REGION_KILLING))
+			continue;
 		assert(!to->nr[i]);
 		while ((region = list_first(&from->regions[i], struct region, link))) {
 			list_del(&region->link);
@@ -442,10 +557,13 @@ const char *region_state_name(enum region_state state)
 		[REGION_EMPTY] = "empty",
 		[REGION_DIRTY] = "dirty",
 		[REGION_FREE] = "free",
+		[REGION_STAGING] = "staging",
 		[REGION_STAGED] = "staged",
 		[REGION_MAPPED] = "mapped",
 		[REGION_EVICT_WAIT] = "evict_wait",
 		[REGION_EVICTING] = "evicting",
+		[REGION_RETURNED] = "returned",
+		[REGION_KILLING] = "killing",
 		[REGION_BROKEN] = "broken",
 	};
 
@@ -476,6 +594,11 @@ int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepag
 		list_add_tail(&pool.regions[pool.total].link, &pool.empty);
 	pool.nr[REGION_EMPTY] = total;
 	return 0;
+}
+
+void region_listen(const struct region_events *of)
+{
+	events = of;
 }
 
 int region_reserve(void)

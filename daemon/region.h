@@ -15,22 +15,29 @@
 #include <stdint.h>
 
 #include "list.h"
+#include "worker.h"
 
 /*
- * EMPTY -> DIRTY -> FREE -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> DIRTY, with
- * short cuts back: STAGED, MAPPED and EVICT_WAIT to DIRTY; EVICTING to EVICT_WAIT
- * when its session is resumed; from DIRTY and FREE to EMPTY when there is to be less
- * memory. From DIRTY until it is staged again no key for a region exists; one whose key
- * can't be killed is BROKEN.
+ * EMPTY -> DIRTY -> FREE -> STAGING -> STAGED -> MAPPED -> EVICT_WAIT -> EVICTING -> RETURNED ->
+ * KILLING -> DIRTY, with short cuts: any of STAGED to EVICTING to KILLING, MAPPED to RETURNED;
+ * EVICTING to EVICT_WAIT when its session is resumed; from DIRTY and FREE to EMPTY when there is to
+ * be less memory; STAGING back to FREE, or to DIRTY, when that fails. From DIRTY until STAGING no
+ * key for a region exists; one whose key can't be killed is BROKEN.
+ *
+ * The worker has a region that is STAGING or KILLING: registering and the end of a registration
+ * may take long. Nothing else is done to it meanwhile.
  */
 enum region_state {
 	REGION_EMPTY,		/* has no memory */
 	REGION_DIRTY,		/* may have someone's bytes: to be zeroed */
 	REGION_FREE,		/* zero */
+	REGION_STAGING,		/* being registered for its owner */
 	REGION_STAGED,		/* registered for its owner, who does not know */
 	REGION_MAPPED,		/* lent */
 	REGION_EVICT_WAIT,	/* EVICT to be sent */
 	REGION_EVICTING,	/* EVICT sent */
+	REGION_RETURNED,	/* given back; its key lives on for a moment */
+	REGION_KILLING,		/* its key is being killed */
 	REGION_BROKEN,		/* its key could not be killed: never used again */
 	REGION_STATES
 };
@@ -46,13 +53,22 @@ struct region {
 	bool doubted;		/* it could not be registered, and not since; zeroing looks at it */
 	void *mr;		/* NULL if its device is gone, or nobody has it */
 	uint32_t rkey;
+	struct worker_job job;
+	/* The job's, of a region that is STAGING or KILLING. */
+	struct {
+		void *pd;
+		void *mr;
+		uint32_t rkey;
+		int err;
+	} call;
 	uint64_t iova;		/* where its first byte is, for who has the key */
 	/* Of this loan. */
 	uint64_t id;
-	uint64_t evict_at_ms;	/* when its key will be killed */
+	uint64_t evict_at_ms;	/* when its key will be killed, also if returned */
 	uint64_t evict_by_ms;	/* however often its client connects anew */
 	uint32_t evict_seq;
 	uint64_t evict_job;
+	bool killed;		/* its client did not give it back */
 	bool claimed;		/* the client knows that it has it */
 };
 
@@ -66,6 +82,17 @@ struct region_owner {
 	bool leaving;		/* gets nothing more */
 };
 
+/* What others are told, from the loop; region_listen()'s caller keeps it. */
+struct region_events {
+	/* There may be free regions, or work for region_step(). */
+	void (*changed)(void);
+	/* The key of one that was lent is dead. False: it can't be killed. */
+	void (*back)(struct region *region, bool dead);
+	/* The worker has no region of that owner any more. */
+	void (*idle)(struct region_owner *owner);
+};
+
+void region_listen(const struct region_events *events);
 /* Every region is empty, and the limit 0. */
 int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepages);
 /* Addresses for all of them, before any has memory; after the program's own has been locked. */
@@ -82,11 +109,21 @@ void region_owner_del(struct region_owner *owner);
 
 /*
  * A zeroed region, registered in the owner's domain, in *@out: 0. -EAGAIN: there
- * will be one when region_step() has zeroed it. -ENOSPC: there is none.
+ * will be one when it has been zeroed, or registered. -ENOSPC: there is none.
  */
 int region_lend(struct region_owner *owner, struct region **out);
-/* Kills the key, then takes the region, staged or lent, back into the pool. False: it can't be. */
-bool region_return(struct region *region);
+/*
+ * Kills the key, then takes the region, staged or lent, back into the pool; nobody finds it by its
+ * name any more.
+ */
+void region_return(struct region *region);
+/*
+ * The same, a moment later, as the client has given it back: its adapter may have sent a READ
+ * twice, and one that finds no key costs a connection. Less memory, or none for others, ends that.
+ */
+void region_return_later(struct region *region, uint64_t at_ms);
+/* Has the worker any of its regions? */
+bool region_owner_is_busy(const struct region_owner *owner);
 /*
  * Kills the key, the region stays lent: its device is gone. False: it can't be, and the region
  * is broken.

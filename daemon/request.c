@@ -15,6 +15,8 @@
 #include "session.h"
 
 #define REQUEST_MAX	(FARSWAP_CREDITS - 1)
+/* Longer than what an adapter had sent twice before its client gave the region back is on its way. */
+#define REQUEST_LINGER_MS	500
 
 static struct session_request *request_alloc(struct session *session, unsigned int type)
 {
@@ -81,17 +83,50 @@ static bool request_was_settled(struct session *session, uint64_t region, uint32
 	return false;
 }
 
-/* Kills its key; whoever wanted it back learns that it is. */
-static void request_region_back(struct region *region, enum stats_counter how)
+void request_region_is_back(struct region *region, bool dead)
 {
 	uint64_t job = region->evict_job;
-	bool back = region_return(region);
 
-	stats_inc(how);
+	region->evict_job = 0;
 	if (job)
-		evict_region_gone(job, !back ? EVICT_BROKEN :
-				  how == STAT_RETURN_KILLED ? EVICT_KILLED : EVICT_RETURNED);
+		evict_region_gone(job, !dead ? EVICT_BROKEN :
+				  region->killed ? EVICT_KILLED : EVICT_RETURNED);
+}
+
+/* Kills its key; whoever wanted it back learns when it is dead. */
+static void request_region_back(struct region *region, enum stats_counter how)
+{
+	stats_inc(how);
+	region->killed = how == STAT_RETURN_KILLED;
+	region_return(region);
 	message_kick_pool();
+}
+
+/* The client gave it back: see region_return_later(). */
+static void request_region_given(struct session *session, struct region *region,
+				 enum stats_counter how)
+{
+	stats_inc(how);
+	region_return_later(region, loop_now_ms() + REQUEST_LINGER_MS);
+	if (session->owner.nr[REGION_RETURNED] == 1)
+		loop_timer_set(&session->linger, REQUEST_LINGER_MS);
+	message_kick_pool();
+}
+
+static void request_linger_over(void *arg)
+{
+	struct session *session = arg;
+	uint64_t now = loop_now_ms();
+	struct region *region;
+
+	while ((region = list_first(&session->owner.regions[REGION_RETURNED],
+				    struct region, link))) {
+		if (region->evict_at_ms > now) {
+			loop_timer_set(&session->linger, region->evict_at_ms - now);
+			return;
+		}
+		region_return(region);
+	}
 }
 
 /* Before the others. The last that is put there goes first. */
@@ -200,7 +235,7 @@ bool request_unmap(struct session *session, uint64_t id)
 		       (session->killed && region_was_lent(id));
 	}
 	if (region)
-		request_region_back(region, STAT_RETURN_UNMAP);
+		request_region_given(session, region, STAT_RETURN_UNMAP);
 	request_send_evicts(session);
 	request_set_timer(session);
 	return true;
@@ -216,8 +251,8 @@ bool request_done(struct session *session, uint64_t id, uint32_t seq)
 	request_free(session, request);
 	/* Its time may have been over already. */
 	if (region) {
-		request_region_back(region, STAT_RETURN_DONE);
 		stats_time(STAT_TIME_EVICT, loop_now_ns() - request->sent_ns);
+		request_region_given(session, region, STAT_RETURN_DONE);
 	}
 	request_send_evicts(session);
 	request_set_timer(session);
@@ -339,13 +374,14 @@ bool request_reclaim(struct session *session)
 
 	if (!session->has_owner)
 		return false;
-	for (state = REGION_STAGED; state <= REGION_EVICTING; state++) {
+	loop_timer_stop(&session->linger);
+	for (state = REGION_STAGED; state <= REGION_RETURNED; state++) {
 		struct region *region = list_first(&session->owner.regions[state],
 						   struct region, link);
 
 		if (!region)
 			continue;
-		if (state == REGION_STAGED)
+		if (state == REGION_STAGED || state == REGION_RETURNED)
 			region_return(region);
 		else
 			request_region_back(region, STAT_RETURN_SESSION);
@@ -377,12 +413,12 @@ void request_unregister(struct session *session)
 	struct list *pos, *tmp;
 	int state;
 
-	for (state = REGION_STAGED; state <= REGION_EVICTING; state++) {
+	for (state = REGION_STAGED; state <= REGION_RETURNED; state++) {
 		list_for_each_safe(pos, tmp, &session->owner.regions[state]) {
 			struct region *region = container_of(pos, struct region, link);
 			uint64_t job = region->evict_job;
 
-			if (state == REGION_STAGED)
+			if (state == REGION_STAGED || state == REGION_RETURNED)
 				region_return(region);
 			else if (!region_unregister(region) && job)
 				evict_region_gone(job, EVICT_BROKEN);
@@ -417,6 +453,8 @@ void request_adopt(struct session *session)
 		region->evict_at_ms = at_ms < region->evict_by_ms ? at_ms : region->evict_by_ms;
 	}
 	request_set_timer(session);
+	if (session->owner.nr[REGION_RETURNED])
+		loop_timer_set(&session->linger, REQUEST_LINGER_MS);
 }
 
 void request_limbo(struct session *session)
@@ -429,6 +467,7 @@ void request_init(struct session *session)
 {
 	loop_timer_init(&session->ping, request_ping, session);
 	loop_timer_init(&session->evict, request_kill_overdue, session);
+	loop_timer_init(&session->linger, request_linger_over, session);
 }
 
 void request_start(struct session *session)

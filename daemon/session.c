@@ -203,6 +203,8 @@ bool session_disconnect(struct session *session)
 static void session_leave_device(struct session *session)
 {
 	request_unregister(session);
+	if (region_owner_is_busy(&session->owner))
+		return;
 	session_free_pd(session, session->pd);
 	session_free_pd(session, session->lend_pd);
 	session->pd = NULL;
@@ -229,8 +231,19 @@ static void session_teardown(void *arg)
 		loop_work_queue(&session->teardown);
 		return;
 	}
+	/* Goes on when the worker is done. */
+	if (session->has_owner && region_owner_is_busy(&session->owner))
+		return;
 	session_free(session);
 	message_kick_pool();
+}
+
+void session_idle(struct region_owner *owner)
+{
+	struct session *session = session_of(owner);
+
+	if (session->state == SESSION_DEAD || session->device_gone)
+		loop_work_queue(&session->teardown);
 }
 
 unsigned int session_lent(const struct session *session)

@@ -132,6 +132,7 @@ struct session {
 	struct loop_work sweep;
 	struct loop_timer deadline;	/* HELLO, data queue pairs, closing */
 	struct loop_timer ping;
+	struct loop_timer linger;	/* kills the key of the first region that was given back */
 	struct loop_timer evict;	/* kills the key of the first overdue region */
 	bool ping_waits;
 	uint32_t ping_seq;
@@ -165,6 +166,8 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 /* Destroys its queue pairs. True: nothing that the client sent to regions arrives any more. */
 bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, const char *why);
+/* The worker has none of its regions any more. */
+void session_idle(struct region_owner *owner);
 /* Its objects are to be destroyed: the removal waits for that. */
 void session_device_gone(struct ibv_context *device);
 void session_device_failed(struct ibv_context *device);
@@ -232,6 +235,8 @@ bool request_unmap(struct session *session, uint64_t region);
 bool request_done(struct session *session, uint64_t region, uint32_t seq);
 bool request_activity_answer(struct session *session, const struct farswap_activity *answer);
 bool request_pong(struct session *session, uint32_t seq);
+/* For region_listen(). */
+void request_region_is_back(struct region *region, bool dead);
 /* One region of a dying session; false if it has none. */
 bool request_reclaim(struct session *session);
 /* The same of what was not claimed. */

@@ -79,7 +79,7 @@ static inline void stats_inc(enum stats_counter stat)
 #define STATS_TIMES(X)									\
 	X(PING, "ping_seconds", "PING to PONG")						\
 	X(ACTIVITY, "activity_seconds", "CHECK_ACTIVITY to ACTIVITY")			\
-	X(EVICT, "evict_seconds", "EVICT to the end of the key, where DONE came in time")
+	X(EVICT, "evict_seconds", "EVICT to DONE, where that came in time")
 
 enum stats_timed {
 #define X(name, metric, help) STAT_TIME_##name,

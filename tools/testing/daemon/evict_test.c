@@ -63,7 +63,8 @@ void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 	region_set_state(which, REGION_EVICT_WAIT);
 	if (slow)
 		return;
-	evict_region_gone(job, !region_return(which) ? EVICT_BROKEN :
+	region_return(which);
+	evict_region_gone(job, which->state == REGION_BROKEN ? EVICT_BROKEN :
 			  kill ? EVICT_KILLED : EVICT_RETURNED);
 }
 

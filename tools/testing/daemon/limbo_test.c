@@ -458,7 +458,10 @@ static void test_evicting(void)
 	ok(keys_killed == 1 && !region_find(&fresh->owner, id[0]), "one whose DONE was lost comes back");
 	ok(evicts_sent == 3 && region[1]->state == REGION_EVICTING &&
 	   fresh->nr_requests == 1, "for the other EVICT is sent again");
-	ok(request_done(fresh, id[1], region[1]->evict_seq) && keys_killed == 2, "and answered");
+	ok(request_done(fresh, id[1], region[1]->evict_seq) && keys_killed == 1 &&
+	   !region_find(&fresh->owner, id[1]), "and answered; its key lives on for a moment");
+	turn_ms(2 * REQUEST_LINGER_MS);
+	ok(keys_killed == 2 && region[1]->state == REGION_DIRTY, "then it is dead");
 	ok(region[2]->state == REGION_MAPPED, "the rest is not touched");
 	teardown();
 }

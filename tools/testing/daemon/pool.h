@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "at-once.h"
 #include "mem.h"
 #include "region.h"
 

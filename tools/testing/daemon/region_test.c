@@ -17,6 +17,7 @@
 #undef mem_populate
 #undef mem_zero
 
+#include "at-once.h"
 #include "quiet.h"
 #include "tap.h"
 
@@ -133,7 +134,7 @@ static void return_all(struct region_owner *owner)
 {
 	int state;
 
-	for (state = REGION_STAGED; state <= REGION_EVICTING; state++)
+	for (state = REGION_STAGED; state <= REGION_RETURNED; state++)
 		while (!list_empty(&owner->regions[state]))
 			region_return(list_first(&owner->regions[state], struct region, link));
 }
@@ -167,6 +168,12 @@ static bool consistent(void)
 		struct region *region = region_at(i);
 		struct mr *mr = region->mr;
 
+		/* The worker's: it may be registered, or not. */
+		if (region->state == REGION_STAGING || region->state == REGION_KILLING) {
+			if (region->state == REGION_KILLING)
+				owned++;
+			continue;
+		}
 		if (region_is_owned(region->state)) {
 			owned++;
 			if (!mr->live || mr->pd != region->owner->pd || mr->addr != region->addr)
@@ -247,6 +254,73 @@ static void test_evict_states(void)
 	ok(a.nr[REGION_EVICTING] == 1 && a.nr[REGION_MAPPED] == 0 && consistent(), "and evicting");
 	region_return(region);
 	ok(region->state == REGION_DIRTY && consistent(), "and then dirty");
+	teardown();
+}
+
+/* A device takes seconds for a command: others' regions are not waited for, nor used again. */
+static void test_hangs(void)
+{
+	struct region *region, *other, *none;
+
+	setup(1);
+	settle();
+	region_lend(&a, &region);
+	worker_hangs = true;
+	settle();
+	ok(a.nr[REGION_STAGING] == 1 && region_owner_is_busy(&a) && !region_owner_is_busy(&b) &&
+	   consistent(), "one is being registered");
+	ok(region_lend(&a, &none) == -EAGAIN, "its client waits for it");
+	ok(!region_lend(&b, &other) && other->state == REGION_MAPPED, "the other client does not");
+	unregisters = 0;
+	region->addr[0] = 1;
+	region_return(region);
+	settle();
+	ok(region->state == REGION_KILLING && !unregisters && region->addr[0] == 1 && consistent(),
+	   "while a key is being killed the region is not zeroed");
+	region_set_limit(0);
+	settle();
+	ok(region->state == REGION_KILLING && region->addr, "nor given back to the kernel");
+	region_set_limit(TOTAL);
+	worker_go_on();
+	ok(unregisters && region->state == REGION_DIRTY && !region->owner &&
+	   !region_owner_is_busy(&a) && consistent(), "when it is dead it is");
+	settle();
+	ok(consistent() && a.nr[REGION_STAGED] == 1, "and all goes on");
+	/* A client goes while one is being registered for it. */
+	region_lend(&a, &region);
+	worker_hangs = true;
+	settle();
+	region_owner_leave(&a);
+	worker_go_on();
+	ok(!a.nr[REGION_STAGED] && !a.nr[REGION_STAGING] && consistent(),
+	   "one that is registered for a client that has gone is free again");
+	teardown();
+}
+
+/* What is given back keeps its key for a moment, unless its memory is needed. */
+static void test_returned(void)
+{
+	struct region *region[TOTAL], *none;
+	unsigned int i;
+
+	setup(0);
+	for (i = 0; i < TOTAL; i++)
+		region_lend(&a, &region[i]);
+	unregisters = 0;
+	region_return_later(region[0], 1);
+	region_return_later(region[1], 1);
+	settle();
+	ok(!unregisters && a.nr[REGION_RETURNED] == 2 && consistent() &&
+	   !region_find(&a, 0) && region_free_bytes() == 2 * SLAB,
+	   "what is given back has its key, but no name");
+	ok(region_lend(&b, &none) == -EAGAIN && unregisters == 1 && region[0]->state == REGION_DIRTY,
+	   "who needs memory gets it at once");
+	settle();
+	ok(!region_lend(&b, &region[0]) && is_zero(region[0]) && consistent(), "zeroed");
+	region_set_limit(TOTAL - 1);
+	settle();
+	ok(region_count(REGION_EMPTY) == 1 && !a.nr[REGION_RETURNED] && unregisters == 2,
+	   "so does the machine");
 	teardown();
 }
 
@@ -588,6 +662,8 @@ int main(void)
 	test_stage();
 	test_zero();
 	test_evict_states();
+	test_hangs();
+	test_returned();
 	test_take_back();
 	test_staged_return();
 	test_register_fails();

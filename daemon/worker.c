@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The worker: one thread, a list of jobs to run and one of jobs that have run. All other state
+ * of the daemon is the event loop's; a job takes from it what it needs when it is queued, and
+ * gives its result back in the loop.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "worker.h"
+
+/* It calls libibverbs, which keeps commands on the stack. */
+#define WORKER_STACK	(256UL << 10)
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;		/* covers the three below */
+	struct list todo;
+	struct list finished;
+	bool stop;
+	pthread_cond_t more;
+	struct loop_fd event;
+} worker = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.more = PTHREAD_COND_INITIALIZER,
+	.event = { .fd = -1 },
+};
+
+static void *worker_main(void *arg)
+{
+	const uint64_t one = 1;
+	struct worker_job *job;
+
+	(void)arg;
+	pthread_mutex_lock(&worker.lock);
+	while (!worker.stop) {
+		job = list_first(&worker.todo, struct worker_job, link);
+		if (!job) {
+			pthread_cond_wait(&worker.more, &worker.lock);
+			continue;
+		}
+		list_del(&job->link);
+		pthread_mutex_unlock(&worker.lock);
+		job->run(job);
+		pthread_mutex_lock(&worker.lock);
+		list_add_tail(&job->link, &worker.finished);
+		if (write(worker.event.fd, &one, sizeof(one)) < 0)
+			continue;	/* it counts so many already */
+	}
+	pthread_mutex_unlock(&worker.lock);
+	return NULL;
+}
+
+static void worker_finished(void *arg, uint32_t events)
+{
+	struct worker_job *job;
+	struct list finished;
+	uint64_t count;
+
+	(void)arg;
+	(void)events;
+	if (read(worker.event.fd, &count, sizeof(count)) < 0)
+		return;
+	list_init(&finished);
+	pthread_mutex_lock(&worker.lock);
+	while ((job = list_first(&worker.finished, struct worker_job, link))) {
+		list_del(&job->link);
+		list_add_tail(&job->link, &finished);
+	}
+	pthread_mutex_unlock(&worker.lock);
+	while ((job = list_first(&finished, struct worker_job, link))) {
+		list_del(&job->link);
+		job->done(job);
+	}
+}
+
+void worker_queue(struct worker_job *job)
+{
+	pthread_mutex_lock(&worker.lock);
+	list_add_tail(&job->link, &worker.todo);
+	pthread_cond_signal(&worker.more);
+	pthread_mutex_unlock(&worker.lock);
+}
+
+int worker_init(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), err;
+	pthread_attr_t attr;
+
+	if (fd < 0)
+		return -errno;
+	list_init(&worker.todo);
+	list_init(&worker.finished);
+	worker.stop = false;
+	err = loop_fd_add(&worker.event, fd, EPOLLIN, worker_finished, NULL);
+	if (err)
+		goto out_close;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WORKER_STACK);
+	err = -pthread_create(&worker.thread, &attr, worker_main, NULL);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		return 0;
+	loop_fd_del(&worker.event);
+out_close:
+	close(fd);
+	return err;
+}
+
+void worker_exit(void)
+{
+	int fd = worker.event.fd;
+
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&worker.lock);
+	worker.stop = true;
+	pthread_cond_signal(&worker.more);
+	pthread_mutex_unlock(&worker.lock);
+	pthread_join(worker.thread, NULL);
+	loop_fd_del(&worker.event);
+	close(fd);
+}
