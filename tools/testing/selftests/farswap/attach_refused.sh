@@ -120,6 +120,7 @@ if [ -z "$MACHINE" ] || ! has_module farswap-patch; then
 	skip_rest "no module farswap-machine or farswap-patch"
 fi
 [ -e /sys/kernel/btf/vmlinux ] || skip_rest "no /sys/kernel/btf/vmlinux in this kernel"
+[ "$(cat /proc/sys/net/core/bpf_jit_enable)" = 1 ] || skip_rest "this kernel does not compile BPF"
 farswap_up 2
 set_value "$FARSWAP/force" 0
 swap_on
