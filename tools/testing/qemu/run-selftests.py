@@ -9,11 +9,11 @@ built. With names, only those tests. A test says in a comment what it needs:
 (also: clients both donor_mem cpus donor_cpus disk_mb iops nfs slab_mb; a word with a dot
 in its name is an argument of the clients' kernel; tree=1: a kernel of tools/testing/tree/,
 without which it is left out; one_thread=1: one thread of QEMU emulates all processors of a
-machine, which may then change code that they run). With both=N there are no other machines unless the test asks
-for them; machines that are both have mem, cpus and disks as clients have. A cluster serves
-the next test too if the last one passed, so tests that need the same are run together, in a
-cluster with the donors and the disks of the one among them that needs most. A test runs on
-the first client. $CLIENTS has the addresses of all clients; $DONORS has those of the
+machine, which may then change code that they run). With both=N there are no other machines
+unless the test asks for them; machines that are both have mem, cpus and disks as clients
+have. A cluster serves the next test too if the last one passed, so tests that need the same
+are run together, in a cluster with the donors and the disks of the one among them that needs
+most. A test runs on the first client. $CLIENTS has the addresses of all clients; $DONORS has those of the
 machines that lend to the first, no more than the test asked for.
 """
 
