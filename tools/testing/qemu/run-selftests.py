@@ -13,8 +13,8 @@ machine, which may then change code that they run). With both=N there are no oth
 unless the test asks for them; machines that are both have mem, cpus and disks as clients
 have. A cluster serves the next test too if the last one passed, so tests that need the same
 are run together, in a cluster with the donors and the disks of the one among them that needs
-most. A test runs on the first client. $CLIENTS has the addresses of all clients; $DONORS has those of the
-machines that lend to the first, no more than the test asked for.
+most. A test runs on the first client. $CLIENTS has the addresses of all clients; $DONORS
+has those of the machines that lend to the first, no more than the test asked for.
 """
 
 import argparse
