@@ -343,13 +343,13 @@ static struct ftrace_ops hook_slots_freed_ops = {
  */
 asm("	.pushsection .text, \"ax\", @progbits\n"
 	"	.balign 16\n"
-	"	.type farswap_hook_claimed, @function\n"
-	"	.globl farswap_hook_claimed\n"
-	"farswap_hook_claimed:\n"
+	"	.type hook_claim_call, @function\n"
+	"	.globl hook_claim_call\n"
+	"hook_claim_call:\n"
 	ASM_ENDBR
 	CALL_DEPTH_ACCOUNT
 	ASM_RET
-	"	.size farswap_hook_claimed, . - farswap_hook_claimed\n"
+	"	.size hook_claim_call, . - hook_claim_call\n"
 	"	.popsection\n");
 
 /* Returning at once, the call goes wherever the redirection points. */
@@ -446,7 +446,7 @@ static int hook_filter(struct ftrace_ops *ops)
 
 static int hook_claim_register(void)
 {
-	return register_ftrace_direct(&hook_claim_ops, (unsigned long)farswap_hook_claimed);
+	return register_ftrace_direct(&hook_claim_ops, (unsigned long)hook_claim_call);
 }
 
 static int hook_redirect_register(void)
@@ -493,7 +493,7 @@ static int hook_unclaim(void)
 
 	if (!hook_claimed)
 		return 0;
-	err = unregister_ftrace_direct(&hook_claim_ops, (unsigned long)farswap_hook_claimed,
+	err = unregister_ftrace_direct(&hook_claim_ops, (unsigned long)hook_claim_call,
 				       false);
 	hook_claimed = err;
 	return err;

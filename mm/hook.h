@@ -14,6 +14,6 @@ int farswap_hook_detach(void);
 void farswap_hook_free_slots(void);
 void farswap_hook_exit(void);
 /* Not for C: hook-ftrace.c has ftrace call it. */
-void farswap_hook_claimed(void);
+void hook_claim_call(void);
 
 #endif /* _FARSWAP_HOOK_H */
