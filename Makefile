@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 
 ifneq ($(KERNELRELEASE),)
-# Read by kbuild.
+# Read by kbuild, for make clean without a configuration.
+ifneq ($(CONFIG_MODULES),)
+include $(src)/kernel-check.mk
+endif
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
 # Not in every 6.12, and the default there.
 subdir-ccflags-y += $(if $(shell grep -s WQ_PERCPU $(srctree)/include/linux/workqueue.h),,-DWQ_PERCPU=0)
@@ -19,20 +22,28 @@ else
 KDIR ?= $(CACHED_KDIR)
 endif
 KCONFIG := CONFIG_FARSWAP=m CONFIG_FARSWAP_RDMA=m
-KBUILD = $(MAKE) -C $(or $(KDIR),$(error no kernel headers for 6.12: run $(FETCH), or say KDIR=)) \
+KBUILD = $(call no_blank,$(CURDIR))$(call no_blank,$(KDIR))$(MAKE) -C $(or $(KDIR),$(no_kdir)) \
 	M=$(CURDIR) $(KCONFIG)
+no_blank = $(if $(word 2,$(1)),$(error farswap: the kernel's build takes no path with a blank in it, as "$(1)" has: move it))
+no_kdir = $(error $(if $(KDIR),farswap: no kernel's headers are in "$(KDIR)",no kernel headers for 6.12): run $(FETCH), or say KDIR=)
 
 SELFTESTS := tools/testing/selftests/farswap
 TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
+.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs fetch help
 
 all: modules daemon
 
-modules:
+modules: kernel-check
 	$(KBUILD) modules
+
+# Can the modules be built for that kernel? Says why not.
+kernel-check:
+	@$(call no_blank,$(CURDIR))$(call no_blank,$(KDIR))$(MAKE) -s --no-print-directory \
+		--eval 'ok: ;' -f $(or $(wildcard $(KDIR)/include/config/auto.conf),$(no_kdir)) \
+		-f kernel-check.mk $(KCONFIG) KDIR=$(KDIR) ok
 
 daemon:
 	$(MAKE) -C daemon
@@ -192,6 +203,7 @@ clean:
 help:
 	@echo "make            build the kernel modules and the daemon"
 	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=what farswapd -V says)"
+	@echo "make kernel-check  say what a kernel lacks for the modules, if anything (KDIR=)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
 	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"

@@ -270,6 +270,49 @@ lint_htmldocs() { # no warnings from the kernel's Sphinx; every interface is in 
 	quiet tools/testing/tree/htmldocs.sh
 }
 
+# refuses WORD RELEASE SETTINGS...: make says first of all that such a kernel won't do, and why
+refuses() {
+	local word=$1 fake output
+	fake=$(mktemp -d) && mkdir -p "$fake/include/config" || return 1
+	echo "$2" >"$fake/include/config/kernel.release"
+	shift 2
+	{
+		cat "$KDIR/include/config/auto.conf"
+		printf '%s\n' "$@"
+	} >"$fake/include/config/auto.conf"
+	output=$(make --no-print-directory KDIR="$fake" modules 2>&1 | head -n 1)
+	rm -rf "$fake"
+	[[ $output == *"*** farswap: "*"$word"* ]] && return
+	echo "not refused for $word: $output"
+	return 1
+}
+
+lint_builds() { # kernels and directories that the modules can't be built for or in are told so
+	local release dir output bad=0
+	release=$(cat "$KDIR/include/config/kernel.release")
+	quiet make -s --no-print-directory KDIR="$KDIR" kernel-check || bad=1
+	refuses CONFIG_ZSWAP "$release" CONFIG_ZSWAP= || bad=1
+	refuses CONFIG_DEBUG_INFO_BTF "$release" CONFIG_DEBUG_INFO_BTF= || bad=1
+	refuses CONFIG_INFINIBAND "$release" CONFIG_INFINIBAND= || bad=1
+	refuses CONFIG_PREEMPT_RT "$release" CONFIG_PREEMPT_RT=y || bad=1
+	refuses '"6.1.192"' 6.1.192 || bad=1
+	refuses '"6.13.0"' 6.13.0 || bad=1
+	dir=$(mktemp -d) && mkdir "$dir/a b" && cp Makefile kernel-check.mk "$dir/a b" || return 1
+	output=$(make --no-print-directory -C "$dir/a b" KDIR="$KDIR" modules 2>&1 | head -n 1)
+	rm -rf "$dir"
+	[[ $output == *"*** farswap: "*" blank "* ]] || {
+		echo "a directory with a blank in its name: $output"
+		bad=1
+	}
+	# Others call kbuild themselves.
+	output=$(make --no-print-directory -C "$KDIR" M="$PWD" CONFIG_PREEMPT_RT=y modules 2>&1)
+	grep -q '\*\*\* farswap: .*CONFIG_PREEMPT_RT' <<<"$output" || {
+		echo "kbuild: $output"
+		bad=1
+	}
+	return $bad
+}
+
 LINTS=$(sed -n 's/^lint_\([a-z_]*\)() {.*/\1/p' "$0")
 if [ "${1:-}" = -l ]; then
 	sed -n 's/^lint_\([a-z_]*\)() { # \(.*\)/\1: \2/p' "$0"
