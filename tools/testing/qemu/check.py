@@ -52,7 +52,8 @@ ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh", "larg
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
     usr/sbin/farswapd usr/sbin/farswapctl usr/share/man/man8/farswapd.8
     usr/share/man/man8/farswapctl.8 usr/share/man/man5/farswapd.conf.5
-    usr/lib/systemd/system/farswapd.service etc/farswapd.conf""".split()
+    usr/lib/systemd/system/farswapd.service usr/lib/systemd/system/farswap.service
+    etc/farswapd.conf""".split()
 
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
