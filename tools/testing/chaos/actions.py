@@ -19,10 +19,6 @@ SWAP_DISK = "/dev/vdb"
 # Nothing that is asked of a machine takes longer, unless it hangs.
 PATIENCE = 90
 
-# Of soft RoCE's queue pair for connections, once the network device has refused its packet:
-# it is deaf from then on, whoever wants to connect.
-DEAF = "rdma resource show qp link r0 2>/dev/null | grep -q 'type GSI state ERR'"
-NEW_LINK = "rdma link del r0; rdma link add r0 type rxe netdev eth0"
 # What the driver has made goes with it, and net-up makes it anew.
 UNBIND = ("nic=$(basename $(readlink /sys/class/net/eth0/device)) && "
           "cd /sys/bus/virtio/drivers/virtio_net && echo $nic >unbind && echo $nic >/run/nic")
@@ -91,19 +87,6 @@ class Actions:
         vm = self.machine(event.lane)
         with self.in_use[vm.name].by(event.kind in schedule.WHOLE):
             return action(vm, event)
-
-    def renew_link(self, vm):
-        """Make a machine's link anew, as its administrator would, if it is deaf. Was it?"""
-        if not vm.is_on() or vm.run(DEAF, PATIENCE)[0]:
-            return False
-        if vm not in self.cluster.donors:
-            vm.check(NEW_LINK, PATIENCE)
-            return True
-        with self.losses.dying(vm):
-            farswapd.kill(vm, PATIENCE)
-            vm.check(NEW_LINK, PATIENCE)
-        self.start_daemon(vm)
-        return True
 
     def hold(self, event):
         self.stopping.wait(event.hold)

@@ -59,7 +59,6 @@ class Run:
         self.begun = collections.Counter()
         self.done = collections.Counter()
         self.late = 0
-        self.renewed = 0
         self.over = False
         self.console_bytes = 0
         self.lock = threading.Lock()
@@ -95,12 +94,6 @@ class Run:
         time.sleep(2)
         return self.cluster.complaints()
 
-    def renew_link(self, vm):
-        if not self.actions.renew_link(vm):
-            return
-        self.renewed += 1
-        self.say(f"{vm.name}: soft RoCE's queue pair for connections had died; its link is new now")
-
     def failed(self):
         for line in self.new_complaints()[:1]:
             self.fail(line)
@@ -120,8 +113,6 @@ class Run:
         while any(self.live_donors(vm) < len(self.cluster.lenders(vm)) for vm in clients):
             if time.monotonic() - began > seconds:
                 return None
-            for vm in self.cluster.machines.values():
-                self.renew_link(vm)
             time.sleep(0.2)
         return time.monotonic() - began
 
@@ -174,8 +165,6 @@ class Run:
             self.running[event.number] = text
             self.begun[event.kind] += 1
             try:
-                if event.lane in self.cluster.machines:
-                    self.renew_link(self.cluster.machines[event.lane])
                 outcome = self.actions.perform(event)
             # Whatever it is: without the lane the run would prove less than it says.
             except Exception as error:      # pylint: disable=broad-exception-caught
@@ -302,8 +291,6 @@ class Run:
         if self.losses.waited:
             print(f"repairs          donors that were to die waited {self.losses.waited:.1f} s "
                   "for them")
-        if self.renewed:
-            print(f"soft RoCE        {self.renewed} links were made anew, deaf to connections")
         print("farswap          " + ", ".join(f"{stats[name]} {name}" for name in COUNTERS
                                               if stats.get(name)))
 
