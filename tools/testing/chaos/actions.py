@@ -19,8 +19,10 @@ SWAP_DISK = "/dev/vdb"
 # Nothing that is asked of a machine takes longer, unless it hangs.
 PATIENCE = 90
 
-# What the driver has made goes with it, and net-up makes it anew.
-UNBIND = ("nic=$(basename $(readlink /sys/class/net/eth0/device)) && "
+# Soft RoCE's link goes first, as a real adapter's RDMA device does. Unbound beside it, virtio_net
+# frees the packets it has sent only when the interface is gone, the interface waits for soft
+# RoCE, and soft RoCE waits for its packets, until it gives up after 50 s and warns.
+UNBIND = ("rdma link del r0; nic=$(basename $(readlink /sys/class/net/eth0/device)) && "
           "cd /sys/bus/virtio/drivers/virtio_net && echo $nic >unbind && echo $nic >/run/nic")
 BIND = ("cd /sys/bus/virtio/drivers/virtio_net && cat /run/nic >bind && "
         "i=0; until [ -e /sys/class/net/eth0 ] || [ $((i += 1)) -gt 50 ]; do sleep 0.1; done; "
@@ -207,8 +209,10 @@ class Actions:
 
     def do_attach(self, vm, event):
         began = time.monotonic()
-        status, text = vm.run(f"echo 0 >{farswap.SYSFS}/attached || "
-                              "{ dmesg | tail -n 20 | grep 'still attached'; false; }", PATIENCE)
+        mark = f"chaos: event {event.number}"
+        status, text = vm.run(f"echo '{mark}' >/dev/kmsg; echo 0 >{farswap.SYSFS}/attached || "
+                              f"{{ dmesg | sed '1,/{mark}$/d' | grep 'still attached'; false; }}",
+                              PATIENCE)
         # Without farswap nobody would know that they are.
         if status and self.may_lose and "were lost with their donor" in text:
             return "refused: pages are lost"

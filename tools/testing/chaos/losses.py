@@ -84,7 +84,6 @@ class Ledger:
 
     def __init__(self):
         self.allowed = 0
-        self.lost = 0
 
     def allow(self, before, after, address):
         """A donor has died between two looks at the client."""
@@ -95,9 +94,9 @@ class Ledger:
 
     def saw(self, seen):
         """What is wrong with it; None if nothing is."""
-        self.lost = seen.stats.get("lost", 0)
-        if self.lost > self.allowed:
-            return f"{self.lost} pages are lost, {self.allowed} were only with donors that died"
+        lost = seen.stats.get("lost", 0)
+        if lost > self.allowed:
+            return f"{lost} pages are lost, {self.allowed} were only with donors that died"
         return None
 
 
@@ -210,7 +209,6 @@ class Losses:
         with self.lock:
             self.judge(self.looks())
 
-    def sum(self):
-        """(pages lost, pages that could be)"""
-        ledgers = list(self.ledgers.values())
-        return sum(one.lost for one in ledgers), sum(one.allowed for one in ledgers)
+    def allowed(self):
+        """How many pages might be lost."""
+        return sum(ledger.allowed for ledger in list(self.ledgers.values()))
