@@ -69,14 +69,21 @@ def unsafe(seen, dead):
             continue
         if slab.state != "mapped":
             return f"a slab is {slab.state}"
-        if len(slab.donors) < 2 or slab.missing:
-            return (f"{slab.remote - slab.backed} pages are at {len(slab.donors)} donors, "
-                    f"{slab.missing} not at each")
+        if len(slab.donors) < 2:
+            return f"{slab.remote - slab.backed} pages are at {len(slab.donors)} donors"
         for address in slab.donors:
             state = seen.donors.get(address, UNKNOWN)[0]
             if state != "live":
                 return f"donor {address} is {state}"
     return None
+
+
+def missing(seen):
+    """
+    Pages that one of their slab's donors misses. Some may stay so: a slot that holds a page of
+    zeroes by now keeps its bits, and is not repaired.
+    """
+    return sum(slab.missing for slab in seen.slabs if slab.remote > slab.backed)
 
 
 class Ledger:
@@ -194,9 +201,17 @@ class Losses:
 
     def wait_until_safe(self):
         began = time.monotonic()
+        since = {}
         while True:
-            reasons = [f"{name}: {why}" for name, seen in self.looks().items()
+            looks = self.looks()
+            reasons = [f"{name}: {why}" for name, seen in looks.items()
                        if (why := unsafe(seen, self.dead[name]))]
+            for name, seen in looks.items():
+                now = (missing(seen), seen.stats.get("repaired"))
+                if since.get(name, (None,))[0] != now:
+                    since[name] = (now, time.monotonic())
+                if now[0] and time.monotonic() - since[name][1] < self.patience / 8:
+                    reasons.append(f"{name}: {now[0]} pages are not at each of their donors")
             if not reasons:
                 break
             if time.monotonic() - began > self.patience:
