@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The event loop: file descriptors, timers, deferred work and signals. There
- * is one loop, and everything the daemon does is called from it. A handler
- * never blocks. The structures are the callers', embedded in what they serve;
- * any of them may be removed, and its memory freed, from any handler.
+ * is one loop, and everything the daemon does is called from it, but for the jobs
+ * of worker.c. A handler never blocks. The structures are the callers', embedded in
+ * what they serve; any of them may be removed, and its memory freed, from any handler.
  */
 #ifndef LOOP_H
 #define LOOP_H
