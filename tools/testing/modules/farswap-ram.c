@@ -13,6 +13,10 @@
  *		each besides, and end in a softirq, as those of a network card do
  * late_us	reads that no fault waits for end so much after they have read, unless
  *		delay_us is 0, or link_ns isn't: what they bring may be old by then
+ * read_errors	so many of the next reads fail, as those of fail_every do
+ * no_memory	reads are refused for want of memory
+ * pause	the number of a session, 1 for the first that was opened: it is suspended until this
+ *		changes, whatever suspend_ms and grace_ms say
  * regions	how many regions a donor lends; taken when it is opened
  * sparse	of regions of sessions that are opened from now on only pages that are written
  *		take memory, and of these none that hold one word over and over
@@ -46,6 +50,10 @@ static unsigned int late_us;
 module_param(late_us, uint, 0644);
 static unsigned int link_ns;
 module_param(link_ns, uint, 0644);
+static atomic_t ram_read_errors = ATOMIC_INIT(0);
+static bool no_memory;
+module_param(no_memory, bool, 0644);
+static int ram_paused;
 static unsigned int regions = 64;
 module_param(regions, uint, 0644);
 static bool sparse;
@@ -53,6 +61,8 @@ module_param(sparse, bool, 0644);
 
 /* As long as farswapd waits. What was not fetched by then is lost with any donor. */
 #define RAM_EVICT_MS	5000
+/* Between looks at whether a session is still to be paused. */
+#define RAM_PAUSE_LOOK_MS	50
 
 /* What a page of a sparse region is: memory's address, or a word of less than 64 bits. */
 #define RAM_WORD(word)	((word) << 1 | 1)
@@ -116,6 +126,21 @@ static LIST_HEAD(ram_link_ios);
 static ktime_t ram_link_free;
 static struct hrtimer ram_link_timer;
 
+static bool ram_is_paused(const struct farswap_session *session)
+{
+	return READ_ONCE(ram_paused) == session->number;
+}
+
+static void ram_look_later(struct farswap_session *session)
+{
+	unsigned int ms = RAM_PAUSE_LOOK_MS;
+
+	if (!ram_is_paused(session))
+		ms = min(READ_ONCE(suspend_ms), READ_ONCE(ram_grace_ms));
+	if (!READ_ONCE(session->closing))
+		queue_delayed_work(ram_wq, &session->work, msecs_to_jiffies(ms));
+}
+
 static void ram_session_work(struct work_struct *work)
 {
 	struct farswap_session *session = container_of(to_delayed_work(work),
@@ -123,21 +148,23 @@ static void ram_session_work(struct work_struct *work)
 	struct farswap_peer peer = { .instance = session->number };
 	struct farswap_region *region;
 
+	if (session->suspended && ram_is_paused(session)) {
+		ram_look_later(session);
+		return;
+	}
 	if (session->suspended && READ_ONCE(suspend_ms) <= READ_ONCE(ram_grace_ms)) {
 		session->suspended = false;
 		WRITE_ONCE(session->dead, false);
 		session->ops->resumed(session->ctx);
 		return;
 	}
-	if (READ_ONCE(session->dead) && !session->suspended && READ_ONCE(suspend_ms) &&
-	    READ_ONCE(ram_grace_ms)) {
+	if (READ_ONCE(session->dead) && !session->suspended && READ_ONCE(ram_grace_ms) &&
+	    (READ_ONCE(suspend_ms) || ram_is_paused(session))) {
 		while (atomic_read(&session->inflight))
 			msleep(1);
 		session->suspended = true;
 		session->ops->suspended(session->ctx, -EIO);
-		if (!READ_ONCE(session->closing))
-			queue_delayed_work(ram_wq, &session->work,
-					   msecs_to_jiffies(min(suspend_ms, ram_grace_ms)));
+		ram_look_later(session);
 		return;
 	}
 	if (READ_ONCE(session->dead)) {
@@ -444,6 +471,10 @@ static int ram_submit(struct farswap_io *io)
 	every = READ_ONCE(refuse_every);
 	if (every && !(count % every))
 		return -EHOSTDOWN;
+	if (READ_ONCE(no_memory) && io->op == FARSWAP_IO_READ)
+		return -ENOMEM;
+	if (io->op == FARSWAP_IO_READ && atomic_dec_if_positive(&ram_read_errors) >= 0)
+		error = -EIO;
 	every = READ_ONCE(fail_every);
 	if (every && !(count % every))
 		error = -EIO;
@@ -513,6 +544,48 @@ static const struct kernel_param_ops ram_evict_ops = {
 	.set	= ram_evict,
 };
 module_param_cb(evict, &ram_evict_ops, NULL, 0200);
+
+static int ram_pause(const char *text, const struct kernel_param *kp)
+{
+	struct farswap_session *session;
+	int number, err = kstrtoint(text, 0, &number);
+
+	if (err)
+		return err;
+	mutex_lock(&ram_lock);
+	WRITE_ONCE(ram_paused, number);
+	list_for_each_entry(session, &ram_sessions, entry)
+		if (session->number == number && !xchg(&session->dead, true))
+			queue_delayed_work(ram_wq, &session->work, 0);
+	mutex_unlock(&ram_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops ram_pause_ops = {
+	.set	= ram_pause,
+};
+module_param_cb(pause, &ram_pause_ops, NULL, 0200);
+
+static int ram_fail_reads(const char *text, const struct kernel_param *kp)
+{
+	unsigned int nr;
+	int err = kstrtouint(text, 0, &nr);
+
+	if (!err)
+		atomic_set(&ram_read_errors, nr);
+	return err;
+}
+
+static int ram_show_fail_reads(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", atomic_read(&ram_read_errors));
+}
+
+static const struct kernel_param_ops ram_fail_reads_ops = {
+	.set	= ram_fail_reads,
+	.get	= ram_show_fail_reads,
+};
+module_param_cb(read_errors, &ram_fail_reads_ops, NULL, 0600);
 
 static int __init ram_init(void)
 {
