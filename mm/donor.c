@@ -230,6 +230,7 @@ static void donor_down(void *ctx, int error)
 	}
 	spin_unlock(&farswap_state_lock);
 	farswap_slabs_lose(donor);
+	farswap_load_kick(donor);
 	farswap_slabs_count_lost(donor);
 	if (!was_up)
 		return;
@@ -253,7 +254,8 @@ static void donor_suspended(void *ctx, int error)
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
 	donor->last_error = error;
 	donor->taken = 0;
-	/* farswap_home_fetch() looks without the lock. */
+	/* Pairs with load_note(), which reads @suspects before @io, without the lock. */
+	smp_wmb();
 	WRITE_ONCE(donor->suspects, donor->suspects + 1);
 	if (was_live) {
 		donor->down_at = jiffies;
@@ -298,6 +300,7 @@ static void donor_resumed(void *ctx)
 	if (was_suspect || is_left)
 		donor_set_state(donor, FARSWAP_DONOR_LIVE);
 	spin_unlock(&farswap_state_lock);
+	farswap_load_kick(donor);
 	if (is_left) {
 		farswap_stat_add(FARSWAP_STAT_DONOR_UP, 1);
 		pr_info("donor %s: up\n", donor->address);
@@ -388,24 +391,6 @@ void farswap_donor_settle(const struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_await() - see what becomes of a donor that has failed an I/O
- * @donor:	the donor, referenced
- *
- * It may be suspect for grace_ms. One that is leaving is waited for as well: it may have
- * what nobody else has.
- *
- * Context: may sleep, as long as that.
- * Return: true if its session works, perhaps again.
- */
-bool farswap_donor_await(const struct farswap_donor *donor)
-{
-	farswap_donor_settle(donor);
-	while (farswap_donor_is_suspect(donor))
-		msleep(DONOR_LOOK_MS);
-	return farswap_donor_works(donor);
-}
-
-/**
  * farswap_donor_close() - give everything back and end the session
  * @donor:	with a session or without
  *
@@ -422,6 +407,7 @@ void farswap_donor_close(struct farswap_donor *donor)
 	spin_unlock(&farswap_state_lock);
 	wait_event(donor_unused, !READ_ONCE(donor->users));
 	farswap_slabs_unmap(NULL, donor);
+	farswap_load_cancel(donor);
 
 	donor->transport->close(donor->session);
 	spin_lock(&farswap_state_lock);
@@ -452,6 +438,9 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	INIT_LIST_HEAD(&donor->losing);
 	INIT_LIST_HEAD(&donor->uncounted);
 	hash_init(donor->mappings_by_id);
+	spin_lock_init(&donor->load_lock);
+	INIT_LIST_HEAD(&donor->loads);
+	INIT_DELAYED_WORK(&donor->load_work, farswap_load_work);
 	farswap_window_init(&donor->window);
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
 	memcpy(donor->address, address, bytes);

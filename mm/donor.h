@@ -11,7 +11,9 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/ratelimit.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include "window.h"
 
@@ -88,12 +90,16 @@ enum farswap_donor_io {
  * @says:	how often the log hears that it is suspect
  * @said:	it has heard so last time; as @says the transport's callbacks' alone
  * @taken:	regions it took back while its session was suspended last
+ * @load_lock:	of @loads
+ * @loads:	loads of what only it has, which wait for it
+ * @load_work:	looks at them; pending or running while there are any
  * @early:	regions it wanted, or took, back last that no slab held, a ring
  * @nr_early:	how many there were in this session
  * @rcu:	frees it: a mapping may be looked at, and its donor, until then
  * @address:	as in the donors line
  *
- * All but @ref, @transport, @window, @says, @said and @address under farswap_state_lock.
+ * All but @ref, @transport, @window, @says, @said, @load_lock, @loads, @load_work and @address
+ * under farswap_state_lock.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -124,6 +130,9 @@ struct farswap_donor {
 	struct ratelimit_state says;
 	bool said;
 	unsigned int taken;
+	spinlock_t load_lock;	/* of @loads */
+	struct list_head loads;
+	struct delayed_work load_work;
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;
 	struct rcu_head rcu;
@@ -139,7 +148,6 @@ void farswap_donor_close(struct farswap_donor *donor);
 bool farswap_donor_use(struct farswap_donor *donor);
 void farswap_donor_unuse(struct farswap_donor *donor);
 void farswap_donor_settle(const struct farswap_donor *donor);
-bool farswap_donor_await(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
 bool farswap_donors_live(void);
 void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room);

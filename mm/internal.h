@@ -79,6 +79,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_LOAD_STAGED:	copied from a staging page
  * @FARSWAP_STAT_LOAD_DEVICE:	no remote copy; read by the kernel
  * @FARSWAP_STAT_LOAD_FALLBACK:	the remote copy could not be read; left to the kernel
+ * @FARSWAP_STAT_LOAD_WAITED:	waits for a suspect donor that has the only copy (events)
  * @FARSWAP_STAT_LOAD_SPLIT:	large folios that could not be read as a whole (events)
  * @FARSWAP_STAT_LOAD_LOST:		no copy could be read; the reader got an error
  * @FARSWAP_STAT_LOST:		pages whose only copy went with its donor
@@ -139,6 +140,7 @@ enum farswap_stat {
 	FARSWAP_STAT_LOAD_STAGED,
 	FARSWAP_STAT_LOAD_DEVICE,
 	FARSWAP_STAT_LOAD_FALLBACK,
+	FARSWAP_STAT_LOAD_WAITED,
 	FARSWAP_STAT_LOAD_SPLIT,
 	FARSWAP_STAT_LOAD_LOST,
 	FARSWAP_STAT_LOST,
@@ -602,9 +604,28 @@ void farswap_store_exit(void);
 int farswap_prefetch_init(void);
 void farswap_prefetch_exit(void);
 
+/* remote.c */
+
+/**
+ * enum farswap_remote - how a page would be loaded
+ * @FARSWAP_REMOTE_NOT:		from the swap device, or from a staging page
+ * @FARSWAP_REMOTE_NOW:		from a donor that answers
+ * @FARSWAP_REMOTE_LATER:	from a suspect donor, which has the only copy
+ */
+enum farswap_remote {
+	FARSWAP_REMOTE_NOT,
+	FARSWAP_REMOTE_NOW,
+	FARSWAP_REMOTE_LATER,
+};
+
+enum farswap_remote farswap_remote_of(swp_entry_t entry);
+
 /* load.c, poll.c */
 int farswap_load_init(void);
 void farswap_load_flush(void);
+void farswap_load_work(struct work_struct *work);
+void farswap_load_kick(struct farswap_donor *donor);
+void farswap_load_cancel(struct farswap_donor *donor);
 void farswap_poll_learn(int cpu, u32 ns);
 void farswap_load_exit(void);
 

@@ -11,7 +11,6 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
-#include <linux/delay.h>
 #include <linux/farswap.h>
 #include <linux/pagemap.h>
 #include <linux/psi.h>
@@ -26,8 +25,9 @@
 
 /* Loads that never lack a request, however little memory there is. */
 #define LOAD_POOL	256
-/* Reads of a page that only a region has. */
+/* Reads of a page that only a region has that may fail though its donor's session did not. */
 #define LOAD_TRIES	4
+/* Between looks at a donor that loads wait for, and before another try without memory. */
 #define LOAD_PAUSE_MS	10
 /* The part of io_timeout_ms after which another region could take longer than that in all. */
 #define LOAD_LATE_PART	10
@@ -41,13 +41,19 @@
  * @folio:	what is loaded, locked
  * @slab:	whose page it is
  * @mapping:	from where; a reference is held until the remote read has ended
+ * @entry:	in its donor's list of loads that wait
+ * @waits_for:	the mapping whose donor it waits for, or has waited for; a reference is held
+ * @donor:	whose session @suspects and @worked are about; compared only
+ * @suspects:	that donor's, before the last read
+ * @worked:	that donor worked then
+ * @waited:	the wait since the last read has ended
+ * @until:	jiffies until which it waits for a donor that works, as far as is known
  * @start:	when it was submitted, ns
  * @began:	when the first read was, jiffies
  * @slot:	of its first page
  * @tries:	remote reads begun
- * @lacked:	those of them that ended for want of memory
- * @lacked_since: when the first of these did that followed another end, jiffies
- * @error:	of the last
+ * @failed:	those that failed though the donor's session did not
+ * @error:	of the last read
  * @cpu:	who asked
  */
 struct load_request {
@@ -56,19 +62,25 @@ struct load_request {
 	struct folio *folio;
 	struct farswap_slab *slab;
 	struct farswap_mapping *mapping;
+	struct list_head entry;
+	struct farswap_mapping *waits_for;
+	const struct farswap_donor *donor;
+	unsigned int suspects;
+	bool worked;
+	bool waited;
+	unsigned long until;
 	u64 start;
 	unsigned long began;
 	unsigned int slot;
 	unsigned int tries;
-	unsigned int lacked;
-	unsigned long lacked_since;
+	unsigned int failed;
 	int error;
 	int cpu;
 };
 
 static struct farswap_requests load_requests;
 
-/* What only a suspect donor has is waited for apart from all other work. */
+/* Runs loads of what only regions have: no other work waits for it. */
 static struct workqueue_struct *load_wait_wq;
 
 static void load_fail(struct folio *folio)
@@ -115,9 +127,8 @@ static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 	return true;
 }
 
-static void load_submit(struct load_request *request,
-			struct farswap_mapping *mapping, struct folio *folio,
-			unsigned int slot, bool urgent);
+static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
+			bool urgent);
 
 /* Nobody waits for a suspect donor, unless nobody else has the page. */
 static bool load_may_wait(const struct farswap_slab *slab, unsigned int slot,
@@ -134,24 +145,131 @@ static bool load_is_late(const struct load_request *request)
 	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
 }
 
+/* Look at a donor's waiting loads. A pending work holds a reference on the donor. */
+static void load_look_in(struct farswap_donor *donor, unsigned long delay)
+{
+	kref_get(&donor->ref);
+	if (mod_delayed_work(load_wait_wq, &donor->load_work, delay))
+		farswap_donor_put(donor);
+}
+
+/* Note the state of a donor's session that a later failure is compared with. */
+static void load_note(struct load_request *request, const struct farswap_donor *donor)
+{
+	request->donor = donor;
+	request->suspects = READ_ONCE(donor->suspects);
+	/* Pairs with donor_suspended(), which writes @io before @suspects. */
+	smp_rmb();
+	request->worked = farswap_donor_works(donor);
+}
+
+/* Has the donor's session failed, or come back, since the last read began? */
+static bool load_has_news(const struct load_request *request, const struct farswap_donor *donor)
+{
+	return !request->worked || READ_ONCE(donor->suspects) != request->suspects;
+}
+
 /*
- * A page that can't be mapped for the adapter just now is as if the donor were silent, and no
- * attempt.
+ * Put a load on the list of its donor, with the reference on @mapping. A donor may be told to be
+ * suspect only after the failure of an I/O, by io_timeout_ms at most.
  */
-static bool load_is_over(const struct load_request *request)
+static void load_park(struct load_request *request, struct farswap_mapping *mapping)
 {
 	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms);
+	struct farswap_donor *donor = mapping->donor;
+	bool first;
 
 	if (request->error == -ENOMEM)
-		return time_after(jiffies, request->lacked_since + msecs_to_jiffies(ms));
-	return request->tries - request->lacked >= LOAD_TRIES;
+		ms = LOAD_PAUSE_MS;
+	if (donor != request->donor)
+		load_note(request, donor);
+	request->until = jiffies + msecs_to_jiffies(ms);
+	request->waits_for = mapping;
+	if (farswap_donor_is_suspect(donor))
+		farswap_stat_add(FARSWAP_STAT_LOAD_WAITED, 1);
+	spin_lock(&donor->load_lock);
+	first = list_empty(&donor->loads);
+	list_add_tail(&request->entry, &donor->loads);
+	if (first)
+		load_look_in(donor, msecs_to_jiffies(LOAD_PAUSE_MS));
+	spin_unlock(&donor->load_lock);
+}
+
+/* Is there no use in waiting any longer? The grace of a suspect donor is the transport's. */
+static bool load_is_ready(const struct load_request *request, const struct farswap_donor *donor)
+{
+	if (farswap_mapping_ends(request->waits_for))
+		return true;
+	if (farswap_donor_is_suspect(donor))
+		return false;
+	return !farswap_donor_works(donor) ||
+	       time_after_eq(jiffies, request->until) ||
+	       (request->error != -ENOMEM && load_has_news(request, donor));
+}
+
+/**
+ * farswap_load_work() - let those of a donor's waiting loads go on that need not wait any longer
+ * @work:	the donor's
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_load_work(struct work_struct *work)
+{
+	struct farswap_donor *donor = container_of(to_delayed_work(work), struct farswap_donor,
+						   load_work);
+	struct load_request *request, *next;
+
+	spin_lock(&donor->load_lock);
+	list_for_each_entry_safe(request, next, &donor->loads, entry) {
+		if (!load_is_ready(request, donor))
+			continue;
+		list_del(&request->entry);
+		request->waited = true;
+		if (request->error != -ENOMEM && farswap_donor_works(donor))
+			request->failed += !load_has_news(request, donor);
+		queue_work(load_wait_wq, &request->work);
+	}
+	if (!list_empty(&donor->loads))
+		load_look_in(donor, msecs_to_jiffies(LOAD_PAUSE_MS));
+	spin_unlock(&donor->load_lock);
+	farswap_donor_put(donor);
+}
+
+/**
+ * farswap_load_kick() - what has become of a donor is known
+ * @donor:	the donor, referenced
+ *
+ * Otherwise its waiting loads see it at their next look.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_load_kick(struct farswap_donor *donor)
+{
+	spin_lock(&donor->load_lock);
+	if (!list_empty(&donor->loads))
+		load_look_in(donor, 0);
+	spin_unlock(&donor->load_lock);
+}
+
+/**
+ * farswap_load_cancel() - end the looks at a donor that nobody waits for any more
+ * @donor:	without mappings
+ *
+ * Context: may sleep.
+ */
+void farswap_load_cancel(struct farswap_donor *donor)
+{
+	if (cancel_delayed_work_sync(&donor->load_work))
+		farswap_donor_put(donor);
 }
 
 /*
  * Read a region once more. Another one at once, unless time is up and the device has
  * the page. The same, or another once each was tried, only if the device does not have
- * it: the donor may be suspect and come back, or there was no memory to map the page for
- * the adapter. The mapping of the last try may be freed: it is compared only.
+ * it, and after a wait: the donor may be suspect and come back, or there was no memory to map the
+ * page for the adapter. Only the donor's end, that of its region, or reads that fail again and
+ * again in a session that works make us give up a page that nobody else has. The mapping of the
+ * last try may be freed: it is compared only.
  */
 static bool load_again(struct load_request *request)
 {
@@ -160,28 +278,23 @@ static bool load_again(struct load_request *request)
 	struct farswap_mapping *mapping;
 	bool wait;
 
-	if (load_is_over(request))
+	if (request->failed >= LOAD_TRIES ||
+	    !farswap_slotbits_full(slab->bits.remote, request->slot, nr))
 		return false;
 	mapping = farswap_mapping_find(slab, request->slot, nr, request->mapping);
 	if (!mapping)
 		return false;
 	wait = mapping == request->mapping || farswap_donor_is_suspect(mapping->donor) ||
 	       request->tries >= farswap_mapping_count(slab);
-	if ((wait || load_is_late(request)) && !load_may_wait(slab, request->slot, nr))
-		goto out_put;
-	/* The mapping's end waits for us, so a donor that goes is seen to go. */
-	if (wait && request->error == -ENOMEM)
-		msleep(LOAD_PAUSE_MS);
-	else if (wait && !farswap_donor_await(mapping->donor))
-		goto out_put;
-	if (!farswap_slotbits_full(slab->bits.remote, request->slot, nr))
-		goto out_put;
-	load_submit(request, mapping, request->folio, request->slot, false);
+	if ((wait || load_is_late(request)) && !load_may_wait(slab, request->slot, nr)) {
+		farswap_mapping_put(mapping);
+		return false;
+	}
+	if (farswap_donor_is_suspect(mapping->donor) || (wait && !request->waited))
+		load_park(request, mapping);
+	else
+		load_submit(request, mapping, false);
 	return true;
-
-out_put:
-	farswap_mapping_put(mapping);
-	return false;
 }
 
 /*
@@ -208,6 +321,9 @@ static void load_fallback(struct work_struct *work)
 		load_large_fail(folio, slab);
 		goto out_free;
 	}
+	if (request->waits_for)
+		farswap_mapping_put(request->waits_for);
+	request->waits_for = NULL;
 	if (load_again(request))
 		return;
 	/* The locked folio keeps the slot, and so the slab. */
@@ -222,7 +338,6 @@ out_free:
 	farswap_request_free(&load_requests, request);
 }
 
-/* It may have to wait for its donor. */
 static bool load_is_sole(const struct load_request *request)
 {
 	return farswap_slotbits_any(request->slab->bits.unbacked, request->slot,
@@ -244,11 +359,8 @@ static void load_done(struct farswap_io *io, int error)
 		goto out_put;
 	}
 	if (error) {
-		if (error == -ENOMEM && request->error != -ENOMEM)
-			request->lacked_since = jiffies;
-		request->lacked += error == -ENOMEM;
 		request->error = error;
-		INIT_WORK(&request->work, load_fallback);
+		request->waited = false;
 		queue_work(load_is_sole(request) ? load_wait_wq : farswap_wq,
 			   &request->work);
 		goto out_put;
@@ -268,28 +380,26 @@ out_put:
 	farswap_mapping_put(mapping);
 }
 
-static void load_submit(struct load_request *request,
-			struct farswap_mapping *mapping, struct folio *folio,
-			unsigned int slot, bool urgent)
+static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
+			bool urgent)
 {
 	struct farswap_io *io = &request->io;
+	struct folio *folio = request->folio;
 	bool workingset = folio_test_workingset(folio);
 	unsigned long pflags;
 	int err;
 
 	io->page = folio_page(folio, 0);
-	io->offset = slot << PAGE_SHIFT;
+	io->offset = request->slot << PAGE_SHIFT;
 	io->length = folio_size(folio);
 	io->op = FARSWAP_IO_READ;
 	io->urgent = urgent;
 	io->done = load_done;
-	request->folio = folio;
-	request->slab = mapping->slab;
 	request->mapping = mapping;
 	request->start = ktime_get_ns();
 	request->cpu = raw_smp_processor_id();
-	request->slot = slot;
 	request->tries++;
+	load_note(request, mapping->donor);
 
 	/* As swap_read_folio() does, before the folio may be gone. */
 	if (workingset)
@@ -339,11 +449,22 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 		request = farswap_request_alloc(&load_requests, GFP_NOIO);
 	if (!request)
 		goto out_put;
+	INIT_WORK(&request->work, load_fallback);
+	request->folio = folio;
+	request->slab = slab;
+	request->slot = slot;
+	request->mapping = NULL;
+	request->waits_for = NULL;
+	request->donor = NULL;
+	request->waited = false;
 	request->tries = 0;
-	request->lacked = 0;
+	request->failed = 0;
 	request->error = 0;
 	request->began = jiffies;
-	load_submit(request, mapping, folio, slot, urgent);
+	if (farswap_donor_is_suspect(mapping->donor))
+		load_park(request, mapping);
+	else
+		load_submit(request, mapping, urgent);
 	return true;
 
 out_put:
@@ -430,7 +551,9 @@ bool farswap_load_large(struct folio *folio)
 /**
  * farswap_load_flush() - wait until loads whose remote read failed have gone on
  *
- * Context: may sleep, for grace_ms if a donor is suspect.
+ * Not those on a donor's list, which hold a reference on its mapping.
+ *
+ * Context: may sleep.
  */
 void farswap_load_flush(void)
 {

@@ -285,7 +285,8 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
  * @ahead:	false: the fault's own page only
  *
  * That is read first, also where readahead is the kernel's, which reads in ascending order. The
- * trend and the window are those of Leap, section 3.2.
+ * trend and the window are those of Leap, section 3.2. Nothing is read ahead of a page for which
+ * the fault has to wait until its donor comes back.
  *
  * Context: process context, under mmap_lock or the area's lock; may sleep, for memory.
  * Return: its folio, with a reference, in the swap cache; it may be on its way. NULL if the
@@ -295,12 +296,13 @@ struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_f
 				       bool ahead)
 {
 	unsigned int max = READ_ONCE(farswap_settings.prefetch_pages);
+	enum farswap_remote remote = farswap_remote_of(entry);
 	struct folio *folio;
 
-	if (!farswap_is_remote(entry, 1))
+	if (remote == FARSWAP_REMOTE_NOT)
 		return NULL;
 	folio = farswap_hook_read_async(entry, gfp, vmf->vma, vmf->address, true);
-	if (!folio || !ahead)
+	if (!folio || !ahead || remote == FARSWAP_REMOTE_LATER)
 		return folio;
 	if (!max) {
 		folio_put(folio);

@@ -41,10 +41,56 @@ static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsign
 	return whole;
 }
 
+/* Would one page be read at once, by a donor that answers, or is one to be waited for? */
+static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned int slot)
+{
+	const struct farswap_mapping *mapping;
+	bool suspect = false;
+	unsigned int nth;
+
+	if (!test_bit(slot, slab->bits.remote))
+		return FARSWAP_REMOTE_NOT;
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (!mapping || !farswap_mapping_has(mapping, slot, 1))
+			continue;
+		if (!farswap_donor_is_suspect(mapping->donor))
+			return FARSWAP_REMOTE_NOW;
+		suspect = true;
+	}
+	return suspect && test_bit(slot, slab->bits.unbacked) ? FARSWAP_REMOTE_LATER :
+								FARSWAP_REMOTE_NOT;
+}
+
+/**
+ * farswap_remote_of() - how would a page be loaded
+ * @entry:	a swap entry in use
+ *
+ * Context: any.
+ * Return: how, just now.
+ */
+enum farswap_remote farswap_remote_of(swp_entry_t entry)
+{
+	enum farswap_remote remote = FARSWAP_REMOTE_NOT;
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	unsigned int slot;
+
+	rcu_read_lock();
+	device = farswap_device_find(swp_type(entry));
+	slab = device ? remote_slab(device, entry, &slot) : NULL;
+	if (slab)
+		remote = remote_page(slab, slot);
+	rcu_read_unlock();
+	return remote;
+}
+
 /**
  * farswap_is_remote() - would a load be remote
  * @entry:	a swap entry in use
  * @nr:		so many entries, from this one on, as one folio
+ *
+ * A page that only suspect donors have is not: reading it ahead would only make it wait.
  *
  * Context: any.
  * Return: whether it would, just now.
@@ -56,12 +102,13 @@ bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
 	bool remote = false;
 	unsigned int slot;
 
+	if (nr == 1)
+		return farswap_remote_of(entry) == FARSWAP_REMOTE_NOW;
 	rcu_read_lock();
 	device = farswap_device_find(swp_type(entry));
 	slab = device ? remote_slab(device, entry, &slot) : NULL;
 	if (slab)
-		remote = nr > 1 ? remote_is_whole(slab, slot, nr) :
-				  test_bit(slot, slab->bits.remote);
+		remote = remote_is_whole(slab, slot, nr);
 	rcu_read_unlock();
 	return remote;
 }

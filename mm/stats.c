@@ -37,6 +37,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_LOAD_STAGED]		= "load_staged",
 	[FARSWAP_STAT_LOAD_DEVICE]		= "load_device",
 	[FARSWAP_STAT_LOAD_FALLBACK]		= "load_fallback",
+	[FARSWAP_STAT_LOAD_WAITED]		= "load_waited",
 	[FARSWAP_STAT_LOAD_SPLIT]		= "load_split",
 	[FARSWAP_STAT_LOAD_LOST]		= "load_lost",
 	[FARSWAP_STAT_LOST]			= "lost",

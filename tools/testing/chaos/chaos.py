@@ -43,7 +43,7 @@ EXTRA = 240
 # up that has not died. One is, now and then, with disk.
 GRACE_MS = 20000
 COUNTERS = """store_remote load_remote load_device load_fallback load_split load_lost
-    store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
+    load_waited store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
     zswap_accepted donor_up donor_down""".split()
 
 

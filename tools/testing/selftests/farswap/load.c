@@ -78,6 +78,7 @@ static bool filled_first;		/* no page is made all zero before it was something e
 static bool damage;			/* make some pages wrong: a test of this test */
 static bool lost_allowed;		/* SIGBUS is counted, but is no failure */
 static bool hold_pageout;		/* page everything out before holding */
+static bool hold_willneed;		/* have all read ahead after holding */
 static const char *hold_prefix;
 
 static const struct {
@@ -451,6 +452,8 @@ static void hold_filled(struct region *region)
 	if (hold_pageout)
 		madvise(region->base, region->pages * PAGE_BYTES, MADV_PAGEOUT);
 	hold(region, "ready", "go");
+	if (hold_willneed)
+		madvise(region->base, region->pages * PAGE_BYTES, MADV_WILLNEED);
 	if (!read_percent)
 		return;
 	region->kept = region->pages * read_percent / 100;
@@ -683,6 +686,7 @@ static void help(void)
 	       "  -o PERMILLE of the operations page a range out (0)\n"
 	       "  -H PREFIX   after the fill make PREFIX.ready.<process>, wait for PREFIX.go\n"
 	       "  -O          page all out before that\n"
+	       "  -A          have all of it read ahead after that (MADV_WILLNEED)\n"
 	       "  -V PERCENT  after that read the first pages, which must not be lost from then on,\n"
 	       "              make PREFIX.again.<process>, wait for PREFIX.on (0)\n"
 	       "  -L          pages may be lost (SIGBUS): counted only\n"
@@ -719,7 +723,7 @@ static bool parse_number(int option)
 	return false;
 }
 
-#define OPTIONS	"m:p:f:Tt:qs:n:d:r:R:w:z:Zu:o:H:OLV:S:i:c:b"
+#define OPTIONS	"m:p:f:Tt:qs:n:d:r:R:w:z:Zu:o:H:OALV:S:i:c:b"
 
 static void parse(int argc, char **argv)
 {
@@ -739,6 +743,8 @@ static void parse(int argc, char **argv)
 			damage = true;
 		else if (option == 'O')
 			hold_pageout = true;
+		else if (option == 'A')
+			hold_willneed = true;
 		else if (option == 'L')
 			lost_allowed = true;
 		else if (option == 'H')

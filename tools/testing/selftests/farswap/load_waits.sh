@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# backup=none: a donor has the only copy of a page. As long as the donor may come back no read of
+# that page is given up, and loads that wait for one donor don't hold up another's.
+# cluster: donors=0 mem=384 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+# shellcheck source=_ram.sh
+. "$HERE/_ram.sh"
+
+FIRST=10.9.9.2
+SECOND=10.9.9.1
+
+resumes() {
+	awk 'NR > 1 { sum += $NF } END { print sum + 0 }' "$FARSWAP_DEBUG/donors"
+}
+
+one_donor() {
+	reload_modules slab_mb=2 donors= hotslab=0 && modprobe farswap-ram regions=30 &&
+		echo "$FIRST" >"$FARSWAP/donors" && wait_for 20 donors_live 1
+}
+
+# Each read fails, and the session with it, which is resumed.
+reads_fail() {
+	fail_resumes=$(resumes)
+	echo 50 >"$RAM/suspend_ms"
+	echo 9 >"$RAM/read_errors"
+	go_on failing
+	wait_load failing || return 1
+	echo "$(($(resumes) - fail_resumes)) sessions were resumed," \
+		"$(cat "$RAM/read_errors") errors are left"
+	[ "$(resumes)" -gt $((fail_resumes + 5)) ] && grep -qx 0 "$RAM/read_errors"
+}
+
+# For longer than io_timeout_ms.
+no_memory() {
+	echo 1 >"$RAM/no_memory"
+	go_on lacking
+	sleep 4
+	lack_status=0
+	load_runs lacking || lack_status=1
+	echo 0 >"$RAM/no_memory"
+	wait_load lacking && return "$lack_status"
+}
+
+paused() {
+	donor_field_is "$SECOND" state suspect
+}
+
+many_wait() {
+	stats_save
+	echo 2 >"$RAM/pause"
+	wait_for 20 paused || return 1
+	go_on many
+	go_on killed
+	wait_for 60 grown load_waited 300
+}
+
+# What it waits for is another donor's to give.
+other_goes_on() {
+	other_resumes=$(resumes)
+	echo 1 >"$RAM/read_errors"
+	go_on other
+	wait_for 60 eval '! load_runs other'
+	wait_for 1 eval '! load_runs other' && paused && wait_load other &&
+		[ "$(resumes)" -gt "$other_resumes" ]
+}
+
+killed_ends() {
+	killed_child=$(cat "/proc/$(cat "$TMP/killed.pid")/task/"*/children)
+	echo "process $killed_child waits"
+	kill_load killed
+	# shellcheck disable=SC2086 # one word
+	wait_for 20 test ! -e /proc/${killed_child% } && paused
+}
+
+test_begin 11
+has_ram || skip_rest "no module farswap-ram"
+check "farswap over memory of this machine" one_donor || skip_rest "it cannot be used"
+set_value "$FARSWAP/backup" none
+set_value "$FARSWAP/grace_ms" 600000
+swap_on
+make_cgroup waits 64M
+hold_remote failing waits 1 1000 -m 6 -n 200
+check "a page whose reads fail, as often as its donor comes back, is not lost" reads_fail
+echo 0 >"$RAM/suspend_ms"
+hold_remote lacking waits 1 1000 -m 6 -n 200
+check "a page that can't be mapped for the adapter for seconds is not lost" no_memory
+check "pages of one donor" hold_remote other waits 1 1000 -m 6 -n 200
+echo 50 >"$RAM/suspend_ms"
+echo "$FIRST,$SECOND" >"$FARSWAP/donors"
+wait_for 20 donors_live 2
+check "pages of two donors" hold_remote many waits 1 3000 -m 12 -n 200 -A
+hold_remote killed waits 1 3000 -m 8 -n 4000
+check "hundreds of loads wait for the one that is paused" many_wait
+check "the other one, whose session fails once, gives the right bytes meanwhile" other_goes_on
+check "a killed task does not wait for its donor" killed_ends
+echo 0 >"$RAM/pause"
+check "the loads that waited have the right bytes" wait_load many
+stats_show
+check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+swapoff "$SWAP_DISK"
+check "back to the network" leave_ram
+test_end
