@@ -199,7 +199,7 @@ static void chan_completed(struct ib_cq *cq, void *context)
 /**
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
- * @max_sends:	most sends posted at once, the drain's not counted
+ * @max_sends:	most sends posted at once
  * @max_sges:	of one
  * @max_recvs:	likewise receives
  * @vector:	completion vector, any number
@@ -216,8 +216,9 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 	struct ib_qp_init_attr attr = {
 		.event_handler = cm_qp_event,
 		.qp_context = chan,
-		.cap.max_send_wr = max_sends + 1,	/* the drain's */
-		.cap.max_recv_wr = max_recvs + 1,
+		.cap.max_send_wr = max_sends,
+		/* Adapters need not take none. */
+		.cap.max_recv_wr = max_recvs ?: 1,
 		.cap.max_send_sge = max_sges,
 		.cap.max_recv_sge = 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -307,7 +308,7 @@ void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan)
 
 /**
  * farswap_rdma_chan_destroy_qp() - undo farswap_rdma_chan_create_qp()
- * @chan:	channel; drained; may be called twice
+ * @chan:	channel; dead; may be called twice
  *
  * On return no completion is being handled.
  *

@@ -4,7 +4,8 @@
  * dies once. Its death has three parts that must come in this order:
  *
  *	fail	any context: nothing more is posted, every region is dead
- *	quiesce	process: what was posted has completed; waits for the device alone
+ *	quiesce	process: the queue pairs are destroyed, and what was posted has completed;
+ *		waits for the device alone
  *	retire	process: what needs the CM
  *
  * The memory goes with the last region.
@@ -187,9 +188,8 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 		strscpy(conn->detail, "is reached through more than one device");
 		return -EXDEV;
 	}
-	/* Room for the drain, here and in the completion queue. */
-	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
-		     (u32)conn->device->attrs.max_cqe - 2);
+	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr,
+		     (u32)conn->device->attrs.max_cqe - 1);
 	queue->depth = depth;
 	queue->max_sges = min(conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
 	if (loads)
@@ -291,7 +291,7 @@ void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
 	for (i = 0; i < count; i++)
 		farswap_rdma_chan_stop(&conn->queue[i].chan);
 	for (i = 0; i < count; i++)
-		farswap_rdma_io_drain(&conn->queue[i]);
+		farswap_rdma_io_end(&conn->queue[i]);
 	farswap_rdma_control_quiesce(conn);
 	cancel_delayed_work_sync(&conn->tick);
 }
@@ -307,12 +307,8 @@ void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
  */
 void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 {
-	unsigned int i, count = conn->session->queues;
-
 	/* Submitters that saw it alive still map and unmap for its device. */
 	synchronize_rcu();
-	for (i = 0; i < count; i++)
-		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);
 	farswap_rdma_control_destroy(conn);
 	if (conn->pd)
 		ib_dealloc_pd(conn->pd);

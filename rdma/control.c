@@ -4,8 +4,8 @@
  * comes in is call.c's, if we asked for it, else message.c's.
  *
  * Everything is posted under conn->lock after a look at conn->error, so that
- * taking the lock once after the error leaves nothing to be posted behind the
- * drain. Completions come in process context.
+ * taking the lock once after the error leaves nothing to be posted to a queue
+ * pair that is destroyed. Completions come in process context.
  */
 #include <linux/error-injection.h>
 #include <linux/slab.h>
@@ -294,13 +294,12 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 
 /**
  * farswap_rdma_control_destroy() - undo farswap_rdma_control_create()
- * @conn:	quiet connection, however much of it exists
+ * @conn:	quiet connection, whose queue pair is destroyed; however much else of it exists
  *
  * Context: may sleep.
  */
 void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn)
 {
-	farswap_rdma_chan_destroy_qp(&conn->control);
 	control_ring_free(conn, &conn->recv);
 	control_ring_free(conn, &conn->send);
 }
@@ -321,8 +320,7 @@ void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 	/* What saw it alive has been posted by now. */
 	spin_lock(&conn->lock);
 	spin_unlock(&conn->lock);
-	if (conn->control.qp)
-		ib_drain_qp(conn->control.qp);
+	farswap_rdma_chan_destroy_qp(&conn->control);
 
 	spin_lock(&conn->lock);
 	list_splice_init(&conn->releases, &dead);

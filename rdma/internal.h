@@ -533,7 +533,7 @@ void farswap_rdma_io_prepare(void);
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue);
 int farswap_rdma_io_submit(struct farswap_io *io);
 void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue);
-void farswap_rdma_io_drain(struct farswap_rdma_queue *queue);
+void farswap_rdma_io_end(struct farswap_rdma_queue *queue);
 
 /* watch.c */
 void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);

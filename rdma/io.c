@@ -19,8 +19,8 @@
  *    memory nobody will read as ours; the donor's own side is rule 7. Regions that
  *    go over to another connection come alive only when the donor has destroyed
  *    its ends of the dead one's queue pairs, and nothing late can arrive.
- * 3. Posting and looking for death are one critical section of queue->lock. The
- *    drain takes that lock once after the mark, so nothing is posted behind it.
+ * 3. Posting and looking for death are one critical section of queue->lock. That lock is
+ *    taken once after the mark, so nothing is posted when the queue pair is destroyed.
  * 4. A page is handed back only with its work request's completion, or after the queue
  *    pair is destroyed: a late READ response finds no work request to land in.
  *
@@ -471,30 +471,20 @@ void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue)
 }
 
 /**
- * farswap_rdma_io_drain() - wait until a dead queue's I/O has completed
+ * farswap_rdma_io_end() - complete the I/O that a dead queue has posted
  * @queue:	the queue; its backlog is flushed, its queue pair in error
+ *
+ * The queue pair is destroyed rather than drained: an adapter that loses completions would lose
+ * the drain's too, and the wait for that has no bound.
  *
  * Context: process; waits for the device alone.
  */
-void farswap_rdma_io_drain(struct farswap_rdma_queue *queue)
+void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 {
 	struct farswap_rdma_io *rio, *next;
-	bool drained;
 
-	if (!queue->chan.qp)
-		return;
-	ib_drain_qp(queue->chan.qp);
-
-	spin_lock_irq(&queue->lock);
-	drained = list_empty(&queue->posted);
-	spin_unlock_irq(&queue->lock);
-	if (likely(drained))
-		return;
-
-	/* The device lost completions. Without its queue pair it can do no harm. */
-	WARN_ONCE(1, "farswap_rdma: %s did not flush a queue pair\n",
-		  queue->chan.conn->device->name);
 	farswap_rdma_chan_destroy_qp(&queue->chan);
+	/* No completion is handled any more. */
 	list_for_each_entry_safe(rio, next, &queue->posted, entry) {
 		list_del(&rio->entry);
 		io_abandon(rio);

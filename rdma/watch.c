@@ -7,7 +7,7 @@
  * to note now and then how many have been submitted: when FARSWAP_RDMA_MARKS
  * samples later not as many have completed, one is overdue. A sample is taken
  * ten times in io_timeout_ms, so an overdue I/O is noticed in 0.7 to 0.8 of it;
- * the rest is for the drain.
+ * the rest is for the end of the queue pair.
  */
 #include "internal.h"
 
