@@ -10,7 +10,10 @@
  *
  * The memory goes with the last region.
  */
+#include <linux/dma-mapping.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include <trace/events/farswap_rdma.h>
 
@@ -34,7 +37,8 @@ struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *sessio
 	struct farswap_rdma_conn *conn;
 	unsigned int i;
 
-	conn = kzalloc(struct_size(conn, queue, session->queues), GFP_KERNEL);
+	/* Some pages, which need not be in a row: memory may be in pieces. */
+	conn = vzalloc(struct_size(conn, queue, session->queues));
 	if (!conn)
 		return NULL;
 	kref_init(&conn->ref);
@@ -63,7 +67,7 @@ static void conn_free(struct kref *ref)
 
 	WARN_ON_ONCE(conn->pd || conn->control.id);
 	/* A region that went over to another may just be submitted to. */
-	kfree_rcu(conn, rcu);
+	kvfree_rcu(conn, rcu);
 }
 
 /**

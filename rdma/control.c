@@ -12,38 +12,33 @@
 
 #include "internal.h"
 
-static void control_ring_free(struct farswap_rdma_conn *conn,
-			      struct farswap_rdma_ring *ring)
+static void control_ring_unmap(struct farswap_rdma_conn *conn,
+			       struct farswap_rdma_ring *ring)
 {
-	if (!ring->data)
-		return;
-	ib_dma_unmap_single(conn->device, ring->dma,
-			    ring->count * FARSWAP_MSG_BYTES, ring->dir);
-	kfree(ring->data);
-	ring->data = NULL;
+	while (ring->nr_mapped)
+		ib_dma_unmap_single(conn->device, ring->dma[--ring->nr_mapped], PAGE_SIZE,
+				    ring->dir);
 }
 
-static int control_ring_alloc(struct farswap_rdma_conn *conn,
-			      struct farswap_rdma_ring *ring, unsigned int count,
-			      enum dma_data_direction dir,
-			      void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+/* What was mapped before an error is for control_ring_unmap(). */
+static int control_ring_map(struct farswap_rdma_conn *conn,
+			    struct farswap_rdma_ring *ring, void **page, unsigned int count,
+			    enum dma_data_direction dir,
+			    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {
 	unsigned int i;
 
 	static_assert(ARRAY_SIZE(ring->msg) >= FARSWAP_RECV_DEPTH);
 
-	ring->data = kcalloc(count, FARSWAP_MSG_BYTES, GFP_KERNEL);
-	if (!ring->data)
-		return -ENOMEM;
-	ring->dma = ib_dma_map_single(conn->device, ring->data,
-				      count * FARSWAP_MSG_BYTES, dir);
-	if (ib_dma_mapping_error(conn->device, ring->dma)) {
-		kfree(ring->data);
-		ring->data = NULL;
-		return -ENOMEM;
-	}
+	ring->page = page;
 	ring->count = count;
 	ring->dir = dir;
+	for (i = 0; i < DIV_ROUND_UP(count, FARSWAP_RDMA_PAGE_MSGS); i++) {
+		ring->dma[i] = ib_dma_map_single(conn->device, page[i], PAGE_SIZE, dir);
+		if (ib_dma_mapping_error(conn->device, ring->dma[i]))
+			return -ENOMEM;
+		ring->nr_mapped++;
+	}
 	for (i = 0; i < count; i++) {
 		ring->msg[i].conn = conn;
 		ring->msg[i].cqe.done = done;
@@ -51,17 +46,28 @@ static int control_ring_alloc(struct farswap_rdma_conn *conn,
 	return 0;
 }
 
-static size_t control_offset(const struct farswap_rdma_ring *ring,
-			     const struct farswap_rdma_msg *msg)
+static void *control_buffer(const struct farswap_rdma_ring *ring,
+			    const struct farswap_rdma_msg *msg)
 {
-	return (msg - ring->msg) * FARSWAP_MSG_BYTES;
+	unsigned long nr = msg - ring->msg;
+
+	return ring->page[nr / FARSWAP_RDMA_PAGE_MSGS] +
+	       nr % FARSWAP_RDMA_PAGE_MSGS * FARSWAP_MSG_BYTES;
+}
+
+static u64 control_dma(const struct farswap_rdma_ring *ring, const struct farswap_rdma_msg *msg)
+{
+	unsigned long nr = msg - ring->msg;
+
+	return ring->dma[nr / FARSWAP_RDMA_PAGE_MSGS] +
+	       nr % FARSWAP_RDMA_PAGE_MSGS * FARSWAP_MSG_BYTES;
 }
 
 static farswap_rdma_injectable int control_post_recv(struct farswap_rdma_conn *conn,
 						     struct farswap_rdma_msg *msg)
 {
 	struct ib_sge sge = {
-		.addr = conn->recv.dma + control_offset(&conn->recv, msg),
+		.addr = control_dma(&conn->recv, msg),
 		.length = FARSWAP_MSG_BYTES,
 		.lkey = conn->pd->local_dma_lkey,
 	};
@@ -110,7 +116,6 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 		.opcode = IB_WR_SEND,
 		.send_flags = IB_SEND_SIGNALED,
 	};
-	size_t offset;
 	int err;
 
 	lockdep_assert_held(&conn->lock);
@@ -122,11 +127,10 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 					  entry);
 	if (!buffer)
 		return -EAGAIN;
-	offset = control_offset(&conn->send, buffer);
-	sge.addr = conn->send.dma + offset;
+	sge.addr = control_dma(&conn->send, buffer);
 	wr.wr_cqe = &buffer->cqe;
 	ib_dma_sync_single_for_cpu(conn->device, sge.addr, len, DMA_TO_DEVICE);
-	memcpy(conn->send.data + offset, msg, len);
+	memcpy(control_buffer(&conn->send, buffer), msg, len);
 	ib_dma_sync_single_for_device(conn->device, sge.addr, len, DMA_TO_DEVICE);
 	err = control_post_send(conn, &wr);
 	if (err)
@@ -225,7 +229,6 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct farswap_rdma_msg *msg = container_of(wc->wr_cqe,
 						    struct farswap_rdma_msg, cqe);
 	struct farswap_rdma_conn *conn = msg->conn;
-	size_t offset = control_offset(&conn->recv, msg);
 	int err;
 
 	switch (wc->status) {
@@ -243,9 +246,9 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	if (farswap_rdma_conn_dead(conn))
 		return;
-	ib_dma_sync_single_for_cpu(conn->device, conn->recv.dma + offset,
+	ib_dma_sync_single_for_cpu(conn->device, control_dma(&conn->recv, msg),
 				   FARSWAP_MSG_BYTES, DMA_FROM_DEVICE);
-	control_received(conn, conn->recv.data + offset, wc->byte_len);
+	control_received(conn, control_buffer(&conn->recv, msg), wc->byte_len);
 
 	spin_lock(&conn->lock);
 	err = control_post_recv(conn, msg);
@@ -255,7 +258,7 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * farswap_rdma_control_create() - make the control queue pair and its buffers
+ * farswap_rdma_control_create() - make the control queue pair and map its buffers
  * @conn:	bound to a device, with a protection domain
  *
  * The receives are posted.
@@ -268,12 +271,12 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 	unsigned int i;
 	int err;
 
-	err = control_ring_alloc(conn, &conn->send, FARSWAP_RDMA_SENDS,
-				 DMA_TO_DEVICE, control_send_done);
+	err = control_ring_map(conn, &conn->send, conn->session->send_page, FARSWAP_RDMA_SENDS,
+			       DMA_TO_DEVICE, control_send_done);
 	if (err)
 		return err;
-	err = control_ring_alloc(conn, &conn->recv, FARSWAP_RECV_DEPTH,
-				 DMA_FROM_DEVICE, control_recv_done);
+	err = control_ring_map(conn, &conn->recv, conn->session->recv_page, FARSWAP_RECV_DEPTH,
+			       DMA_FROM_DEVICE, control_recv_done);
 	if (err)
 		return err;
 	err = farswap_rdma_chan_create_qp(&conn->control, FARSWAP_RDMA_SENDS, 1,
@@ -300,8 +303,8 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
  */
 void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn)
 {
-	control_ring_free(conn, &conn->recv);
-	control_ring_free(conn, &conn->send);
+	control_ring_unmap(conn, &conn->recv);
+	control_ring_unmap(conn, &conn->send);
 }
 
 /**

@@ -39,6 +39,9 @@
 /* Send buffers; that many are kept for requests and answers, not releases. */
 #define FARSWAP_RDMA_SENDS	(4 * FARSWAP_CREDITS)
 #define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
+/* Messages in a page, and pages of a ring. */
+#define FARSWAP_RDMA_PAGE_MSGS	(PAGE_SIZE / FARSWAP_MSG_BYTES)
+#define FARSWAP_RDMA_RING_PAGES	DIV_ROUND_UP(FARSWAP_RDMA_SENDS, FARSWAP_RDMA_PAGE_MSGS)
 /* Longest answer to a request of ours: WELCOME. */
 #define FARSWAP_RDMA_ANSWER_BYTES	72
 /* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
@@ -102,6 +105,9 @@ enum farswap_rdma_state {
  *		reference; written under @ops_lock
  * @held_until:	jiffies; @ops_lock. Of the first silence, until the donor is well again
  * @grace_work:	gives them up then
+ * @send_page:	where each of its connections has its send buffers: connecting again must not need
+ *		memory that reclaim can't find
+ * @recv_page:	likewise receive buffers
  * @slab_bytes:	size of a region
  * @queues:	data queues wanted
  * @instance:	this run's identity
@@ -133,6 +139,8 @@ struct farswap_session {
 	unsigned long held_until;
 	struct delayed_work grace_work;
 
+	void *send_page[FARSWAP_RDMA_RING_PAGES];
+	void *recv_page[FARSWAP_RDMA_RING_PAGES];
 	u64 slab_bytes;
 	unsigned int queues;
 	u64 instance;
@@ -253,15 +261,17 @@ struct farswap_rdma_msg {
 
 /**
  * struct farswap_rdma_ring - mapped buffers of FARSWAP_MSG_BYTES
- * @data:	the bytes; NULL unless they exist
- * @dma:	their address for the device
+ * @page:	their pages, the session's
+ * @dma:	the pages' addresses for the device
+ * @nr_mapped:	pages that have one
  * @dir:	direction
- * @count:	how many
+ * @count:	how many buffers
  * @msg:	what goes with each
  */
 struct farswap_rdma_ring {
-	void *data;
-	u64 dma;
+	void **page;
+	u64 dma[FARSWAP_RDMA_RING_PAGES];
+	unsigned int nr_mapped;
 	enum dma_data_direction dir;
 	unsigned int count;
 	struct farswap_rdma_msg msg[FARSWAP_RDMA_SENDS];

@@ -369,6 +369,30 @@ struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *
 	return conn;
 }
 
+static void session_free(struct farswap_session *session)
+{
+	unsigned int i;
+
+	for (i = 0; i < FARSWAP_RDMA_RING_PAGES; i++) {
+		free_page((unsigned long)session->send_page[i]);
+		free_page((unsigned long)session->recv_page[i]);
+	}
+	kfree(session);
+}
+
+static bool session_alloc_pages(struct farswap_session *session)
+{
+	unsigned int i;
+
+	for (i = 0; i < FARSWAP_RDMA_RING_PAGES; i++) {
+		session->send_page[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		session->recv_page[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		if (!session->send_page[i] || !session->recv_page[i])
+			return false;
+	}
+	return true;
+}
+
 /**
  * farswap_rdma_session_open() - &struct farswap_transport.open
  * @address:	the donor's
@@ -390,6 +414,10 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session = kzalloc(struct_size(session, address, bytes), GFP_KERNEL);
 	if (!session)
 		return ERR_PTR(-ENOMEM);
+	if (!session_alloc_pages(session)) {
+		session_free(session);
+		return ERR_PTR(-ENOMEM);
+	}
 	spin_lock_init(&session->lock);
 	mutex_init(&session->ops_lock);
 	INIT_DELAYED_WORK(&session->work, session_work);
@@ -452,7 +480,7 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	farswap_rdma_session_set_state(session, FARSWAP_RDMA_CLOSED);
 	spin_unlock_irq(&session->lock);
 	mutex_destroy(&session->ops_lock);
-	kfree(session);
+	session_free(session);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -5,7 +5,7 @@
 # donors alone: it is unplugged, its interface goes down, its address is removed, its driver is
 # unbound, its RDMA link is removed. When it is back each session goes on with all its pages, if
 # that is within grace_ms. AWAY=all has each way at each time it can take; otherwise some.
-# WHO: "client donor", or "client donor both".
+# WHO: any of client, donor and both, with commas between them.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -98,6 +98,22 @@ away() {
 	nothing_lost && stats_save && wait_for 30 grew load_remote store_remote && nothing_lost
 }
 
+# Connecting again while memory is in pieces: what is allocated for that is pages.
+needs_pages_only() {
+	tracing=/sys/kernel/tracing
+	event=$tracing/events/kmem/mm_page_alloc
+	echo >"$tracing/trace"
+	echo 'stacktrace if order > 0' >"$event/trigger" && echo 'order > 0' >"$event/filter" &&
+		echo 1 >"$event/enable" && echo 1 >"$tracing/tracing_on" || return 1
+	away client interface 0.5
+	pages_status=$?
+	echo 0 >"$event/enable"
+	echo '!stacktrace if order > 0' >"$event/trigger"
+	echo 0 >"$event/filter"
+	echo "$(grep -c 'stack trace' "$tracing/trace") larger allocations"
+	! grep -E 'farswap_rdma_(conn_alloc|control_create)' "$tracing/trace" && return "$pages_status"
+}
+
 # A connect request is under way when the interface goes down, and would be sent again meanwhile.
 away_connecting() {
 	# A driver that was unbound has taken what loses packets with it.
@@ -123,7 +139,7 @@ leave_while_away() {
 
 # rows: "WHO WAY SECONDS", one a line. Flapping is three times as long.
 rows() {
-	for who in $WHO; do
+	for who in $(echo "$WHO" | tr , ' '); do
 		if [ "$AWAY" = all ]; then
 			for way in unplugged interface address driver removed; do
 				for time in 0.1 0.5 1 2 4 8; do
@@ -145,7 +161,7 @@ rows() {
 	done
 }
 
-test_begin $(($(rows | wc -l) + 5))
+test_begin $(($(rows | wc -l) + 6))
 command -v rdma >/dev/null || skip_rest "no rdma tool"
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
@@ -160,6 +176,7 @@ rows >"$TMP/rows"
 while read -r who way time; do
 	check "no page is lost: $who $way for $time s" away "$who" "$way" "$time" || donors_show
 done <"$TMP/rows"
+check "connecting again needs no larger memory, and none is lost" needs_pages_only || donors_show
 check "memory was right all the time" stop_load away
 stats_show
 check "no page was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
