@@ -146,6 +146,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	struct farswap_rdma_conn *conn = chan->conn;
 	struct sockaddr_storage sockaddr;
 	struct rdma_cm_id *id;
+	bool exact;
 	int err;
 
 	/* Each time: an interface that comes again under its name has another index. */
@@ -158,18 +159,20 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	chan->id = id;
-	/* The CM's own is a second for many adapters: longer than an I/O may take. */
-	if (chan != &conn->control)
-		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout());
 	err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
 		strscpy(conn->detail, "no RDMA device leads there");
 		return err;
 	}
 	err = chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
-	if (!err)
-		WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
-	return err;
+	if (err)
+		return err;
+	WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
+	/* The CM's own is a second for many adapters: longer than an I/O may take. */
+	exact = id->device->ops.driver_id == RDMA_DRIVER_RXE;
+	if (chan != &conn->control)
+		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout(exact));
+	return 0;
 }
 
 static void chan_notify(struct irq_work *work)

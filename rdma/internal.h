@@ -549,6 +549,6 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue);
 void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);
 void farswap_rdma_watch_tick(struct work_struct *work);
 void farswap_rdma_watch_set_io_timeout(unsigned int ms);
-u8 farswap_rdma_watch_ack_timeout(void);
+u8 farswap_rdma_watch_ack_timeout(bool exact);
 
 #endif /* FARSWAP_RDMA_INTERNAL_H */

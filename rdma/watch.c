@@ -19,6 +19,8 @@
 /* Of which an adapter's timeout is a power of two; the powers that are of use: 17 ms, 2 s. */
 #define WATCH_ACK_NS		4096
 #define WATCH_ACK_LEAST		12
+/* Four times, as a power of two. */
+#define WATCH_ACK_SLOWER	2
 #define WATCH_ACK_MOST		19
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
@@ -124,19 +126,22 @@ void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
 
 /**
  * farswap_rdma_watch_ack_timeout() - when an adapter is to send again
+ * @exact:	it is known to wait no longer than it is told
  *
- * So that it has done so as often as it may when io_timeout_ms is over. An adapter may take
- * up to four times as long.
+ * So that it has done so as often as it may when io_timeout_ms is over. Other adapters may take
+ * up to four times as long as they are told, and many do.
  *
  * Context: any.
  * Return: as in &struct ib_qp_attr.timeout, a power of two of 4.096 us.
  */
-u8 farswap_rdma_watch_ack_timeout(void)
+u8 farswap_rdma_watch_ack_timeout(bool exact)
 {
 	u64 ns = (u64)READ_ONCE(watch_io_timeout_ms) * NSEC_PER_MSEC;
+	int power = fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / WATCH_ACK_NS);
 
-	return clamp(fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / WATCH_ACK_NS),
-		     WATCH_ACK_LEAST, WATCH_ACK_MOST);
+	if (!exact)
+		power -= WATCH_ACK_SLOWER;
+	return clamp(power, WATCH_ACK_LEAST, WATCH_ACK_MOST);
 }
 
 /**
@@ -149,3 +154,7 @@ void farswap_rdma_watch_set_io_timeout(unsigned int ms)
 {
 	WRITE_ONCE(watch_io_timeout_ms, ms);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/watch-kunit.h"
+#endif

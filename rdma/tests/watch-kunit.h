@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * When an adapter sends again: all its retries are over in io_timeout_ms, whether it waits as long
+ * as it is told or four times as long, where the least and the greatest wait allow that.
+ */
+#include <kunit/test.h>
+
+#define WATCH_TEST_ACK_NS(power)	(4096ULL << (power))
+
+static void watch_test_ack_timeout(struct kunit *test)
+{
+	static const unsigned int io_timeout_ms[] = { 1, 100, 500, 1000, 3000, 10000, 600000 };
+	unsigned int before = watch_io_timeout_ms, i;
+	u64 all, bound, once;
+	int exact;
+
+	for (i = 0; i < ARRAY_SIZE(io_timeout_ms); i++)
+		for (exact = 0; exact < 2; exact++) {
+			u8 power;
+
+			farswap_rdma_watch_set_io_timeout(io_timeout_ms[i]);
+			power = farswap_rdma_watch_ack_timeout(exact);
+			KUNIT_EXPECT_GE(test, power, WATCH_ACK_LEAST);
+			KUNIT_EXPECT_LE(test, power, WATCH_ACK_MOST);
+			once = WATCH_TEST_ACK_NS(power) * (exact ? 1 : 4);
+			all = once * (FARSWAP_RDMA_RETRIES + 1);
+			bound = io_timeout_ms[i] * (u64)NSEC_PER_MSEC;
+			/* Of powers of two the nearest: less than twice, more than half. */
+			if (power > WATCH_ACK_LEAST)
+				KUNIT_EXPECT_LE_MSG(test, all, 2 * bound, "%u ms, exact %d",
+						    io_timeout_ms[i], exact);
+			if (power < WATCH_ACK_MOST)
+				KUNIT_EXPECT_GT_MSG(test, all, bound / 2, "%u ms, exact %d",
+						    io_timeout_ms[i], exact);
+		}
+	farswap_rdma_watch_set_io_timeout(before);
+}
+
+static struct kunit_case watch_cases[] = {
+	KUNIT_CASE(watch_test_ack_timeout),
+	{}
+};
+
+static struct kunit_suite watch_suite = {
+	.name		= "farswap_rdma_watch",
+	.test_cases	= watch_cases,
+};
+
+kunit_test_suite(watch_suite);
