@@ -173,8 +173,26 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 	return farswap_rdma_resume_claim(conn, ours.resume);
 }
 
-/* Sessions don't all have their completions on the same few interrupts. */
-static atomic_t conn_vectors;
+/*
+ * Sessions don't all have their completions on the same few interrupts, and those of loads, which
+ * tasks wait for, are spread over all of them. So the two kinds are counted apart.
+ */
+static atomic_t conn_vectors[2];
+
+/**
+ * farswap_rdma_conn_next_vector() - the completion vector of the next queue
+ * @device:	its device
+ * @loads:	it is for loads alone
+ *
+ * Context: any.
+ * Return: the vector.
+ */
+unsigned int farswap_rdma_conn_next_vector(const struct ib_device *device, bool loads)
+{
+	unsigned int all = max(min(device->num_comp_vectors, (int)num_online_cpus()), 1);
+
+	return (u32)(atomic_inc_return(&conn_vectors[loads]) - 1) % all;
+}
 
 static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 {
@@ -182,7 +200,7 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	unsigned int total = conn->welcome.queues;
 	bool loads = nr < farswap_rdma_loads(total);
 	u32 depth = total == 1 ? CONN_DEPTH : loads ? CONN_READ_DEPTH : CONN_WRITE_DEPTH;
-	unsigned int vector = (u32)atomic_inc_return(&conn_vectors) - 1;
+	unsigned int vector;
 	int err;
 
 	err = farswap_rdma_chan_resolve(&queue->chan);
@@ -199,6 +217,7 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	if (loads)
 		queue->max_sges = clamp_t(u32, conn->device->attrs.max_sge_rd, 1,
 					  queue->max_sges);
+	vector = farswap_rdma_conn_next_vector(conn->device, loads);
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {

@@ -460,6 +460,7 @@ void farswap_rdma_resume_set_grace(unsigned int ms);
 
 /* conn.c */
 struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session);
+unsigned int farswap_rdma_conn_next_vector(const struct ib_device *device, bool loads);
 void farswap_rdma_conn_put(struct farswap_rdma_conn *conn);
 int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn);
 void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn);
