@@ -318,8 +318,8 @@ struct farswap_rdma_call {
  * @error:	0, or why it is dead, for good. Set by farswap_rdma_conn_fail()
  *		only; everything that posts looks at it first
  * @why:	the same in words; static, set just after @error
- * @revoked:	an I/O has found a dead key, be that @error or not: an adapter's event may be
- *		first
+ * @revoked:	the donor's adapter has refused an I/O, mostly for a dead key, be that @error or
+ *		not: an adapter's event may be first
  * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
  * @quiet:	it has been live, and what was posted has completed
  * @removed:	its device waits for its identifiers to be destroyed

@@ -339,7 +339,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	io_unmap_all(rio);
 	/* Before done(): see the top of this file. */
 	if (unlikely(error)) {
-		if (error == -EKEYREVOKED)
+		if (error == -EKEYREVOKED || error == -EREMOTEIO)
 			WRITE_ONCE(conn->revoked, true);
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
 	} else if (unlikely(io_canary_alive(rio))) {

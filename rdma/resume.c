@@ -20,13 +20,15 @@
 static unsigned int resume_grace_ms;
 
 /*
- * Is it the network that failed, or our device, or did we miss that a region is gone? Who breaks
- * the protocol gets no second chance.
+ * Is it the network that failed, or our device, or did we miss that a region is gone? Likewise an
+ * access that the donor's adapter could not make, for want of memory or of order. A donor that
+ * breaks the protocol gets no second chance.
  */
 static bool resume_may_follow(int error)
 {
 	switch (error) {
 	case -EKEYREVOKED:
+	case -EREMOTEIO:
 	case -ETIMEDOUT:
 	case -ECONNRESET:
 	case -EHOSTDOWN:

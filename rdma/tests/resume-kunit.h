@@ -165,10 +165,11 @@ static void resume_test_well(struct kunit *test)
 static void resume_test_may_follow(struct kunit *test)
 {
 	static const int resumable[] = {
-		-EKEYREVOKED, -ETIMEDOUT, -ECONNRESET, -EHOSTDOWN, -EHOSTUNREACH, -EIO, -ENODEV,
+		-EKEYREVOKED, -ETIMEDOUT, -ECONNRESET, -EHOSTDOWN, -EHOSTUNREACH, -ENETDOWN, -EIO,
+		-ENODEV, -EREMOTEIO,
 	};
 	static const int others[] = {
-		-EPROTO, -ECONNREFUSED, -EOPNOTSUPP, -EREMOTEIO, -ESHUTDOWN, -EINVAL, -ENOMEM,
+		-EPROTO, -ECONNREFUSED, -EOPNOTSUPP, -ESHUTDOWN, -EINVAL, -ENOMEM,
 	};
 	unsigned int i;
 
