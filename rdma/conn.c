@@ -232,6 +232,16 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 					 conn->welcome.session, nr);
 }
 
+/* Of whole pages. */
+static unsigned int conn_map_bytes(struct ib_device *device)
+{
+	size_t most = SZ_1G;
+
+	if (!ib_uses_virt_dma(device))
+		most = min(most, dma_max_mapping_size(device->dma_device));
+	return max(round_down(most, PAGE_SIZE), PAGE_SIZE);
+}
+
 static int conn_connect_control(struct farswap_rdma_conn *conn)
 {
 	struct farswap_rdma_chan *chan = &conn->control;
@@ -249,6 +259,7 @@ static int conn_connect_control(struct farswap_rdma_conn *conn)
 		return -EOPNOTSUPP;
 	}
 	conn->device = device;
+	conn->map_bytes = conn_map_bytes(device);
 	conn->pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(conn->pd)) {
 		err = PTR_ERR(conn->pd);

@@ -333,6 +333,7 @@ struct farswap_rdma_call {
  * @refusal:	what a reject said; written before @error is set
  * @wait:	for steps, answers, free calls and @error
  * @device:	device; NULL before the address is resolved
+ * @map_bytes:	what can be mapped for the device at once
  * @pd:		protection domain; NULL unless it exists
  * @welcome:	what the donor said; written before the connection is live
  * @live_since:	jiffies
@@ -387,6 +388,7 @@ struct farswap_rdma_conn {
 	wait_queue_head_t wait;
 
 	struct ib_device *device;
+	unsigned int map_bytes;
 	struct ib_pd *pd;
 	struct farswap_wire_welcome welcome;
 	unsigned long live_since;

@@ -38,6 +38,7 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 
 #include "internal.h"
@@ -60,7 +61,11 @@ struct farswap_rdma_io {
 	unsigned int bytes;
 	struct ib_cqe cqe;
 	struct farswap_rdma_queue *queue;
-	u64 dma;
+	unsigned int nr_sges;		/* of this I/O alone */
+	union {
+		u64 dma;
+		u64 *pieces;		/* with more than one */
+	};
 };
 
 static_assert(sizeof(struct farswap_rdma_io) <=
@@ -84,10 +89,57 @@ static enum dma_data_direction io_direction(const struct farswap_io *io)
 	return io->op == FARSWAP_IO_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 }
 
+static unsigned int io_piece_bytes(struct farswap_io *io, unsigned int nth)
+{
+	unsigned int most = to_rio(io)->queue->chan.conn->map_bytes;
+
+	return min(most, io->length - nth * most);
+}
+
+static void io_unmap_pieces(struct farswap_io *io, struct ib_device *device, unsigned int nr)
+{
+	struct farswap_rdma_io *rio = to_rio(io);
+
+	while (nr--)
+		ib_dma_unmap_page(device, rio->pieces[nr], io_piece_bytes(io, nr),
+				  io_direction(io));
+	kfree(rio->pieces);
+}
+
+/*
+ * Bounce buffers, of guests whose memory is encrypted, take no large folio as a whole. If it
+ * can't be mapped in pieces either it is stored or read elsewhere.
+ */
+static int io_map_pieces(struct farswap_io *io, struct ib_device *device)
+{
+	struct farswap_rdma_io *rio = to_rio(io);
+	unsigned int most = rio->queue->chan.conn->map_bytes;
+	unsigned int nr = DIV_ROUND_UP(io->length, most), i;
+
+	if (nr > rio->queue->max_sges)
+		return -ENOMEM;
+	rio->pieces = kmalloc_array(nr, sizeof(*rio->pieces), GFP_ATOMIC | __GFP_NOWARN);
+	if (!rio->pieces)
+		return -ENOMEM;
+	rio->nr_sges = nr;
+	for (i = 0; i < nr; i++) {
+		rio->pieces[i] = ib_dma_map_page(device, io->page + i * (most >> PAGE_SHIFT), 0,
+						 io_piece_bytes(io, i), io_direction(io));
+		if (ib_dma_mapping_error(device, rio->pieces[i])) {
+			io_unmap_pieces(io, device, i);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static int io_map(struct farswap_io *io, struct ib_device *device)
 {
 	struct farswap_rdma_io *rio = to_rio(io);
 
+	if (unlikely(io->length > rio->queue->chan.conn->map_bytes))
+		return io_map_pieces(io, device);
+	rio->nr_sges = 1;
 	rio->dma = ib_dma_map_page(device, io->page, 0, io->length,
 				   io_direction(io));
 	return ib_dma_mapping_error(device, rio->dma);
@@ -95,7 +147,12 @@ static int io_map(struct farswap_io *io, struct ib_device *device)
 
 static void io_unmap(struct farswap_io *io, struct ib_device *device)
 {
-	ib_dma_unmap_page(device, to_rio(io)->dma, io->length, io_direction(io));
+	struct farswap_rdma_io *rio = to_rio(io);
+
+	if (unlikely(rio->nr_sges > 1))
+		io_unmap_pieces(io, device, rio->nr_sges);
+	else
+		ib_dma_unmap_page(device, rio->dma, io->length, io_direction(io));
 }
 
 /* Where the canary is: the last word of what is read. */
@@ -212,11 +269,14 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 {
 	struct farswap_io *last = to_io(rio), *next;
 	unsigned int most = io_is_beside(queue, last) ? IO_BESIDE_BYTES : IO_MERGE_BYTES;
+	unsigned int sges = rio->nr_sges;
 
 	lockdep_assert_held(&queue->lock);
-	for (rio->nr = 1; rio->nr < queue->max_sges && !list_empty(list); rio->nr++) {
+	for (rio->nr = 1; !list_empty(list); rio->nr++) {
 		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
-		if (rio->bytes + next->length > most || !io_is_followed(last, next))
+		sges += to_rio(next)->nr_sges;
+		if (sges > queue->max_sges || rio->bytes + next->length > most ||
+		    !io_is_followed(last, next))
 			break;
 		rio->bytes += next->length;
 		list_move_tail(&to_rio(next)->entry, &rio->merged);
@@ -224,12 +284,21 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 	}
 }
 
-static void io_set_sge(const struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio,
-		       struct ib_sge *sge)
+/* Return the next free one. */
+static struct ib_sge *io_set_sges(const struct farswap_rdma_queue *queue,
+				  struct farswap_rdma_io *rio, struct ib_sge *sge)
 {
-	sge->addr = rio->dma;
-	sge->length = to_io(rio)->length;
-	sge->lkey = queue->chan.conn->pd->local_dma_lkey;
+	u32 lkey = queue->chan.conn->pd->local_dma_lkey;
+	struct farswap_io *io = to_io(rio);
+	unsigned int i;
+
+	if (likely(rio->nr_sges == 1)) {
+		*sge = (struct ib_sge){ rio->dma, io->length, lkey };
+		return sge + 1;
+	}
+	for (i = 0; i < rio->nr_sges; i++)
+		*sge++ = (struct ib_sge){ rio->pieces[i], io_piece_bytes(io, i), lkey };
+	return sge;
 }
 
 static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
@@ -240,8 +309,7 @@ static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
 	struct farswap_rdma_io *other;
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe = &rio->cqe,
-		.wr.sg_list = sge,
-		.wr.num_sge = rio->nr,
+		.wr.sg_list = queue->sges,
 		.wr.opcode = io->op == FARSWAP_IO_READ ? IB_WR_RDMA_READ :
 							 IB_WR_RDMA_WRITE,
 		.wr.send_flags = IB_SEND_SIGNALED,
@@ -251,9 +319,10 @@ static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
 	int err;
 
 	lockdep_assert_held(&queue->lock);
-	io_set_sge(queue, rio, sge);
+	sge = io_set_sges(queue, rio, sge);
 	list_for_each_entry(other, &rio->merged, entry)
-		io_set_sge(queue, other, ++sge);
+		sge = io_set_sges(queue, other, sge);
+	wr.wr.num_sge = sge - queue->sges;
 	err = ib_post_send(queue->chan.qp, &wr.wr, NULL);
 	if (unlikely(err))
 		return err;

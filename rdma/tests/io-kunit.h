@@ -79,6 +79,7 @@ static int io_test_init(struct kunit *test)
 	io_test->conn = conn;
 	conn->device = &io_test->device;
 	conn->pd = &io_test->pd;
+	conn->map_bytes = SZ_1G;
 	conn->open = true;
 	conn->nr_queues = 2;
 	for (i = 0; i < 2; i++) {
@@ -381,6 +382,41 @@ static void io_test_dead(struct kunit *test)
 	}
 }
 
+/* What can't be mapped at once is one work request all the same, and nothing is merged beyond. */
+static void io_test_pieces(struct kunit *test)
+{
+	struct io_test *io_test = test->priv;
+	const struct io_test_posted *posted = io_test->posted;
+	struct farswap_io *io = &io_test->ios[0].io;
+	static const unsigned int bytes[] = { 2 * PAGE_SIZE, 2 * PAGE_SIZE, PAGE_SIZE };
+	unsigned int i;
+
+	io_test->conn->map_bytes = 2 * PAGE_SIZE;
+	*io = (struct farswap_io){
+		.region = &io_test->regions[0],
+		.page = io_test->pages,
+		.length = 5 * PAGE_SIZE,
+		.op = FARSWAP_IO_WRITE,
+		.done = io_test_done,
+	};
+	KUNIT_ASSERT_EQ(test, farswap_rdma_io_submit(io), 0);
+	KUNIT_ASSERT_EQ(test, io_test->nr_posted, 1);
+	KUNIT_ASSERT_EQ(test, posted->nr_sges, 3);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, posted->sges[i].addr,
+				(u64)(unsigned long)page_address(io_test->pages + 2 * i));
+		KUNIT_EXPECT_EQ(test, posted->sges[i].length, bytes[i]);
+		KUNIT_EXPECT_EQ(test, posted->sges[i].lkey, 7);
+	}
+	io_test_complete(io_test, 0, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 1));
+
+	/* More pieces than a READ can have. */
+	io->op = FARSWAP_IO_READ;
+	KUNIT_EXPECT_EQ(test, farswap_rdma_io_submit(io), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 1);
+}
+
 static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_merge),
 	KUNIT_CASE(io_test_strangers),
@@ -390,6 +426,7 @@ static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_beside),
 	KUNIT_CASE(io_test_canary),
 	KUNIT_CASE(io_test_dead),
+	KUNIT_CASE(io_test_pieces),
 	{}
 };
 
