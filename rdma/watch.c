@@ -25,6 +25,9 @@
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
 
+static const char watch_of_length[] =
+	"pages don't come through as messages do: is each MTU the same?";
+
 static unsigned int watch_io_timeout_ms = WATCH_IO_TIMEOUT_MS;
 
 static unsigned long watch_sample_jiffies(void)
@@ -52,6 +55,22 @@ static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
 	return overdue;
 }
 
+/*
+ * Is it a matter of length that this queue's pages don't come through? It may be if the connection
+ * is not the first, so that messages, which are short, have just done so, and no page has in this
+ * direction.
+ */
+static bool watch_is_of_length(const struct farswap_rdma_conn *conn, unsigned int nr)
+{
+	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
+	unsigned int i = nr < loads ? 0 : loads, end = nr < loads ? loads : conn->nr_queues;
+
+	for (; i < end; i++)
+		if (READ_ONCE(conn->queue[i].good))
+			return false;
+	return conn->resumed;
+}
+
 static void watch_io(struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
@@ -62,7 +81,8 @@ static void watch_io(struct farswap_rdma_conn *conn)
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	for (i = 0; i < conn->nr_queues; i++)
 		if (watch_queue(&conn->queue[i], conn->nr_marks))
-			farswap_rdma_conn_fail(conn, -ETIMEDOUT,
+			farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_of_length(conn, i) ?
+					       watch_of_length :
 					       "I/O not done within io_timeout_ms");
 	conn->nr_marks++;
 }

@@ -36,7 +36,27 @@ static void watch_test_ack_timeout(struct kunit *test)
 	farswap_rdma_watch_set_io_timeout(before);
 }
 
+/* Only of a resumed connection, and of a direction in which nothing has come through. */
+static void watch_test_length(struct kunit *test)
+{
+	struct farswap_rdma_conn *conn = kunit_kzalloc(test, struct_size(conn, queue, 4),
+						       GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->nr_queues = 4;
+	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 0));
+	conn->resumed = true;
+	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 0));
+	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 3));
+	conn->queue[2].good = true;
+	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 1));
+	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 3));
+	conn->queue[1].good = true;
+	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 0));
+}
+
 static struct kunit_case watch_cases[] = {
+	KUNIT_CASE(watch_test_length),
 	KUNIT_CASE(watch_test_ack_timeout),
 	{}
 };
