@@ -11,7 +11,8 @@
  * - destroying an identifier sends a disconnect or a reject, so the identifiers of a dead
  *   connection are parked until that can be sent, or the device or the address is gone;
  * - a connect request is sent again every few seconds, so attempts are ended while the interface
- *   is about to go down.
+ *   is about to go down. So are connections: soft RoCE fails them at the next packet, and a queue
+ *   pair can't be destroyed while a packet of it is with a driver that is being unbound.
  *
  * What is needed to connect again is noticed as it comes: a device, an active port, an address.
  *
@@ -356,8 +357,15 @@ static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device
 	return upper && netdev_has_upper_dev(ndev, upper);
 }
 
-/* End the attempts over it that are under way; false if there are none, nor are taken down. */
-static bool port_end_attempts(struct net_device *ndev)
+/* Would it outlive the interface's being down? */
+static bool port_outlives(struct farswap_session *session, const struct farswap_rdma_conn *conn)
+{
+	return farswap_rdma_session_is_live(session) &&
+	       READ_ONCE(conn->device)->ops.driver_id != RDMA_DRIVER_RXE;
+}
+
+/* End what there is over it; false if there is nothing, nor is any being taken down. */
+static bool port_end(struct net_device *ndev)
 {
 	struct farswap_session *session;
 	struct farswap_rdma_conn *conn;
@@ -368,7 +376,7 @@ static bool port_end_attempts(struct net_device *ndev)
 		conn = farswap_rdma_session_get_conn(session);
 		if (!conn)
 			continue;
-		if (port_is_over(conn, ndev) && !farswap_rdma_session_is_live(session)) {
+		if (port_is_over(conn, ndev) && !port_outlives(session, conn)) {
 			farswap_rdma_conn_fail(conn, -ENETDOWN, "network interface going down");
 			found = true;
 		}
@@ -378,14 +386,14 @@ static bool port_end_attempts(struct net_device *ndev)
 	return found;
 }
 
-/* Wait until no attempt is left that would send again. */
+/* Wait until nothing is left that would send. */
 static void port_close(struct net_device *ndev)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(PORT_CLOSING_MS);
 
-	if (!port_end_attempts(ndev))
+	if (!port_end(ndev))
 		return;
-	while (port_end_attempts(ndev) && time_before(jiffies, until))
+	while (port_end(ndev) && time_before(jiffies, until))
 		msleep(PORT_POLL_MS);
 	/* A software adapter sends in a task of its own. */
 	msleep(PORT_LAST_MESSAGE_MS);
