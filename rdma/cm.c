@@ -10,6 +10,9 @@
 
 #include "internal.h"
 
+/* A dead queue pair's work requests complete in much less, but for callbacks that run. */
+#define CHAN_DRAIN_MS	200
+
 static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
 	/* Pairs with chan_reached(): what the step brought can be seen with it. */
@@ -202,7 +205,7 @@ static void chan_completed(struct ib_cq *cq, void *context)
 /**
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
- * @max_sends:	most sends posted at once
+ * @max_sends:	most sends posted at once, the drain's not counted
  * @max_sges:	of one
  * @max_recvs:	likewise receives
  * @vector:	completion vector, any number
@@ -219,9 +222,8 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 	struct ib_qp_init_attr attr = {
 		.event_handler = cm_qp_event,
 		.qp_context = chan,
-		.cap.max_send_wr = max_sends,
-		/* Adapters need not take none. */
-		.cap.max_recv_wr = max_recvs ?: 1,
+		.cap.max_send_wr = max_sends + 1,	/* the drain's */
+		.cap.max_recv_wr = max_recvs + 1,
 		.cap.max_send_sge = max_sges,
 		.cap.max_recv_sge = 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -330,6 +332,50 @@ void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan)
 	}
 	ib_free_cq(chan->cq);
 	chan->cq = NULL;
+}
+
+static void chan_drained(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct farswap_rdma_drain *drain = container_of(wc->wr_cqe, struct farswap_rdma_drain, cqe);
+
+	complete(&drain->done);
+}
+
+static void chan_drain_begin(struct farswap_rdma_drain *drain)
+{
+	drain->cqe.done = chan_drained;
+	init_completion(&drain->done);
+}
+
+/**
+ * farswap_rdma_chan_drain() - let what was posted complete, or destroy the queue pair
+ * @chan:	channel; dead; with a queue pair or without
+ *
+ * ib_drain_qp(), with a bound: an adapter that loses completions loses those of a drain, too.
+ * On return no completion is being handled, nor will any be.
+ *
+ * Context: may sleep; waits for the device alone.
+ */
+void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan)
+{
+	struct ib_rdma_wr send = {
+		.wr.wr_cqe = &chan->drain[0].cqe,
+		.wr.opcode = IB_WR_RDMA_WRITE,
+	};
+	struct ib_recv_wr recv = { .wr_cqe = &chan->drain[1].cqe };
+	unsigned long left = msecs_to_jiffies(CHAN_DRAIN_MS);
+
+	if (!chan->qp)
+		return;
+	chan_drain_begin(&chan->drain[0]);
+	chan_drain_begin(&chan->drain[1]);
+	farswap_rdma_chan_stop(chan);
+	if (!ib_post_send(chan->qp, &send.wr, NULL) && !ib_post_recv(chan->qp, &recv, NULL)) {
+		left = wait_for_completion_timeout(&chan->drain[0].done, left);
+		if (left && wait_for_completion_timeout(&chan->drain[1].done, left))
+			return;
+	}
+	farswap_rdma_chan_destroy_qp(chan);
 }
 
 /**

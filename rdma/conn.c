@@ -4,8 +4,7 @@
  * dies once. Its death has three parts that must come in this order:
  *
  *	fail	any context: nothing more is posted, every region is dead
- *	quiesce	process: the queue pairs are destroyed, and what was posted has completed;
- *		waits for the device alone
+ *	quiesce	process: what was posted has completed; waits for the device alone
  *	retire	process: what needs the CM
  *
  * The memory goes with the last region.
@@ -210,8 +209,9 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 		strscpy(conn->detail, "is reached through more than one device");
 		return -EXDEV;
 	}
-	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr,
-		     (u32)conn->device->attrs.max_cqe - 1);
+	/* Room for one more, here and in the completion queue. */
+	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
+		     (u32)conn->device->attrs.max_cqe - 2);
 	queue->depth = depth;
 	queue->max_sges = min(conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
 	if (loads)
@@ -341,8 +341,12 @@ void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
  */
 void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 {
+	unsigned int i;
+
 	/* Submitters that saw it alive still map and unmap for its device. */
 	synchronize_rcu();
+	for (i = 0; i < conn->nr_chans; i++)
+		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);
 	farswap_rdma_control_destroy(conn);
 	if (conn->pd)
 		ib_dealloc_pd(conn->pd);

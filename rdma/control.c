@@ -298,12 +298,13 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 
 /**
  * farswap_rdma_control_destroy() - undo farswap_rdma_control_create()
- * @conn:	quiet connection, whose queue pair is destroyed; however much else of it exists
+ * @conn:	quiet connection, however much of it exists
  *
  * Context: may sleep.
  */
 void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn)
 {
+	farswap_rdma_chan_destroy_qp(&conn->control);
 	control_ring_unmap(conn, &conn->recv);
 	control_ring_unmap(conn, &conn->send);
 }
@@ -324,7 +325,7 @@ void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 	/* What saw it alive has been posted by now. */
 	spin_lock(&conn->lock);
 	spin_unlock(&conn->lock);
-	farswap_rdma_chan_destroy_qp(&conn->control);
+	farswap_rdma_chan_drain(&conn->control);
 
 	spin_lock(&conn->lock);
 	list_splice_init(&conn->releases, &dead);

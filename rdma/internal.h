@@ -18,6 +18,7 @@
 #ifndef FARSWAP_RDMA_INTERNAL_H
 #define FARSWAP_RDMA_INTERNAL_H
 
+#include <linux/completion.h>
 #include <linux/farswap-transport.h>
 #include <linux/hashtable.h>
 #include <linux/irq_work.h>
@@ -189,6 +190,16 @@ enum farswap_rdma_step {
 };
 
 /**
+ * struct farswap_rdma_drain - the last work request of a queue
+ * @cqe:	completion
+ * @done:	it has completed
+ */
+struct farswap_rdma_drain {
+	struct ib_cqe cqe;
+	struct completion done;
+};
+
+/**
  * struct farswap_rdma_chan - a queue pair with its CM identifier
  * @conn:	connection
  * @id:		CM identifier; NULL before it is created
@@ -196,6 +207,7 @@ enum farswap_rdma_step {
  * @cq:		its completion queue, of sends and receives
  * @notify:	the RDMA core's, which has a softirq poll @cq
  * @notify_work: calls it from an interrupt
+ * @drain:	of the sends, and of the receives
  * @step:	how far it has got; written by the CM's handler
  */
 struct farswap_rdma_chan {
@@ -205,6 +217,7 @@ struct farswap_rdma_chan {
 	struct ib_cq *cq;
 	void (*notify)(struct ib_cq *cq, void *context);
 	struct irq_work notify_work;
+	struct farswap_rdma_drain drain[2];
 	enum farswap_rdma_step step;
 };
 
@@ -484,6 +497,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
 			      u16 number);
 void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan);
+void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
 

@@ -50,6 +50,8 @@
 /* A software adapter's WRITE while tasks wait for READs, and for so long after the last. */
 #define IO_BESIDE_BYTES	SZ_16K
 #define IO_BESIDE_TIME	(HZ / 10)
+/* A dead queue pair's work requests complete in much less. */
+#define IO_FLUSH_MS		100
 /* With more than these waiting, they are in a hurry too: one that is late fails the connection. */
 #define IO_BESIDE_MAX	64
 
@@ -403,6 +405,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct farswap_io *io = to_io(rio);
 	int error = io_status_errno(wc->status);
 	unsigned long flags;
+	bool flushed;
 	int err;
 
 	io_unmap_all(rio);
@@ -427,10 +430,13 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (likely(!error) && unlikely(!queue->good))
 		queue->good = true;
 	err = io_post_backlog(queue);
+	flushed = farswap_rdma_conn_dead(conn) && list_empty(&queue->posted);
 	spin_unlock_irqrestore(&queue->lock, flags);
 
 	if (unlikely(err))
 		farswap_rdma_conn_fail(conn, err, "posting failed");
+	if (unlikely(flushed))
+		wake_up_all(&conn->wait);
 	if (io->op == FARSWAP_IO_WRITE && farswap_rdma_conn_dead(conn) && !error)
 		error = -EHOSTDOWN;
 	io_report(rio, error);
@@ -539,12 +545,22 @@ void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue)
 		io_abandon(rio);
 }
 
+static bool io_is_flushed(struct farswap_rdma_queue *queue)
+{
+	bool flushed;
+
+	spin_lock_irq(&queue->lock);
+	flushed = list_empty(&queue->posted);
+	spin_unlock_irq(&queue->lock);
+	return flushed;
+}
+
 /**
  * farswap_rdma_io_end() - complete the I/O that a dead queue has posted
  * @queue:	the queue; its backlog is flushed, its queue pair in error
  *
- * The queue pair is destroyed rather than drained: an adapter that loses completions would lose
- * the drain's too, and the wait for that has no bound.
+ * An adapter that loses completions would lose a drain's too, and the wait for that has no bound.
+ * So what has not been flushed soon is completed when the queue pair is destroyed.
  *
  * Context: process; waits for the device alone.
  */
@@ -552,6 +568,9 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 {
 	struct farswap_rdma_io *rio, *next;
 
+	if (wait_event_timeout(queue->chan.conn->wait, io_is_flushed(queue),
+			       msecs_to_jiffies(IO_FLUSH_MS)))
+		return;
 	farswap_rdma_chan_destroy_qp(&queue->chan);
 	/* No completion is handled any more. */
 	list_for_each_entry_safe(rio, next, &queue->posted, entry) {
