@@ -20,6 +20,12 @@ leave_ram() {
 	echo 0 >"$FARSWAP/attached" && rmmod farswap_ram && rmmod farswap && modprobe farswap
 }
 
+# resumes: how often the sessions of all donors were resumed
+resumes() {
+	awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "resumes") column = i; next }
+		{ sum += $column } END { print sum + 0 }' "$FARSWAP_DEBUG/donors"
+}
+
 # with PARAMETER VALUE... -- COUNTER...: set, see them all grow, set to 0; the last
 # first, and what it has begun by then ends as it would have. A session that failed just
 # then goes down, and comes back, a tenth of a second later.

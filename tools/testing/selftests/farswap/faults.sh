@@ -10,10 +10,6 @@
 # shellcheck source=_ram.sh
 . "$HERE/_ram.sh"
 
-resumes() {
-	awk 'NR > 1 { sum += $NF } END { print sum + 0 }' "$FARSWAP_DEBUG/donors"
-}
-
 suspended() {
 	resumes_before=$(resumes)
 	with delay_us 200 suspend_ms 300 fail_every 499 -- store_refused load_fallback &&

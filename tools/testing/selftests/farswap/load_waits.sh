@@ -12,10 +12,6 @@
 FIRST=10.9.9.2
 SECOND=10.9.9.1
 
-resumes() {
-	awk 'NR > 1 { sum += $NF } END { print sum + 0 }' "$FARSWAP_DEBUG/donors"
-}
-
 one_donor() {
 	reload_modules slab_mb=2 donors= hotslab=0 && modprobe farswap-ram regions=30 &&
 		echo "$FIRST" >"$FARSWAP/donors" && wait_for 20 donors_live 1
