@@ -19,10 +19,13 @@
  */
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
+#include <linux/error-injection.h>
 #include <linux/hash.h>
 #include <linux/highmem.h>
 #include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/uaccess.h>
 
 #include <kunit/static_stub.h>
 
@@ -191,12 +194,61 @@ struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 	return css;
 }
 
+/*
+ * Copies a page that nobody may have touched for long: a memory error that was not found until
+ * now is an error here, where the architecture can do that, and not the machine's end. Not
+ * copy_mc_highpage(), which copies tags too (arm64): they would stay with the staging page.
+ */
+static int backup_copy_page(struct page *to, struct page *from)
+{
+#ifdef copy_mc_to_kernel
+	void *vfrom = kmap_local_page(from), *vto = kmap_local_page(to);
+	unsigned long left = copy_mc_to_kernel(vto, vfrom, PAGE_SIZE);
+
+	kunmap_local(vto);
+	kunmap_local(vfrom);
+	if (!left)
+		return 0;
+	memory_failure_queue(page_to_pfn(from), 0);
+	return -EIO;
+#else
+	memcpy_page(to, 0, from, 0, PAGE_SIZE);
+	return 0;
+#endif
+}
+
+/* A function of its own, so that memory can be said to fail. */
+static noinline int backup_stage_page(struct farswap_backup *backup, struct page *page)
+{
+	return backup_copy_page(backup->page, page);
+}
+ALLOW_ERROR_INJECTION(backup_stage_page, ERRNO);
+
+/**
+ * farswap_backup_copy() - copy a folio that is being stored
+ * @folio:	locked, not under writeback
+ * @staged:	as many staging pages as it has
+ *
+ * Context: process context; does not sleep.
+ * Return: false if the memory of one of its pages can't be read.
+ */
+bool farswap_backup_copy(struct folio *folio, struct list_head *staged)
+{
+	struct farswap_backup *backup;
+	unsigned int i = 0;
+
+	list_for_each_entry(backup, staged, entry)
+		if (backup_stage_page(backup, folio_page(folio, i++)))
+			return false;
+	return true;
+}
+
 /**
  * farswap_backup_add() - the device is to have a folio that is being stored
  * @slab:	its slab
  * @slot:	its first slot there
  * @folio:	locked, not under writeback
- * @staged:	as many staging pages as it has; empty afterwards
+ * @staged:	its copies, from farswap_backup_copy(); empty afterwards
  * @sector:	of its first page
  *
  * Sets the unbacked bits. farswap_backup_kick() must follow.
@@ -215,8 +267,6 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 	LIST_HEAD(drop);
 
 	list_for_each_entry(backup, staged, entry) {
-		/* Not copy_highpage(): its tags (arm64) would stay with the staging page. */
-		memcpy_page(backup->page, 0, folio_page(folio, i), 0, PAGE_SIZE);
 		if (css)
 			css_get(css);
 		backup->css = css;
@@ -335,7 +385,7 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
  * clear after this; or it is remote only.
  *
  * Context: process context; does not sleep.
- * Return: false if not all of its pages have one.
+ * Return: false if not all of its pages have one that can be read.
  */
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio)
@@ -348,9 +398,9 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 	spin_lock_irq(&backups->lock);
 	for (i = 0; i < nr; i++) {
 		backup = farswap_backup_find(backups, offset + i);
-		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING)
+		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING ||
+		    backup_copy_page(folio_page(folio, i), backup->page))
 			break;
-		memcpy_page(folio_page(folio, i), 0, backup->page, 0, PAGE_SIZE);
 	}
 	spin_unlock_irq(&backups->lock);
 	return i == nr;

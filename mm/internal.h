@@ -52,13 +52,14 @@ extern struct workqueue_struct *farswap_wq;
  * enum farswap_stat - what is counted; pages unless the name says otherwise
  * @FARSWAP_STAT_STORE_REMOTE:	in a region, confirmed
  * @FARSWAP_STAT_STORE_DEVICE:	left to the kernel's own device write; the next
- *				five are its causes
+ *				six are its causes
  * @FARSWAP_STAT_STORE_DISABLED:	enabled=0, detaching, or about to suspend
  * @FARSWAP_STAT_STORE_NO_SLAB:	the slab is not mapped, or its donor suspect
  * @FARSWAP_STAT_STORE_BUSY:	too much is being written to the donor already, or just
  *				what the slot held before
  * @FARSWAP_STAT_STORE_NO_REQUEST:	every request is in use
  * @FARSWAP_STAT_STORE_NO_MEMORY:	no memory for the slab itself
+ * @FARSWAP_STAT_STORE_UNREADABLE:	the page's memory is bad: it can't be copied
  * @FARSWAP_STAT_STORE_REFUSED:	the transport refused the write; on the device
  * @FARSWAP_STAT_STORE_WRITE_FAILED:	the remote write failed, or came too late; on the device
  * @FARSWAP_STAT_STORE_DEVICE_FAILED: the device write failed; kept dirty in memory
@@ -121,6 +122,7 @@ enum farswap_stat {
 	FARSWAP_STAT_STORE_BUSY,
 	FARSWAP_STAT_STORE_NO_REQUEST,
 	FARSWAP_STAT_STORE_NO_MEMORY,
+	FARSWAP_STAT_STORE_UNREADABLE,
 	FARSWAP_STAT_STORE_REFUSED,
 	FARSWAP_STAT_STORE_WRITE_FAILED,
 	FARSWAP_STAT_STORE_DEVICE_FAILED,

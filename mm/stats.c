@@ -18,6 +18,7 @@ static const char *const stat_names[] = {
 	[FARSWAP_STAT_STORE_BUSY]		= "store_busy",
 	[FARSWAP_STAT_STORE_NO_REQUEST]		= "store_no_request",
 	[FARSWAP_STAT_STORE_NO_MEMORY]		= "store_no_memory",
+	[FARSWAP_STAT_STORE_UNREADABLE]		= "store_unreadable",
 	[FARSWAP_STAT_STORE_REFUSED]		= "store_refused",
 	[FARSWAP_STAT_STORE_WRITE_FAILED]	= "store_write_failed",
 	[FARSWAP_STAT_STORE_DEVICE_FAILED]	= "store_device_failed",

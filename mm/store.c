@@ -370,6 +370,11 @@ static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *s
 		store = *begun;
 		store->mode = store_choose_mode(store, policy, staged);
 		store->all = policy == FARSWAP_BACKUP_REPLICA;
+		if (store->mode == STORE_STAGED && !farswap_backup_copy(folio, staged)) {
+			farswap_backup_put_all(staged);
+			store_cancel(store);
+			return FARSWAP_STAT_STORE_UNREADABLE;
+		}
 		if (store->mode != STORE_STAGED)
 			farswap_backup_forget(slab, slot, nr);
 		if (store->mode != STORE_UNSTAGED || farswap_backup_is_settled(slab, slot, nr))

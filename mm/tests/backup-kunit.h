@@ -142,6 +142,7 @@ static void store(struct world *world)
 	world->stored = true;
 	world->now = ++world->last;
 	*number_in(folio_page(world->folio, 0)) = world->now;
+	farswap_backup_copy(world->folio, &staged);
 	farswap_backup_add(world->slab, SLOT, world->folio, &staged, 8 * SLOT);
 }
 

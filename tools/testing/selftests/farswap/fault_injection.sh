@@ -151,6 +151,18 @@ copies_fail() {
 	[ "$(injected)" -gt 0 ] && grew backup_failed backup_written && load_runs faulty
 }
 
+# memory_fails: of ten pages that are to be staged one can't be read
+memory_fails() {
+	stats_save
+	inject_from_now
+	inject_into backup_stage_page -5 10 || return 1
+	sleep "$SECONDS_EACH"
+	inject_no_more
+	echo "$(injected) faults"
+	[ "$(injected)" -gt 0 ] && grew store_unreadable store_device store_remote &&
+		load_runs faulty
+}
+
 # count_allocations 0|1: has the kernel count those of farswap's modules, which are loaded anew
 count_allocations() {
 	[ "$counted" != "$1" ] || return 0
@@ -191,6 +203,7 @@ phases() {
 	messages can't be sent|through inject_into control_post_send -12 10
 	messages can't be received|through inject_into control_post_recv -12 150
 	copies can't be written to the disk|copies_fail
+	memory can't be read|memory_fails
 	PHASES
 }
 
