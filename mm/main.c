@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) "farswap: " fmt
 
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/suspend.h>
 
 #define CREATE_TRACE_POINTS
@@ -199,6 +200,15 @@ out_unlock:
 	return err;
 }
 
+/*
+ * A completion of the last I/O may still be about to return, preempted after it has woken the
+ * detach that waited for it: bios of some devices end in tasks (dm-crypt, loop).
+ */
+static void main_wait_completions(void)
+{
+	synchronize_rcu_tasks();
+}
+
 static int __init main_init(void)
 {
 	int err = -ENOMEM;
@@ -268,6 +278,7 @@ out_debugfs:
 	/* Somebody may have had more luck, by sysfs, and must be let go. */
 	if (farswap_detach())
 		return 0;
+	main_wait_completions();
 	farswap_hook_exit();
 out_power:
 	farswap_power_exit();
@@ -315,6 +326,7 @@ static int __init farswap_init(void)
 /* Only ever detached: attached, the module holds itself. */
 static void __exit farswap_exit(void)
 {
+	main_wait_completions();
 	farswap_debugfs_exit();
 	farswap_settings_exit();
 	farswap_hook_exit();
