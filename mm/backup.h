@@ -48,6 +48,7 @@ enum farswap_backup_state {
  * @sector:	on the block device
  * @offset:	the slot's swap offset
  * @slot:	its place in @slab
+ * @share:	whose part of the pool the staging page is from; staging_lock
  * @state:	see above
  * @stale:	the slot's contents have changed since: this vouches for nothing
  *
@@ -63,6 +64,7 @@ struct farswap_backup {
 	sector_t sector;
 	pgoff_t offset;
 	unsigned int slot;
+	u16 share;
 	u8 state;
 	bool stale;
 };
@@ -99,7 +101,7 @@ struct farswap_backups {
 
 /* staging.c */
 void farswap_staging_resize(void);
-bool farswap_staging_take(struct list_head *staged, unsigned int nr);
+bool farswap_staging_take(struct list_head *staged, struct folio *folio);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
 void farswap_staging_put(struct farswap_backup *backup);
 unsigned int farswap_staging_used(void);

@@ -63,7 +63,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_STORE_REFUSED:	the transport refused the write; on the device
  * @FARSWAP_STAT_STORE_WRITE_FAILED:	the remote write failed, or came too late; on the device
  * @FARSWAP_STAT_STORE_DEVICE_FAILED: the device write failed; kept dirty in memory
- * @FARSWAP_STAT_STORE_UNSTAGED: no staging page was free; waited for the device too
+ * @FARSWAP_STAT_STORE_UNSTAGED: no staging page was free for its cgroup; waited for the device too
  * @FARSWAP_STAT_STORE_PARTIAL:	in some of their slab's regions, but not in all
  * @FARSWAP_STAT_STORE_WAITED:	waits for room beside what is written to a donor (events)
  * @FARSWAP_STAT_STORE_IN_FAULT:	times that a store had the room of faults (events)

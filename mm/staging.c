@@ -7,6 +7,8 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/hash.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -16,6 +18,19 @@
 /* Beyond what stores may take: whoever brings pages home always gets on. */
 #define STAGING_RESERVE	16
 #define STAGING_PATIENCE	(HZ / 50 ?: 1)
+/*
+ * Memory cgroups by a hash of their addresses, so that nothing is allocated for one: two that
+ * share a place share a share.
+ */
+#define STAGING_SHARES_SHIFT	8
+#define STAGING_SHARES		((unsigned int)BIT(STAGING_SHARES_SHIFT))
+/* The page is in no cgroup's share. */
+#define STAGING_NOBODY		STAGING_SHARES
+/*
+ * The stores of a cgroup may use so many times as many pages as they leave free: 4/5 of the pool if
+ * they alone use it, 4/9 each if two do. One that comes later always finds some.
+ */
+#define STAGING_SHARE		4
 
 static DEFINE_MUTEX(staging_mutex);	/* one resizes at a time */
 static DEFINE_SPINLOCK(staging_lock);
@@ -23,6 +38,7 @@ static LIST_HEAD(staging_free);
 static unsigned int staging_total;
 static unsigned int staging_nr_free;
 static unsigned int staging_wanted;
+static unsigned int staging_shares[STAGING_SHARES];	/* in use, by cgroup */
 static DECLARE_WAIT_QUEUE_HEAD(staging_room);
 
 static void staging_destroy(struct farswap_backup *backup)
@@ -40,6 +56,7 @@ static struct farswap_backup *staging_make(gfp_t gfp)
 
 	if (!backup)
 		return NULL;
+	backup->share = STAGING_NOBODY;
 	backup->page = alloc_page(gfp);
 	if (backup->page)
 		return backup;
@@ -130,26 +147,53 @@ void farswap_staging_resize(void)
 	mutex_unlock(&staging_mutex);
 }
 
+static unsigned int staging_share_of(struct folio *folio)
+{
+	unsigned int share;
+
+	/* In later kernels the folio does not keep it. */
+	rcu_read_lock();
+	share = hash_ptr(folio_memcg(folio), STAGING_SHARES_SHIFT);
+	rcu_read_unlock();
+	return share;
+}
+
+/* May a cgroup's stores have so many more pages? */
+static bool staging_is_enough(unsigned int share, unsigned int nr)
+{
+	unsigned int taken = nr + STAGING_RESERVE;
+
+	lockdep_assert_held(&staging_lock);
+	return staging_nr_free >= taken &&
+	       staging_shares[share] + nr <= STAGING_SHARE * (staging_nr_free - taken);
+}
+
 /**
  * farswap_staging_take() - take pages for a store
  * @staged:	an empty list that they go to
- * @nr:		how many
+ * @folio:	what is stored; locked
  *
- * Context: any.
- * Return: false, with nothing taken, if there aren't as many.
+ * The pages count against the folio's memory cgroup, so that one that pages out more than a slow
+ * device takes leaves staging pages to the others.
+ *
+ * Context: process context; does not sleep.
+ * Return: false, with nothing taken, if there aren't as many for that cgroup.
  */
-bool farswap_staging_take(struct list_head *staged, unsigned int nr)
+bool farswap_staging_take(struct list_head *staged, struct folio *folio)
 {
+	unsigned int nr = folio_nr_pages(folio), share = staging_share_of(folio);
 	struct farswap_backup *backup;
 	unsigned long flags;
 	bool enough;
 
 	spin_lock_irqsave(&staging_lock, flags);
-	enough = staging_nr_free >= nr + STAGING_RESERVE;
+	enough = staging_is_enough(share, nr);
 	for (; enough && nr; nr--) {
 		backup = list_first_entry(&staging_free, struct farswap_backup, entry);
 		list_move(&backup->entry, staged);
 		staging_nr_free--;
+		backup->share = share;
+		staging_shares[share]++;
 	}
 	spin_unlock_irqrestore(&staging_lock, flags);
 	return enough;
@@ -227,6 +271,9 @@ void farswap_staging_put(struct farswap_backup *backup)
 	backup->owner = NULL;
 	backup->stale = false;
 	spin_lock_irqsave(&staging_lock, flags);
+	if (backup->share != STAGING_NOBODY)
+		staging_shares[backup->share]--;
+	backup->share = STAGING_NOBODY;
 	staging_add(backup);
 	backup = staging_surplus();
 	spin_unlock_irqrestore(&staging_lock, flags);
@@ -250,3 +297,7 @@ unsigned int farswap_staging_used(void)
 	spin_unlock_irqrestore(&staging_lock, flags);
 	return used;
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/staging-kunit.h"
+#endif

@@ -343,7 +343,7 @@ static enum store_mode store_choose_mode(const struct farswap_store *store,
 	    (policy == FARSWAP_BACKUP_REPLICA &&
 	     store->fanout.nr_writes >= READ_ONCE(farswap_settings.replicas)))
 		return STORE_SOLE;
-	return farswap_staging_take(staged, folio_nr_pages(store->folio)) ?
+	return farswap_staging_take(staged, store->folio) ?
 		STORE_STAGED : STORE_UNSTAGED;
 }
 

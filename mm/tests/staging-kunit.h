@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Staging: however many pages one memory cgroup wants, another one finds some, and what it is given
+ * back is there again.
+ */
+#include <kunit/test.h>
+
+#define PAGES	500
+
+/* More pages than the pool is to have: they are freed as they are given back. */
+static void staging_test_add(struct kunit *test)
+{
+	struct farswap_backup *backup;
+	unsigned int i;
+
+	for (i = 0; i < PAGES + STAGING_RESERVE; i++) {
+		backup = staging_make(GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, backup);
+		spin_lock_irq(&staging_lock);
+		staging_total++;
+		staging_add(backup);
+		spin_unlock_irq(&staging_lock);
+	}
+}
+
+static bool staging_test_enough(unsigned int share, unsigned int nr)
+{
+	bool enough;
+
+	spin_lock_irq(&staging_lock);
+	enough = staging_is_enough(share, nr);
+	spin_unlock_irq(&staging_lock);
+	return enough;
+}
+
+static void staging_test_share(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	unsigned int share, taken = 0, all, free;
+	LIST_HEAD(staged);
+	LIST_HEAD(one);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	share = staging_share_of(folio);
+	staging_test_add(test);
+	all = staging_nr_free - STAGING_RESERVE;
+	while (farswap_staging_take(&one, folio)) {
+		list_splice_init(&one, &staged);
+		taken++;
+	}
+	free = staging_nr_free - STAGING_RESERVE;
+	KUNIT_EXPECT_EQ(test, taken + free, all);
+	KUNIT_EXPECT_EQ(test, taken, all * STAGING_SHARE / (STAGING_SHARE + 1));
+	KUNIT_EXPECT_EQ(test, staging_shares[share], taken);
+	/* A cgroup that comes now. */
+	KUNIT_EXPECT_TRUE(test, staging_test_enough((share + 1) % STAGING_NOBODY, free / 2));
+	KUNIT_EXPECT_FALSE(test, staging_test_enough((share + 1) % STAGING_NOBODY, free + 1));
+	KUNIT_EXPECT_FALSE(test, staging_test_enough(share, 1));
+	farswap_backup_put_all(&staged);
+	KUNIT_EXPECT_EQ(test, staging_shares[share], 0);
+	staging_shrink();
+	folio_put(folio);
+}
+
+static struct kunit_case staging_cases[] = {
+	KUNIT_CASE(staging_test_share),
+	{}
+};
+
+static struct kunit_suite staging_suite = {
+	.name		= "farswap_staging",
+	.test_cases	= staging_cases,
+};
+
+kunit_test_suite(staging_suite);
