@@ -77,6 +77,7 @@ static int io_test_init(struct kunit *test)
 	io_test->pd.local_dma_lkey = 7;
 	io_test->qp.device = &io_test->device;
 	io_test->conn = conn;
+	init_waitqueue_head(&conn->wait);
 	conn->device = &io_test->device;
 	conn->pd = &io_test->pd;
 	conn->map_bytes = SZ_1G;

@@ -17,7 +17,7 @@ suite() {
 }
 
 SUITES="activity address backup copy donor eviction giveway latency placement poll rdma_cm rdma_io"
-SUITES="$SUITES rdma_message rdma_resume rdma_session slab slabmap staging trend window wire"
+SUITES="$SUITES rdma_message rdma_resume rdma_session rdma_watch slab slabmap staging trend window wire"
 
 # There is none that isn't looked at.
 no_others() {
