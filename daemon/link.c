@@ -12,21 +12,20 @@
 #include <unistd.h>
 
 #include "link.h"
-#include "list.h"
 #include "loop.h"
 
 #define LINK_LOOK_MS	250
 
 struct link_wait {
-	struct list link;
+	struct link_wait *next;
 	struct rdma_cm_id *id;
 };
 
 static struct {
-	struct list waits;
+	struct link_wait *waits;
 	unsigned int count;
 	struct loop_timer look;
-} links = { .waits = { &links.waits, &links.waits } };
+} links;
 
 static socklen_t link_sockaddr_size(const struct sockaddr *address)
 {
@@ -74,15 +73,15 @@ bool link_is_up(struct rdma_cm_id *id)
 
 static void link_look(void *arg)
 {
-	struct list *pos, *tmp;
+	struct link_wait **at = &links.waits, *wait;
 
 	(void)arg;
-	list_for_each_safe(pos, tmp, &links.waits) {
-		struct link_wait *wait = container_of(pos, struct link_wait, link);
-
-		if (!link_is_up(wait->id))
+	while ((wait = *at)) {
+		if (!link_is_up(wait->id)) {
+			at = &wait->next;
 			continue;
-		list_del(&wait->link);
+		}
+		*at = wait->next;
 		links.count--;
 		rdma_destroy_id(wait->id);
 		free(wait);
@@ -101,7 +100,8 @@ void link_destroy_id(struct rdma_cm_id *id)
 		return;
 	}
 	wait->id = id;
-	list_add_tail(&wait->link, &links.waits);
+	wait->next = links.waits;
+	links.waits = wait;
 	if (!links.count++)
 		loop_timer_set(&links.look, LINK_LOOK_MS);
 }

@@ -174,6 +174,7 @@ void queue_finish(struct session *session)
 
 static int queue_create_cq(struct session *session)
 {
+	unsigned int vectors = session->device->num_comp_vectors;
 	int flags, vector = 0;
 
 	session->channel = ibv_create_comp_channel(session->device);
@@ -183,8 +184,8 @@ static int queue_create_cq(struct session *session)
 	if (flags < 0 || fcntl(session->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
 	/* The data queue pairs complete nothing here, but want room. */
-	if (session->device->num_comp_vectors > 1)
-		vector = session->number % session->device->num_comp_vectors;
+	if (vectors > 1)
+		vector = (int)(session->number % vectors);
 	session->cq = ibv_create_cq(session->device, FARSWAP_RECV_DEPTH + SESSION_SENDS +
 				    2 * FARSWAP_QUEUES_MAX, session, session->channel, vector);
 	if (!session->cq)
