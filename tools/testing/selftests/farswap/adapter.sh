@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Adapters do what real ones do and soft RoCE does not: they lose completions, a drain's too,
+# complete queue pairs out of order, can't map pages for a while, report errors, are slow to
+# register memory, and a network delivers requests twice. A fault costs a connection at most,
+# never a session: no page is lost, though only one donor has each.
+# cluster: donors=2 mem=192 disks=1 fs.adapter=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+ADAPTER=/sys/module/farswap_adapter/parameters
+
+# at MACHINE COMMAND: here, or on a donor
+at() {
+	if [ "$1" = "$CLIENT" ]; then
+		sh -c "$2"
+	else
+		on "$1" "$2"
+	fi
+}
+
+# Queue pairs that were made before are not known to it.
+adapters_are_ours() {
+	for ours in $CLIENT $DONORS; do
+		at "$ours" "modprobe farswap-adapter && [ -e $ADAPTER/lost ]" || return 1
+	done
+	for ours in $DONORS; do
+		donor_kill "$ours"
+		donor_start "$ours" grace_ms=60000 || return 1
+	done
+}
+
+adapter_count() {
+	at "$1" "cat $ADAPTER/$2"
+}
+
+# adapter_counted MACHINE COUNT N: it is more than N
+adapter_counted() {
+	counted_now=$(adapter_count "$1" "$2")
+	echo "$2 at $1: $counted_now"
+	[ "$counted_now" -gt "$3" ]
+}
+
+goes_on() {
+	wait_for 60 donors_live 2 || return 1
+	stats_save
+	wait_for 60 grew store_remote load_remote && load_runs adapter &&
+		stat_is load_lost 0 && stat_is slab_lost 0
+}
+
+# suffers MACHINE COUNT N SECONDS NAME=VALUE...: for so long, and until the fault has come about
+# more than N times; then all goes on as it was
+suffers() {
+	suffers_at=$1
+	suffers_count=$2
+	suffers_n=$(($(adapter_count "$1" "$2") + $3))
+	suffers_seconds=$4
+	shift 4
+	for suffers_word; do
+		at "$suffers_at" "echo ${suffers_word#*=} >$ADAPTER/${suffers_word%%=*}" || return 1
+	done
+	sleep "$suffers_seconds"
+	wait_for 30 adapter_counted "$suffers_at" "$suffers_count" "$suffers_n"
+	suffers_status=$?
+	for suffers_word; do
+		at "$suffers_at" "echo 0 >$ADAPTER/${suffers_word%%=*}"
+	done
+	[ "$suffers_status" -eq 0 ] && goes_on
+}
+
+# has_events MACHINE EVENT...
+has_events() {
+	events_at=$1
+	shift
+	for events_kind; do
+		events_before=$(adapter_count "$events_at" events)
+		at "$events_at" "echo $events_kind >$ADAPTER/event" &&
+			adapter_counted "$events_at" events "$events_before" && sleep 1 && goes_on ||
+			return 1
+	done
+}
+
+evict_some() {
+	for evict_donor in $DONORS; do
+		on "$evict_donor" "farswapctl evict 2" || return 1
+	done
+}
+
+# What is delivered twice may be about a region that was given back in between.
+requests_come_twice() {
+	host repeat client 300 || return 1
+	for _ in 1 2 3; do
+		evict_some
+		sleep 1
+	done
+	host repeat client 0
+	goes_on
+}
+
+# A slow command is no reason to take a donor for dead.
+registers_slowly() {
+	slow_suspects=$(donor_field "${DONORS%% *}" suspects)
+	slow_donor=${DONORS%% *}
+	on "$slow_donor" "echo 3000 >$ADAPTER/register_ms" || return 1
+	on "$slow_donor" 'farswapctl evict all'
+	wait_for 60 adapter_counted "$slow_donor" slowed 1
+	slow_status=$?
+	sleep 8
+	on "$slow_donor" "echo 0 >$ADAPTER/register_ms"
+	echo "suspect: $slow_suspects times, then $(donor_field "$slow_donor" suspects)"
+	[ "$slow_status" -eq 0 ] && donor_field_is "$slow_donor" suspects "$slow_suspects" && goes_on
+}
+
+test_begin 13
+has_module farswap-adapter || skip_rest "no farswap-adapter for this kernel"
+farswap_load
+if ! { echo 0 >"$FARSWAP/attached" && unload_modules; }; then
+	bail "farswap can't be unloaded"
+fi
+check "adapters can be made to fail" adapters_are_ours || skip_rest "they can't"
+farswap_up 2
+set_value "$FARSWAP/grace_ms" 60000
+set_value "$FARSWAP/io_timeout_ms" $((1500 * ${SLOW:-1}))
+set_value "$FARSWAP/backup" none
+swap_on
+make_cgroup adapter 12M
+start_load adapter adapter -m 24 -p 2 -d 900 -w 40 -i 10
+check "pages go to donors and come back" pages_go_and_return 1000
+check "completions are late, and out of order between queue pairs" \
+	suffers "$CLIENT" held 50 3 hold_every=3 || donors_show
+check "completions are missing" suffers "$CLIENT" lost 2 2 lose_every=100 || donors_show
+check "so are those of a flush, and of a drain" \
+	suffers "$CLIENT" lost 2 3 lose_flushed=1 lose_every=100 || donors_show
+check "no page can be mapped for seconds" suffers "$CLIENT" refused 2 4 map_fails=1 ||
+	donors_show
+check "queue pairs are slow to be made, and to be destroyed" \
+	suffers "$CLIENT" slowed 4 3 qp_ms=200 lose_every=100 || donors_show
+check "the client's adapter reports errors" \
+	has_events "$CLIENT" access request fatal port_down port_up || donors_show
+check "so do those of donors" has_events "${DONORS%% *}" access request fatal || donors_show
+check "requests are delivered twice" requests_come_twice || donors_show
+check "a donor is slow to register memory" registers_slowly || donors_show
+check "memory was right all the time" stop_load adapter
+stats_show
+check "no page was lost" stat_is load_lost 0
+test_end
