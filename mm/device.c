@@ -189,7 +189,9 @@ static void device_remove(struct farswap_device *device)
 	spin_lock(&farswap_state_lock);
 	device->closing = true;
 	spin_unlock(&farswap_state_lock);
-	farswap_slabs_unmap(device, NULL);
+	/* No slot is in use: if the adapter has no memory, that is for other devices' pages. */
+	while (farswap_slabs_unmap(device, NULL))
+		;
 	farswap_backup_cancel(device);
 
 	mutex_lock(&farswap_devices_walk_lock);
@@ -255,21 +257,24 @@ void farswap_swapoff_drain(unsigned int type)
  * And one page each, at least, if there are any that they don't have.
  *
  * Context: under farswap_devices_lock; may sleep, as long as the devices take.
- * Return: 0, or -EIO if one fails to write some of it.
+ * Return: 0; -EIO if one fails to write some of it; -ENOMEM if no page could be read for want of
+ * memory for the adapter.
  */
 int farswap_devices_flush(void)
 {
 	struct farswap_device *device;
 	unsigned int type = 0, failed;
-	int err = 0;
+	int err = 0, starved = 0;
 
 	while ((device = farswap_device_next(&type))) {
 		failed = farswap_backup_failures(device);
-		farswap_home_probe(device);
+		/* Once is enough, and takes long. */
+		if (!starved)
+			starved = farswap_home_probe(device);
 		if (farswap_backup_flush(device, failed))
 			err = -EIO;
 	}
-	return err;
+	return err ?: starved;
 }
 
 static unsigned long device_stranded(const struct farswap_device *device)

@@ -163,8 +163,10 @@ void farswap_donors_close(void)
 	struct farswap_donor *donor;
 
 	lockdep_assert_held(&farswap_main_lock);
+	/* Nothing is mapped there any more that could need memory. */
 	list_for_each_entry(donor, &donors, entry)
-		farswap_donor_close(donor);
+		while (farswap_donor_close(donor))
+			;
 }
 
 /**
@@ -292,7 +294,8 @@ out_free:
  *
  * Context: under farswap_main_lock; may sleep, until what is in flight at the
  * donors no longer named has ended.
- * Return: 0, or -errno with nothing changed.
+ * Return: 0; -ENOMEM if one of these has pages that could not be read for want of memory: it is
+ * still in the line, others may have gone; another -errno with nothing changed.
  */
 int farswap_donors_set(const char *line)
 {
@@ -308,7 +311,13 @@ int farswap_donors_set(const char *line)
 	list_for_each_entry_safe(donor, next, &donors, entry) {
 		if (donor_find(&list, donor->address))
 			continue;
-		farswap_donor_close(donor);
+		err = farswap_donor_close(donor);
+		if (err) {
+			pr_err("donor %s: no memory for the adapter to read its pages: still named; write donors again when there is\n",
+			       donor->address);
+			donors_free(&list);
+			return err;
+		}
 		farswap_donors_remove(donor);
 	}
 	/* In the new line's order; what was there before is kept. */

@@ -47,7 +47,9 @@ static const u8 donor_moves[FARSWAP_DONOR_STATES] = {
 	[FARSWAP_DONOR_SUSPECT]		= BIT(FARSWAP_DONOR_CONNECTING) |
 					  BIT(FARSWAP_DONOR_LIVE) |
 					  BIT(FARSWAP_DONOR_LEAVING),
-	[FARSWAP_DONOR_LEAVING]		= BIT(FARSWAP_DONOR_CONNECTING),
+	[FARSWAP_DONOR_LEAVING]		= BIT(FARSWAP_DONOR_CONNECTING) |
+					  BIT(FARSWAP_DONOR_LIVE) |
+					  BIT(FARSWAP_DONOR_SUSPECT),
 };
 
 static bool donor_may_become(enum farswap_donor_state from, enum farswap_donor_state to)
@@ -390,23 +392,48 @@ void farswap_donor_settle(const struct farswap_donor *donor)
 		msleep(DONOR_LOOK_MS);
 }
 
+/* It can't leave yet: it is what it would be if nobody had asked it to. */
+static void donor_stay(struct farswap_donor *donor)
+{
+	enum farswap_donor_state state = FARSWAP_DONOR_CONNECTING;
+
+	lockdep_assert_held(&farswap_state_lock);
+	if (!farswap_donors_find_live(&donor->peer)) {
+		if (donor->io == FARSWAP_DONOR_IO_WORKS)
+			state = FARSWAP_DONOR_LIVE;
+		else if (donor->io == FARSWAP_DONOR_IO_SUSPENDED)
+			state = FARSWAP_DONOR_SUSPECT;
+	}
+	donor_set_state(donor, state);
+}
+
 /**
  * farswap_donor_close() - give everything back and end the session
  * @donor:	with a session or without
  *
  * Context: under farswap_main_lock; may sleep, until what is in flight ends.
+ * Return: 0, or -ENOMEM if pages that only the donor has could not be read for want of memory for
+ * the adapter: then the donor is used as before.
  */
-void farswap_donor_close(struct farswap_donor *donor)
+int farswap_donor_close(struct farswap_donor *donor)
 {
+	int err;
+
 	lockdep_assert_held(&farswap_main_lock);
 	if (!donor->session)
-		return;
+		return 0;
 
 	spin_lock(&farswap_state_lock);
 	donor_retire(donor, FARSWAP_DONOR_LEAVING);
 	spin_unlock(&farswap_state_lock);
 	wait_event(donor_unused, !READ_ONCE(donor->users));
-	farswap_slabs_unmap(NULL, donor);
+	err = farswap_slabs_unmap(NULL, donor);
+	if (err) {
+		spin_lock(&farswap_state_lock);
+		donor_stay(donor);
+		spin_unlock(&farswap_state_lock);
+		return err;
+	}
 	farswap_load_cancel(donor);
 
 	donor->transport->close(donor->session);
@@ -415,6 +442,7 @@ void farswap_donor_close(struct farswap_donor *donor)
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_NONE);
 	spin_unlock(&farswap_state_lock);
 	farswap_transport_put(donor->transport);
+	return 0;
 }
 
 /**
@@ -437,6 +465,8 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	INIT_LIST_HEAD(&donor->mappings);
 	INIT_LIST_HEAD(&donor->losing);
 	INIT_LIST_HEAD(&donor->uncounted);
+	donor->starved_since = jiffies;
+	donor->starved_at = jiffies;
 	hash_init(donor->mappings_by_id);
 	spin_lock_init(&donor->load_lock);
 	INIT_LIST_HEAD(&donor->loads);

@@ -74,6 +74,8 @@ enum farswap_donor_io {
  *		been counted
  * @mappings_by_id: all of them, by the donor's name for the region
  * @nr_slabs:	how many these are
+ * @starved_since: since when no page could be fetched, if @starved_at was just now, jiffies
+ * @starved_at:	when the adapter had no memory for that last; both without a lock, hints
  * @free_bytes:	its last answer to QUERY_MEM
  * @is_full:	it said that it has no room for a slab, and gave none since
  * @full_at:	when it did last, jiffies; if @is_full
@@ -116,6 +118,8 @@ struct farswap_donor {
 	struct list_head uncounted;
 	DECLARE_HASHTABLE(mappings_by_id, 8);
 	unsigned int nr_slabs;
+	unsigned long starved_since;
+	unsigned long starved_at;
 	u64 free_bytes;
 	bool is_full;
 	unsigned long full_at;
@@ -144,7 +148,7 @@ u64 farswap_donor_client_instance(void);
 struct farswap_donor *farswap_donor_alloc(const char *address);
 void farswap_donor_put(struct farswap_donor *donor);
 int farswap_donor_open(struct farswap_donor *donor);
-void farswap_donor_close(struct farswap_donor *donor);
+int farswap_donor_close(struct farswap_donor *donor);
 bool farswap_donor_use(struct farswap_donor *donor);
 void farswap_donor_unuse(struct farswap_donor *donor);
 void farswap_donor_settle(const struct farswap_donor *donor);

@@ -15,6 +15,8 @@
 
 /* For copying what only a donor has that leaves the donors line. */
 #define DRAIN_UNMAP_TIME	(5 * HZ)
+/* Between looks at whether a donor's adapter has memory. */
+#define DRAIN_LOOK		(HZ / 4)
 /* Mappings of a donor that are handled in one critical section of farswap_state_lock. */
 #define DRAIN_BATCH		32
 
@@ -546,6 +548,30 @@ static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
 	spin_unlock(&farswap_state_lock);
 }
 
+/* Can nothing be fetched from a donor that has a slab of the device? */
+static bool drain_is_starved(struct farswap_device *device)
+{
+	const struct farswap_mapping *mapping;
+	struct farswap_slab *slab;
+	bool starved = false;
+	unsigned int nth;
+	unsigned long i;
+
+	for (i = 0; i < device->map->nr_slabs && !starved; i++) {
+		slab = READ_ONCE(device->map->slab[i]);
+		if (!slab)
+			continue;
+		rcu_read_lock();
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+			mapping = rcu_dereference(slab->mapping[nth]);
+			starved |= mapping && farswap_home_is_starved(mapping->donor);
+		}
+		rcu_read_unlock();
+		cond_resched();
+	}
+	return starved;
+}
+
 /**
  * farswap_slabs_unmap() - give back all regions of a device, or of a donor
  * @device:	the device, on which no mapping begins any more; or NULL
@@ -557,9 +583,11 @@ static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
  * Context: may sleep, until the I/O in flight has ended, on the swap device too,
  * and attempts to map a slab of @device that are being made, and until pages that
  * only a region has are fetched.
+ * Return: 0, or -ENOMEM if the adapter has had no memory to fetch any page for seconds. What has
+ * begun to leave goes on then, and nothing is lost by it.
  */
-void farswap_slabs_unmap(struct farswap_device *device,
-			 struct farswap_donor *donor)
+int farswap_slabs_unmap(struct farswap_device *device,
+			struct farswap_donor *donor)
 {
 	unsigned long until = jiffies + DRAIN_UNMAP_TIME;
 	struct farswap_slab *slab;
@@ -568,7 +596,10 @@ void farswap_slabs_unmap(struct farswap_device *device,
 	if (donor) {
 		drain_unmap_all(donor, until);
 		/* Idle: a suspect donor's grace is not to be taken for a hang. */
-		wait_event_idle(drain_ended, !READ_ONCE(donor->nr_slabs));
+		while (!wait_event_idle_timeout(drain_ended, !READ_ONCE(donor->nr_slabs),
+						DRAIN_LOOK))
+			if (farswap_home_is_starved(donor))
+				return -ENOMEM;
 	}
 	if (device) {
 		for (i = 0; i < device->map->nr_slabs; i++) {
@@ -580,16 +611,22 @@ void farswap_slabs_unmap(struct farswap_device *device,
 			drain_unmap(slab);
 			spin_unlock(&farswap_state_lock);
 		}
-		wait_event_idle(drain_ended, !READ_ONCE(device->busy));
+		while (!wait_event_idle_timeout(drain_ended, !READ_ONCE(device->busy),
+						DRAIN_LOOK))
+			if (drain_is_starved(device))
+				return -ENOMEM;
 		for (i = 0; i < device->map->nr_slabs; i++) {
 			slab = READ_ONCE(device->map->slab[i]);
-			if (slab)
-				cancel_work_sync(&slab->repair_work);
+			if (!slab)
+				continue;
+			cancel_work_sync(&slab->repair_work);
+			/* It is about to return: only those of other slabs may still fetch. */
+			flush_work(&slab->leave_work);
 		}
 		farswap_rebuild_cancel(device);
 	}
 	/* mapping_work_fn() may still be about to return. */
-	farswap_leave_flush();
 	farswap_load_flush();
 	flush_workqueue(farswap_wq);
+	return 0;
 }

@@ -18,12 +18,11 @@
 #define HOME_READS	8
 /* Rounds that may fail though the donor's session did not. */
 #define HOME_ROUNDS	3
-/*
- * Attempts to begin a read that the donor is not to blame for. In a while there may be memory to
- * map a page again, and a donor that can't wait ends its session meanwhile.
- */
-#define HOME_TRIES	1000
 #define HOME_PAUSE_MS	10
+/* Whoever waits for the fetching gives up when no read could begin for so long. */
+#define HOME_PATIENCE	(5 * HZ)
+/* Attempts further apart say nothing of the time between them. */
+#define HOME_GAP	(2 * HZ)
 /* Of looks at a suspect donor, at every so many whether it is needed still. */
 #define HOME_LOOKS	10
 /* Slabs that can be fetched however little memory there is. */
@@ -74,17 +73,39 @@ static void home_read_done(struct farswap_io *io, int error)
 	home_read_end(container_of(io, struct home_read, io), error, error);
 }
 
-/* There may be no memory to map the page for the adapter, for a moment. */
+/* Notes since when the donor's adapter has had no memory to map a page. */
+static void home_note(struct farswap_donor *donor, bool starved)
+{
+	unsigned long now = jiffies;
+
+	if (!starved || time_after(now, READ_ONCE(donor->starved_at) + HOME_GAP))
+		WRITE_ONCE(donor->starved_since, now);
+	if (starved)
+		WRITE_ONCE(donor->starved_at, now);
+}
+
+/**
+ * farswap_home_is_starved() - is there no memory to read from a donor
+ * @donor:	the donor
+ *
+ * Context: any.
+ * Return: true if reads are wanted, and the adapter has had no memory for any, for seconds.
+ */
+bool farswap_home_is_starved(const struct farswap_donor *donor)
+{
+	unsigned long since = READ_ONCE(donor->starved_since);
+
+	return time_after_eq(jiffies, since + HOME_PATIENCE) &&
+	       time_before(jiffies, READ_ONCE(donor->starved_at) + HOME_GAP);
+}
+
 static int home_submit(struct home *home, struct farswap_io *io)
 {
-	int err = -ECANCELED, tries;
+	int err = farswap_mapping_ends(home->mapping) ? -ECANCELED :
+		  farswap_mapping_submit(home->mapping, io);
 
-	for (tries = 0; tries < HOME_TRIES && !farswap_mapping_ends(home->mapping); tries++) {
-		err = farswap_mapping_submit(home->mapping, io);
-		if (err != -ENOMEM)
-			break;
-		msleep(HOME_PAUSE_MS);
-	}
+	if (err != -ECANCELED)
+		home_note(home->mapping->donor, err == -ENOMEM);
 	return err;
 }
 
@@ -168,16 +189,20 @@ static bool home_end(struct home *home)
 	return !failed;
 }
 
-/* Likewise. @again: there is more to do, though none has. */
-static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
+/*
+ * Likewise. @again: there is more to do, though none has. @first: where to begin; where it ended if
+ * the adapter had no memory, and otherwise 0.
+ */
+static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first, bool *again)
 {
 	struct home *home = home_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
-	unsigned int slot;
-	int state;
+	unsigned int slot = *first;
+	int state, err;
 
-	*again = false;
-	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
+	*again = slot;
+	*first = 0;
+	for_each_set_bit_from(slot, slab->bits.remote, slab->nr_slots) {
 		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
 			break;
 		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
@@ -185,10 +210,14 @@ static bool home_fetch_all(struct farswap_mapping *mapping, bool *again)
 			continue;
 		/* A staging page is waited for, and may be long in coming: not in vain. */
 		state = farswap_backup_state_of(slab, slot);
-		if (state == -ENOENT)
-			*again |= home_fetch(home, slot) != 0;
-		else if (state == FARSWAP_BACKUP_FETCHING)
+		err = state == -ENOENT ? home_fetch(home, slot) : 0;
+		if (err || state == FARSWAP_BACKUP_FETCHING)
 			*again = true;
+		/* What is under way has memory, and gives it back. */
+		if (err == -ENOMEM) {
+			*first = slot;
+			break;
+		}
 		cond_resched();
 	}
 	return home_end(home);
@@ -209,8 +238,8 @@ static bool home_await(const struct farswap_mapping *mapping)
 	return farswap_donor_works(donor);
 }
 
-/* False: there is no such page, or it could not be read. */
-static bool home_fetch_one(struct farswap_mapping *mapping)
+/* 0 if one was read; or -ENOENT: there is none; -ENOMEM; another error: it could not be read. */
+static int home_fetch_one(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
 	struct home *home;
@@ -227,41 +256,55 @@ static bool home_fetch_one(struct farswap_mapping *mapping)
 		good = home_end(home);
 		/* It may have been freed meanwhile. */
 		if (err != -EAGAIN)
-			return !err && good;
+			return err ?: good ? 0 : -EIO;
 	}
-	return false;
+	return -ENOENT;
+}
+
+/* Likewise, but with patience: in a while there may be memory. */
+static int home_probe(struct farswap_mapping *mapping)
+{
+	int err = home_fetch_one(mapping);
+
+	while (err == -ENOMEM && !farswap_home_is_starved(mapping->donor)) {
+		msleep(HOME_PAUSE_MS);
+		err = home_fetch_one(mapping);
+	}
+	return err;
 }
 
 /**
  * farswap_home_probe() - have one page staged that only a region has, if there is any
  * @device:	whose page; no store of it begins any more
  *
- * It stays where it is, too. So a device that can't be written is found out before
- * all such pages are taken from where they are safe.
+ * It stays where it is, too. So a device that can't be written, or an adapter without memory, is
+ * found out before all such pages are taken from where they are safe.
  *
- * Context: under farswap_devices_lock; may sleep, until a staging page or other memory
- * is free.
+ * Context: under farswap_devices_lock; may sleep, until a staging page is free, and for seconds
+ * until there is memory for the adapter.
+ * Return: 0, or -ENOMEM if there was none.
  */
-void farswap_home_probe(struct farswap_device *device)
+int farswap_home_probe(struct farswap_device *device)
 {
 	struct farswap_mapping *mapping;
 	struct farswap_slab *slab;
-	bool fetched = false;
 	unsigned int nth;
 	unsigned long i;
+	int err = -ENOENT;
 
-	for (i = 0; i < device->map->nr_slabs && !fetched; i++) {
+	for (i = 0; i < device->map->nr_slabs && err && err != -ENOMEM; i++) {
 		slab = READ_ONCE(device->map->slab[i]);
 		if (!slab || !farswap_slab_has_bits(slab) || !READ_ONCE(slab->sole))
 			continue;
-		for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !fetched; nth++) {
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX && err && err != -ENOMEM; nth++) {
 			mapping = farswap_mapping_get(slab, nth);
 			if (!mapping)
 				continue;
-			fetched = home_fetch_one(mapping);
+			err = home_probe(mapping);
 			farswap_mapping_put(mapping);
 		}
 	}
+	return err == -ENOMEM ? err : 0;
 }
 
 /**
@@ -272,7 +315,8 @@ void farswap_home_probe(struct farswap_device *device)
  * When a read fails the donor is dead, or suspect: then again, as often as it comes
  * back, which ends with its grace if no page gets through, or when others had all of them.
  * Pages that are being read from another of the slab's mappings are waited for, and so is memory to
- * map a page for the adapter: the donor has it still. Nothing is read
+ * map a page for the adapter: the donor has it still. Whoever waits for this need not wait as long,
+ * see farswap_home_is_starved(). Nothing is read
  * of a region that its donor is about to take: see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
@@ -280,12 +324,12 @@ void farswap_home_probe(struct farswap_device *device)
 void farswap_home_fetch(struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
-	unsigned int suspects, failed = 0;
+	unsigned int suspects, failed = 0, first = 0;
 	bool again;
 
 	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
-		if (home_fetch_all(mapping, &again)) {
+		if (home_fetch_all(mapping, &first, &again)) {
 			if (!again)
 				break;
 			msleep(HOME_PAUSE_MS);

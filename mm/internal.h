@@ -547,8 +547,8 @@ bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int s
 void farswap_drain_report_lost(const struct farswap_mapping *mapping,
 			       unsigned int lost);
 void farswap_drain_wake(void);
-void farswap_slabs_unmap(struct farswap_device *device,
-			 struct farswap_donor *donor);
+int farswap_slabs_unmap(struct farswap_device *device,
+			struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
 void farswap_slabs_count_lost(struct farswap_donor *donor);
 void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
@@ -573,12 +573,12 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 				 unsigned long until);
 void farswap_leave_mapping_work(struct work_struct *work);
 void farswap_leave_fetch_work(struct work_struct *work);
-void farswap_leave_flush(void);
 
 /* home.c */
 int farswap_home_init(void);
 void farswap_home_exit(void);
-void farswap_home_probe(struct farswap_device *device);
+int farswap_home_probe(struct farswap_device *device);
+bool farswap_home_is_starved(const struct farswap_donor *donor);
 void farswap_home_fetch(struct farswap_mapping *mapping);
 
 /* handover.c */

@@ -407,19 +407,6 @@ void farswap_leave_hurry(struct farswap_slab *slab)
 }
 
 /**
- * farswap_leave_flush() - wait until what has begun has returned
- *
- * Context: may sleep.
- */
-void farswap_leave_flush(void)
-{
-	flush_workqueue(leave_wq);
-	flush_workqueue(leave_evict_wq);
-	flush_workqueue(leave_drain_wq);
-	flush_workqueue(leave_fetch_wq);
-}
-
-/**
  * farswap_leave_init() - make the workers
  *
  * Return: 0 or -ENOMEM.

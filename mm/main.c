@@ -44,8 +44,10 @@ bool farswap_attached(void)
  * farswap_resume(), also after an error.
  *
  * Context: may sleep, until what is in flight has ended, on the swap devices too.
- * Return: 0, or -EIO if a swap device fails to write pages. Those stay in memory or, if
- * that is noticed in time, where they were.
+ * Return: 0; -EIO if a swap device fails to write pages. Those stay in memory or, if
+ * that is noticed in time, where they were. -ENOMEM if pages can't be read for want of memory for
+ * the adapter: they stay where they are, and are fetched when there is some if their slabs had
+ * begun to leave.
  */
 int farswap_pause(void)
 {
@@ -62,7 +64,7 @@ int farswap_pause(void)
 	/* If a device fails, donors had better keep what they have. */
 	err = farswap_devices_flush();
 	while (!err && (device = farswap_device_next(&type)))
-		farswap_slabs_unmap(device, NULL);
+		err = farswap_slabs_unmap(device, NULL);
 	if (!err)
 		err = farswap_devices_flush();
 	mutex_unlock(&farswap_devices_lock);
@@ -133,7 +135,9 @@ static int main_drain(void)
 
 	pr_info("detaching: giving all regions back\n");
 	err = farswap_pause();
-	if (err)
+	if (err == -ENOMEM)
+		pr_err("no memory for the adapter to read pages that only donors have: still attached; detach again when there is\n");
+	else if (err)
 		pr_err("a swap device fails to write pages that it is to have: still attached\n");
 	stranded = err ? 0 : farswap_devices_stranded();
 	if (stranded) {
@@ -156,8 +160,9 @@ static int main_drain(void)
  *
  * Context: may sleep, until what is in flight has ended, on the swap devices too,
  * and no task waits for a page any more; works under load.
- * Return: 0, also when detached already; -EIO if a swap device can't be written, and
- * -EBUSY if there are slots whose pages are lost, or the hook can't be taken away now: with
+ * Return: 0, also when detached already; -EIO if a swap device can't be written, -ENOMEM if
+ * there is no memory for an adapter to read what only donors have, and -EBUSY if there are
+ * slots whose pages are lost, or the hook can't be taken away now: with
  * nothing changed; -EBUSY for good if the kernel would not take the hook off, in which case
  * all goes to the swap device.
  */

@@ -27,7 +27,9 @@ static int power_event(struct notifier_block *nb, unsigned long event, void *dat
 		pr_info("suspending: stores go to the swap device\n");
 		err = farswap_pause();
 		if (err) {
-			pr_err("a swap device fails to write pages that it is to have: not suspending\n");
+			pr_err("%s: not suspending\n", err == -ENOMEM ?
+			       "no memory for the adapter to read pages that only donors have" :
+			       "a swap device fails to write pages that it is to have");
 			farswap_resume();
 			return notifier_from_errno(err);
 		}

@@ -16,6 +16,8 @@ static const bool donor_legal_moves[FARSWAP_DONOR_STATES][FARSWAP_DONOR_STATES] 
 	[FARSWAP_DONOR_SUSPECT][FARSWAP_DONOR_LIVE] = true,
 	[FARSWAP_DONOR_SUSPECT][FARSWAP_DONOR_LEAVING] = true,
 	[FARSWAP_DONOR_LEAVING][FARSWAP_DONOR_CONNECTING] = true,
+	[FARSWAP_DONOR_LEAVING][FARSWAP_DONOR_LIVE] = true,
+	[FARSWAP_DONOR_LEAVING][FARSWAP_DONOR_SUSPECT] = true,
 };
 
 static void donor_test_moves(struct kunit *test)
@@ -74,6 +76,7 @@ enum twin_event {
 	TWIN_RESUME,
 	TWIN_DOWN,
 	TWIN_LEAVE,
+	TWIN_STAY,
 	TWIN_CLOSE,
 	TWIN_EVENTS,
 };
@@ -86,6 +89,7 @@ static const char *const twin_event_names[] = {
 	[TWIN_RESUME]	= "resumed",
 	[TWIN_DOWN]	= "down",
 	[TWIN_LEAVE]	= "leaving",
+	[TWIN_STAY]	= "not leaving after all",
 	[TWIN_CLOSE]	= "closed",
 };
 
@@ -178,6 +182,13 @@ static bool twin_happens(struct twins *twins, unsigned int i, enum twin_event ev
 		if (*session == TWIN_CLOSED || leaving)
 			return false;
 		twin_set_state(donor, FARSWAP_DONOR_LEAVING);
+		return true;
+	case TWIN_STAY:
+		if (*session == TWIN_CLOSED || !leaving)
+			return false;
+		spin_lock(&farswap_state_lock);
+		donor_stay(donor);
+		spin_unlock(&farswap_state_lock);
 		return true;
 	default:
 		if (*session == TWIN_CLOSED || !leaving)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # backup=none: a donor has the only copy of a page. As long as the donor may come back no read of
-# that page is given up, and loads that wait for one donor don't hold up another's.
+# that page is given up, and loads that wait for one donor don't hold up another's. Whoever waits
+# for all such pages to be read waits for seconds only, if there is no memory to read them.
 # cluster: donors=0 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -40,6 +41,43 @@ no_memory() {
 	wait_load lacking && return "$lack_status"
 }
 
+# begin NAME FILE TEXT: write it, in the background
+begin() {
+	begin_name=$1
+	begin_file=$2
+	rm -f "$TMP/$begin_name.ended"
+	{
+		echo "$3" >"$begin_file" && begin_status=0 || begin_status=1
+		echo "$begin_status" >"$TMP/$begin_name.ended"
+	} 2>/dev/null &
+}
+
+# ends_badly NAME: what was begun as that has ended, and failed
+ends_badly() {
+	wait_for 60 test -s "$TMP/$1.ended" && ! grep -qx 0 "$TMP/$1.ended"
+}
+
+# What only the donor has can't be read, for longer than anybody waits. Nobody is kept waiting, and
+# all goes on.
+refused_without_memory() {
+	echo 1 >"$RAM/no_memory"
+	begin detach "$FARSWAP/attached" 0
+	ends_badly detach || return 1
+	log_has 'no memory for the adapter to read pages that only donors have: still attached' &&
+		grep -qx 1 "$FARSWAP/attached" || return 1
+	begin donors "$FARSWAP/donors" ""
+	ends_badly donors && log_has "donor $FIRST: no memory for the adapter" &&
+		grep -qx "$FIRST" "$FARSWAP/donors" && wait_for 20 donors_live 1 &&
+		grep -q "^$SWAP_DISK" /proc/swaps
+}
+
+detached_with_memory() {
+	echo 0 >"$RAM/no_memory"
+	begin again "$FARSWAP/attached" 0
+	wait_for 60 grep -qx 0 "$TMP/again.ended" && echo 1 >"$FARSWAP/attached" &&
+		go_on leaving && wait_load leaving
+}
+
 paused() {
 	donor_field_is "$SECOND" state suspect
 }
@@ -71,7 +109,7 @@ killed_ends() {
 	wait_for 20 test ! -e /proc/${killed_child% } && paused
 }
 
-test_begin 11
+test_begin 14
 has_ram || skip_rest "no module farswap-ram"
 check "farswap over memory of this machine" one_donor || skip_rest "it cannot be used"
 set_value "$FARSWAP/backup" none
@@ -94,6 +132,12 @@ check "the other one, whose session fails once, gives the right bytes meanwhile"
 check "a killed task does not wait for its donor" killed_ends
 echo 0 >"$RAM/pause"
 check "the loads that waited have the right bytes" wait_load many
+echo "$FIRST" >"$FARSWAP/donors"
+hold_remote leaving waits 1 1000 -m 6 -n 200
+check "without memory for the adapter a detach is refused, and a donors line" \
+	refused_without_memory
+check "nothing was lost by it, and a detach with memory succeeds" detached_with_memory
+check "attached again" wait_for 20 donors_live 1
 stats_show
 check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 swapoff "$SWAP_DISK"
