@@ -178,19 +178,12 @@ class Actions:
         return "up again"
 
     def do_link(self, vm, event):
-        self.device_away(vm, event, "rdma link del r0", "net-up")
+        self.for_a_while(vm, event, "rdma link del r0", "net-up")
         return "made anew"
 
     def do_reset(self, vm, event):
-        self.device_away(vm, event, UNBIND, BIND)
+        self.for_a_while(vm, event, UNBIND, BIND)
         return "bound again"
-
-    def device_away(self, vm, event, begin, end):
-        """A donor whose RDMA device goes loses with its keys what it holds."""
-        with self.losses.dying(vm) if vm in self.cluster.donors else contextlib.nullcontext():
-            vm.check(begin, PATIENCE)
-        self.hold(event)
-        vm.check(end, PATIENCE)
 
     def do_mtu(self, vm, event):
         self.for_a_while(vm, event, f"ip link set eth0 mtu {event.detail}",
