@@ -63,7 +63,7 @@ unsigned int limbo_count(void)
 	return limbo.count;
 }
 
-/* It may be one of which we don't know yet that its connections failed. */
+/* The failure of the session's connections may not have been reported yet. */
 static struct session *limbo_of(uint64_t secret)
 {
 	struct list *pos;

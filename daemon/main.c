@@ -52,7 +52,7 @@ static struct {
 	struct loop_timer look;
 } leave;
 
-/* What systemd is told, twice in the time that it waits. */
+/* Keep-alives for systemd's watchdog, two in each of its periods. */
 static struct {
 	uint64_t ms;
 	struct loop_timer timer;
