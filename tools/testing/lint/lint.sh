@@ -188,7 +188,7 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 	local file known='GPL-2\.0|MIT|Linux-syscall-note' bad=0
 	for file in $FILES; do
 		case $file in
-		LICENSES/* | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
+		LICENSES/* | MAINTAINERS | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
 		tools/testing/tree/*.patch | tools/testing/tree/cover-letter.txt) continue ;;
 		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
 		esac
