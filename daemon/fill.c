@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "mem.h"
+#include "meminfo.h"
 #include "region-pool.h"
 #include "stats.h"
 
@@ -111,6 +112,12 @@ bool fill_shrink_step(void)
 	return true;
 }
 
+/* Would the machine keep its headroom with one more region on ordinary memory? */
+static bool fill_leaves_enough(void)
+{
+	return !pool.keep || meminfo_now().available >= pool.keep + pool.slab;
+}
+
 bool fill_grow_step(void)
 {
 	struct region *region = list_first(&pool.empty, struct region, link);
@@ -123,8 +130,11 @@ bool fill_grow_step(void)
 		fill_refuse(-errno);
 		return false;
 	}
-	/* The huge pages that there seemed to be are others'. */
-	if (!huge && region_ordinary() >= pool.ordinary_limit) {
+	/*
+	 * The reserved huge pages may be taken, and the limit is as old as the last look: a
+	 * program may have used the memory since.
+	 */
+	if (!huge && (region_ordinary() >= pool.ordinary_limit || !fill_leaves_enough())) {
 		mem_unmap(region->addr, pool.slab);
 		region->addr = NULL;
 		pool.limit = region_filled();

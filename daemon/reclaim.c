@@ -162,6 +162,7 @@ static uint64_t reclaim_look(void)
 	else if (second && allowed + beyond - held >= 2 * slab)	/* so that it doesn't come and go */
 		reclaim_set_limit((held + allowed + slab) / 2 / slab, now);
 	region_set_ordinary_limit(ordinary);
+	region_set_keep(headroom_keep(&reclaim.headroom));
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();

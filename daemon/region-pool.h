@@ -12,6 +12,7 @@ struct region_pool {
 	unsigned int total;
 	unsigned int limit;		/* regions that may have memory */
 	unsigned int ordinary_limit;	/* those not on reserved huge pages */
+	uint64_t keep;			/* bytes that must stay available when a region gets memory */
 	bool refused;			/* the kernel has, since this was asked for */
 	bool told_refused;
 	uint64_t present;		/* bytes that the kernel has given */

@@ -411,6 +411,11 @@ void region_set_limit(unsigned int limit)
 	pool.limit = limit < pool.total ? limit : pool.total;
 }
 
+void region_set_keep(uint64_t bytes)
+{
+	pool.keep = bytes;
+}
+
 void region_set_ordinary_limit(unsigned int limit)
 {
 	pool.ordinary_limit = limit;

@@ -149,6 +149,11 @@ void region_retry(void);
 void region_set_limit(unsigned int limit);
 /* How many of these may be on ordinary memory, not on reserved huge pages; any, if not set. */
 void region_set_ordinary_limit(unsigned int limit);
+/*
+ * How many bytes must still be available to others after a region gets ordinary memory. It is
+ * checked each time, as a limit is only as good as the last look at the machine's memory.
+ */
+void region_set_keep(uint64_t bytes);
 /* Has the kernel refused memory since this was last asked? The limit was lowered then. */
 bool region_refused(void);
 /* Regions that must come back from clients before the limit is kept. */

@@ -11,6 +11,7 @@
 
 #include "at-once.h"
 #include "mem.h"
+#include "meminfo.h"
 #include "region.h"
 
 #define POOL_SLAB	(2UL << 20)
@@ -40,6 +41,11 @@ int mr_unregister(void *mr)
 	unbroken -= unbroken != UINT_MAX;
 	keys_killed++;
 	return 0;
+}
+
+struct meminfo meminfo_now(void)
+{
+	return (struct meminfo){ .available = UINT64_MAX };
 }
 
 /* All regions are free, none is staged. */

@@ -19,7 +19,7 @@
 uint64_t stats[STAT_NR];
 
 static struct meminfo memory;
-static uint64_t room, knob, now_ms, look_ms;
+static uint64_t room, knob, keep, now_ms, look_ms;
 static unsigned int held, mapped, huge, limit, ordinary_limit, excess, excess_ordinary;
 static unsigned int leaving, dying, errors, batches, batch_of;
 static unsigned int regions = 200;
@@ -58,6 +58,11 @@ void region_set_limit(unsigned int to)
 void region_set_ordinary_limit(unsigned int to)
 {
 	ordinary_limit = to;
+}
+
+void region_set_keep(uint64_t bytes)
+{
+	keep = bytes;
 }
 
 bool region_refused(void)
@@ -226,7 +231,7 @@ static void test_limit(void)
 	setup(2048 * MB, false);
 	ok(limit == 80, "all but what others use and the headroom may be lent at once");
 	second(2048 * MB);
-	ok(limit == 80 && ordinary_limit == 80, "and what is held itself changes nothing");
+	ok(limit == 80 && ordinary_limit == 80 && keep == KEEP, "and what is held itself changes nothing");
 	second(2816 * MB);
 	before = limit;
 	ok(before == 60, "less at once when others use more, and may go on growing");

@@ -97,6 +97,13 @@ int mem_zero(void *addr, size_t bytes)
 	return real_zero(addr, bytes);
 }
 
+static uint64_t available;	/* to others */
+
+struct meminfo meminfo_now(void)
+{
+	return (struct meminfo){ .available = available };
+}
+
 static struct region_owner a, b;
 static char pd_a, pd_b;
 
@@ -423,6 +430,13 @@ static void test_limit(void)
 	settle();
 	ok(!region_present_bytes() && !region_free_bytes() &&
 	   region_lend(&a, &none) == -ENOSPC, "with 0, there is none");
+	region_set_keep(2 * SLAB);
+	available = 3 * SLAB - 1;
+	region_set_limit(TOTAL);
+	settle();
+	ok(!region_present_bytes() && region_lend(&a, &none) == -ENOSPC && consistent(),
+	   "no region gets memory that others took since the limit was set");
+	available = 3 * SLAB;
 	region_set_limit(TOTAL + 5);
 	ok(region_free_bytes() == TOTAL * SLAB && region_lend(&a, &none) == -EAGAIN,
 	   "when it rises, it will come");
