@@ -27,14 +27,14 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "activity.h"
-#include "backup.h"
-#include "donor.h"
-#include "giveway.h"
+#include "slab/activity.h"
+#include "backup/backup.h"
+#include "donor/donor.h"
+#include "migrate/giveway.h"
 #include "latency.h"
-#include "mapping.h"
+#include "slab/mapping.h"
 #include "settings.h"
-#include "slabmap.h"
+#include "slab/slabmap.h"
 
 struct seq_file;
 struct farswap_fanout;
@@ -190,7 +190,7 @@ int farswap_stats_show(struct seq_file *m, void *v);
 void farswap_debugfs_init(void);
 void farswap_debugfs_exit(void);
 
-/* power.c */
+/* suspend.c */
 int farswap_power_init(void);
 void farswap_power_exit(void);
 
@@ -218,7 +218,7 @@ int farswap_detach(void);
 const struct farswap_transport *farswap_transport_get(void);
 void farswap_transport_put(const struct farswap_transport *transport);
 
-/* device.c */
+/* slab/swapdev.c */
 
 /**
  * struct farswap_device - a swap device that farswap serves
@@ -521,7 +521,7 @@ void farswap_rebuild_look(struct farswap_slab *slab);
 void farswap_rebuild_work(struct work_struct *work);
 void farswap_rebuild_cancel(struct farswap_device *device);
 
-/* rebuild-run.c */
+/* migrate/rebuild-guard.c */
 bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
 			      unsigned int nr);
 
@@ -534,7 +534,7 @@ void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
 void farswap_replica_look(struct farswap_slab *slab);
 void farswap_replica_work(struct work_struct *work);
 
-/* drain.c */
+/* migrate/unmap.c */
 void farswap_drain_start(struct farswap_slab *slab,
 			 enum farswap_slab_state state, enum farswap_stat why);
 void farswap_drain_kill(struct farswap_slab *slab);
@@ -554,7 +554,7 @@ void farswap_slabs_count_lost(struct farswap_donor *donor);
 void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 
-/* eviction.c */
+/* migrate/evict.c */
 void farswap_eviction_init(struct farswap_mapping *mapping);
 void farswap_eviction_exit(struct farswap_mapping *mapping);
 void farswap_eviction_early(struct farswap_donor *donor, u64 id);
@@ -563,7 +563,7 @@ void farswap_eviction_suspend(struct farswap_mapping *mapping);
 bool farswap_eviction_was_early(const struct farswap_mapping *mapping);
 bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
 
-/* leave.c */
+/* migrate/evacuate.c */
 int farswap_leave_init(void);
 void farswap_leave_exit(void);
 void farswap_leave_start(struct farswap_slab *slab, bool evicted);
@@ -574,7 +574,7 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 void farswap_leave_mapping_work(struct work_struct *work);
 void farswap_leave_fetch_work(struct work_struct *work);
 
-/* home.c */
+/* migrate/evacuate-fetch.c */
 int farswap_home_init(void);
 void farswap_home_exit(void);
 int farswap_home_probe(struct farswap_device *device);
@@ -606,7 +606,7 @@ void farswap_store_exit(void);
 int farswap_prefetch_init(void);
 void farswap_prefetch_exit(void);
 
-/* remote.c */
+/* io/lookup.c */
 
 /**
  * enum farswap_remote - how a page would be loaded

@@ -14,7 +14,7 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/farswap.h>
 
-#include "hook.h"
+#include "hook/hook.h"
 #include "internal.h"
 
 /* Attaching, detaching and the donors line. */

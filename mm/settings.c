@@ -16,7 +16,7 @@
 #include <linux/sysfs.h>
 
 #include "internal.h"
-#include "trend.h"
+#include "io/trend.h"
 
 /* Not given, which is not the same as 0. */
 #define SETTINGS_STAGING_UNSET	UINT_MAX

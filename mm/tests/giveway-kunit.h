@@ -5,7 +5,7 @@
  */
 #include <kunit/test.h>
 
-#include "../activity.h"
+#include "slab/activity.h"
 
 enum {
 	CLIENT_SLABS = 40,

@@ -76,7 +76,7 @@ left_behind() {
 	git -c safe.directory='*' -C "$top" ls-files mm rdma Kconfig include Documentation \
 		tools/testing/selftests "daemon/wire.[ch]" | sort >"$work/ours"
 	"$tree/graft.sh" --list | cut -d' ' -f1 | sort | comm -23 "$work/ours" - | grep -vxE \
-		'mm/(hook-ftrace|helper|symbol)\.[ch]|include/compat\.h|.*/\.shellcheckrc' || true
+		'mm/hook/(ftrace|kernel|symbol)\.[ch]|include/compat\.h|.*/\.shellcheckrc' || true
 }
 
 # from_the_cache VERSION: what is wanted of a large archive, taken out of it once
@@ -122,7 +122,7 @@ for version in $(cd "$tree" && echo [0-9]*); do
 		cat "$work/said"
 		bad=1
 	}
-	echo "/* changed */" >>"$work/tree/mm/farswap/store.c"
+	echo "/* changed */" >>"$work/tree/mm/farswap/io/store.c"
 	rm "$work/tree/drivers/infiniband/ulp/farswap/io.c"
 	graft "$work/tree"
 	same "what was changed or gone is not brought again" "$work/once" "$work/tree"

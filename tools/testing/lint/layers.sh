@@ -73,27 +73,34 @@ pure="bits|bitmap|bitops|bug|build_bug|compiler|errno|find|gfp|kernel|limits|lis
 pure="$pure|log2|math|math64|minmax|overflow|random|slab|string|types|xarray"
 pure="<linux/($pure)\\.h>"
 
+core_sources=$(find mm -name "*.[ch]")
+core_code=$(find mm -path mm/tests -prune -o -name "*.[ch]" -print)
+
 # The hook knows mm and linux/farswap.h, and main.c knows the hook.
 may_not "the hook calls the core through linux/farswap.h" \
-	'("(internal|settings|slabmap|activity|giveway|placement|trend)|<linux/farswap-transport|<trace/|<rdma/|<uapi/linux/farswap)' \
-	mm/hook*.c mm/hook.h mm/helper.[ch] mm/symbol.c mm/symbol.h
-for file in mm/*.c; do
+	'("(internal|settings|io|migrate|backup|slab|donor)|<linux/farswap-transport|<trace/|<rdma/|<uapi/linux/farswap)' \
+	mm/hook/*.[ch]
+for file in $core_code; do
 	case $file in
-	mm/main.c | mm/hook*.c) ;;
-	*) may_not "only main.c knows the hook" '"hook' "$file" ;;
+	mm/main.c | mm/hook/*) ;;
+	*) may_not "only main.c knows the hook" '"hook/' "$file" ;;
 	esac
 done
 
 # The core knows neither verbs nor the wire.
-may_not "the core knows no verbs" '<(rdma|infiniband)/' mm/*.[ch] mm/tests/*.h
-may_not "the core knows nothing of the wire" '(<uapi/linux/farswap|"wire)' mm/*.[ch]
-may_not "not of this layer" '"\.\./' mm/*.[ch] rdma/*.[ch] daemon/*.[ch]
-may_not "not of this layer" '<trace/events/farswap_rdma' mm/*.[ch]
+# shellcheck disable=SC2086 # several
+{
+	may_not "the core knows no verbs" '<(rdma|infiniband)/' $core_sources
+	may_not "the core knows nothing of the wire" '(<uapi/linux/farswap|"wire)' $core_code
+	may_not "not of this layer" '"\.\./' $core_sources rdma/*.[ch] daemon/*.[ch]
+	may_not "not of this layer" '<trace/events/farswap_rdma' $core_code
+}
 
 # Numbers in, decision out.
 may_only "pure code: data structure headers and its own only" \
-	"($pure|\"(slabmap|placement|activity|giveway|trend)[^\"]*\"|\"tests/)" \
-	mm/slabmap.[ch] mm/placement.[ch] mm/activity.[ch] mm/giveway.[ch] mm/trend.[ch]
+	"($pure|\"(slab/slabmap|donor/placement|slab/activity|migrate/giveway|io/trend)\.h\"|\"tests/)" \
+	mm/slab/slabmap.[ch] mm/donor/placement.[ch] mm/slab/activity.[ch] mm/migrate/giveway.[ch] \
+	mm/io/trend.[ch]
 
 # The transport never sees a swap entry.
 may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|farswap\.h)' \
@@ -101,7 +108,8 @@ may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|fars
 may_not "not of this layer" '<trace/events/farswap\.h' rdma/*.[ch]
 no_word "the transport sees no swap entry" 'swp_entry_t|folio_swap' rdma/*.[ch] \
 	include/linux/farswap-transport.h
-no_word "the core sees no rkey" '\brkey\b' mm/*.[ch] include/linux/*.h
+# shellcheck disable=SC2086 # several
+no_word "the core sees no rkey" '\brkey\b' $core_code include/linux/*.h
 
 # Headers that others read.
 may_only "the wire includes linux/types.h only" '<linux/types\.h>' include/uapi/linux/farswap.h
@@ -124,9 +132,12 @@ may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/lo
 	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/ctl.c
 
 # Two builds of the same source.
+# shellcheck disable=SC2086 # several
 no_word "kernel versions are compat.h's" 'LINUX_VERSION_CODE|KERNEL_VERSION' \
-	mm/*.[ch] rdma/*.[ch] include/linux/*.h include/trace/events/*.h
-no_word "undefined out of tree" 'CONFIG_FARSWAP(_RDMA)?\b' mm/*.[ch] rdma/*.[ch]
-no_word "recover, after WARN_ON_ONCE" '\bBUG_ON\(|\bBUG\(\)' mm/*.[ch] rdma/*.[ch]
+	$core_code rdma/*.[ch] include/linux/*.h include/trace/events/*.h
+# shellcheck disable=SC2086 # several
+no_word "undefined out of tree" 'CONFIG_FARSWAP(_RDMA)?\b' $core_code rdma/*.[ch]
+# shellcheck disable=SC2086 # several
+no_word "recover, after WARN_ON_ONCE" '\bBUG_ON\(|\bBUG\(\)' $core_code rdma/*.[ch]
 
 exit $bad

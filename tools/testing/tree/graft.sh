@@ -44,7 +44,7 @@ places() {
 	ours | while read -r file; do
 		case $file in
 		# For kernels that don't know of us.
-		mm/hook-ftrace.c | mm/helper.[ch] | mm/symbol.[ch] | include/compat.h) ;;
+		mm/hook/ftrace.c | mm/hook/kernel.[ch] | mm/hook/symbol.[ch] | include/compat.h) ;;
 		mm/*) echo "$file mm/farswap/${file#mm/}" ;;
 		rdma/*) echo "$file drivers/infiniband/ulp/farswap/${file#rdma/}" ;;
 		Kconfig) echo "$file mm/farswap/Kconfig" ;;

@@ -59,7 +59,7 @@ interfaces() {
 	find include/linux mm drivers -name '*.[ch]' -exec \
 		sed -n 's/^EXPORT_SYMBOL_GPL(\(.*\));$/\1/p' {} +
 	sed -n 's/^[a-z].*[ *]\(farswap_[a-z_]*\)(.*/\1/p' include/linux/farswap.h \
-		include/linux/farswap-transport.h mm/farswap/hook.h
+		include/linux/farswap-transport.h mm/farswap/hook/hook.h
 	sed -n 's/^\(struct\|enum\) \([a-z_]*\) {$/\2/p' include/linux/farswap*.h \
 		include/linux/frontswap.h include/uapi/linux/farswap.h
 	sed -n 's/^ *:identifiers://p' Documentation/mm/farswap/api.rst

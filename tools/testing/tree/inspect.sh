@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What only a kernel with farswap in it compiles, mm/frontswap.c, mm/hook-direct.c and KUnit's
+# What only a kernel with farswap in it compiles, mm/frontswap.c, mm/hook/direct.c and KUnit's
 # suites: neither sparse nor the compiler has anything to say of it. And what is left of the
 # patches in the swap code when farswap is not built: says by how many bytes of instructions each
 # file differs, and fails if one has more than MORE_MAX more. Done once for what it looks at.
@@ -29,9 +29,9 @@ changed() {
 # objects: those that a build out of the tree doesn't have, or has without its suites
 objects() {
 	echo mm/frontswap.o
-	echo mm/farswap/hook-direct.o
+	echo mm/farswap/hook/direct.o
 	cd "$top"
-	grep -l '^#ifdef CONFIG_FARSWAP_KUNIT_TEST' mm/*.c rdma/*.c | sed \
+	grep -l '^#ifdef CONFIG_FARSWAP_KUNIT_TEST' mm/*.c mm/*/*.c rdma/*.c | sed \
 		-e 's|^mm/\(.*\)c$|mm/farswap/\1o|' \
 		-e 's|^rdma/\(.*\)c$|drivers/infiniband/ulp/farswap/\1o|'
 }

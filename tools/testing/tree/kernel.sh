@@ -52,7 +52,7 @@ said() {
 sources() {
 	{
 		"$here/graft.sh" --list | cut -d' ' -f1 | grep -vE '^(Documentation|tools|daemon)/'
-		ls Makefile kernel-check.mk include/compat.h mm/hook-ftrace.c mm/helper.[ch] mm/symbol.[ch]
+		ls Makefile kernel-check.mk include/compat.h mm/hook/ftrace.c mm/hook/kernel.[ch] mm/hook/symbol.[ch]
 	} | sort -u
 }
 

@@ -8,7 +8,7 @@
 #include "shim/kernel.h"
 #include "tap.h"
 
-#include "../../../mm/slabmap.c"
+#include "../../../mm/slab/slabmap.c"
 
 #define ROUNDS 200000
 

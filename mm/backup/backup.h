@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Device writes that no writeback waits for: the pages they are made from, and
+ * their order.
+ */
+#ifndef _FARSWAP_BACKUP_H
+#define _FARSWAP_BACKUP_H
+
+#include <linux/bio.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct cgroup_subsys_state;
+struct farswap_device;
+struct farswap_mapping;
+struct farswap_slab;
+struct farswap_store;
+struct folio;
+struct page;
+
+/**
+ * enum farswap_backup_state - the life of a staged page
+ * @FARSWAP_BACKUP_FETCHING: it is being read from the region; complete in all other states
+ * @FARSWAP_BACKUP_HELD:	an older write of the same slot is in flight
+ * @FARSWAP_BACKUP_QUEUED:	the worker will submit it
+ * @FARSWAP_BACKUP_INFLIGHT:	the device has it
+ * @FARSWAP_BACKUP_KEPT:	the device has failed it, and there is no other copy
+ */
+enum farswap_backup_state {
+	FARSWAP_BACKUP_FETCHING,
+	FARSWAP_BACKUP_HELD,
+	FARSWAP_BACKUP_QUEUED,
+	FARSWAP_BACKUP_INFLIGHT,
+	FARSWAP_BACKUP_KEPT,
+};
+
+/**
+ * struct farswap_backup - one slot's copy on its way to the swap device
+ * @entry:	in the pool, the device's queue, or its bio's list
+ * @node:	in the device's table
+ * @page:	the staging page
+ * @slab:	of the slot
+ * @owner:	a store that has only this write left; or NULL
+ * @css:	whose write it is; a reference is held. NULL: nobody's
+ * @sector:	on the block device
+ * @offset:	the slot's swap offset
+ * @slot:	its place in @slab
+ * @share:	whose part of the pool the staging page is from; staging_lock
+ * @state:	see above
+ * @stale:	the slot's contents have changed since: this vouches for nothing
+ *
+ * Under its device's backup lock while it is in the table.
+ */
+struct farswap_backup {
+	struct list_head entry;
+	struct hlist_node node;
+	struct page *page;
+	struct farswap_slab *slab;
+	struct farswap_store *owner;
+	struct cgroup_subsys_state *css;
+	sector_t sector;
+	pgoff_t offset;
+	unsigned int slot;
+	u16 share;
+	u8 state;
+	bool stale;
+};
+
+#define FARSWAP_BACKUP_BUCKETS_SHIFT	12
+
+/**
+ * struct farswap_backups - the writes that a swap device is still owed
+ * @bios:	what they are made from
+ * @lock:	of all that follows; taken with interrupts off
+ * @queue:	those to be submitted, oldest first
+ * @nr:		how many are in @table
+ * @nr_kept:	how many of them can't be written
+ * @nr_failed:	writes of such that have failed, ever
+ * @flushing:	what can't be written is not tried again until the flush has ended
+ * @work:	submits
+ * @retry:	tries those again that could not be written
+ * @settled:	who waits for writes to end
+ * @table:	all, by swap offset
+ */
+struct farswap_backups {
+	struct bio_set bios;
+	spinlock_t lock;	/* of all the others */
+	struct list_head queue;
+	unsigned int nr;
+	unsigned int nr_kept;
+	unsigned int nr_failed;
+	bool flushing;
+	struct work_struct work;
+	struct delayed_work retry;
+	wait_queue_head_t settled;
+	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT];
+};
+
+/* staging.c */
+void farswap_staging_resize(void);
+bool farswap_staging_take(struct list_head *staged, struct folio *folio);
+struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
+void farswap_staging_put(struct farswap_backup *backup);
+unsigned int farswap_staging_used(void);
+
+/* backup.c */
+struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
+					   pgoff_t offset);
+void farswap_backup_insert(struct farswap_backups *backups,
+			   struct farswap_backup *backup);
+void farswap_backup_remove(struct farswap_backups *backups,
+			   struct farswap_backup *backup, struct list_head *drop);
+void farswap_backup_queue(struct farswap_backups *backups,
+			  struct farswap_backup *backup);
+void farswap_backup_retire(struct farswap_backups *backups,
+			   struct farswap_backup *backup, struct list_head *drop);
+void farswap_backup_put_all(struct list_head *drop);
+struct cgroup_subsys_state *farswap_backup_css(struct folio *folio);
+bool farswap_backup_copy(struct folio *folio, struct list_head *staged);
+void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
+			struct folio *folio, struct list_head *staged,
+			sector_t sector);
+void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
+			   unsigned int nr);
+bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
+			       unsigned int nr);
+void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
+			   unsigned int nr);
+bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
+			 struct folio *folio);
+int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot);
+unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
+				  unsigned int nr, struct farswap_store *owner,
+				  int *error);
+
+/* backup/fetch.c */
+void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
+			  unsigned int nr);
+bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
+				struct farswap_backup *backup);
+void farswap_backup_fetch_end(struct farswap_backup *backup, int error);
+
+/* backup/write.c */
+int farswap_backup_init(void);
+void farswap_backup_exit(void);
+int farswap_backups_init(struct farswap_backups *backups);
+void farswap_backups_exit(struct farswap_backups *backups);
+void farswap_backup_kick(struct farswap_device *device);
+unsigned int farswap_backup_failures(struct farswap_device *device);
+int farswap_backup_flush(struct farswap_device *device, unsigned int failed);
+void farswap_backup_drain(struct farswap_device *device);
+void farswap_backup_cancel(struct farswap_device *device);
+
+/**
+ * farswap_backup_holds() - is there a complete copy of a slot
+ * @slab:	its slab, which has bits
+ * @slot:	the slot
+ *
+ * Context: process context; does not sleep.
+ * Return: whether there is.
+ */
+static inline bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_backup_state_of(slab, slot) > FARSWAP_BACKUP_FETCHING;
+}
+
+#endif /* _FARSWAP_BACKUP_H */

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Helpers: what the hook, and the core by the hook, use of a stock kernel's swap code, found
+ * by name.
+ */
+#include <linux/farswap.h>
+#include <linux/pagemap.h>
+#include <linux/static_call.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+#include <linux/vmstat.h>
+
+#include "hook/kernel.h"
+#include "hook/symbol.h"
+
+/* The kernel's own, where it can't be found. */
+#define HELPER_PAGE_CLUSTER	3
+
+/* setup_clusters() begins in each of them before it goes on in the first. */
+#define HELPER_STRIDE_SHIFT	14
+
+struct swap_iocb;
+
+static struct folio *no_read_async(swp_entry_t entry, gfp_t gfp,
+				   struct vm_area_struct *vma, unsigned long addr,
+				   struct swap_iocb **plug)
+{
+	return NULL;
+}
+
+static struct folio *no_cached(swp_entry_t entry, struct vm_area_struct *vma,
+			       unsigned long addr)
+{
+	return NULL;
+}
+
+static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
+static void no_swapin(struct folio *folio) {}
+static unsigned long no_pages(void) { return 0; }
+static void no_unplug(struct swap_iocb *plug) {}
+static void no_lock_slots(void) {}
+
+DEFINE_STATIC_CALL(helper_read_async, no_read_async);
+DEFINE_STATIC_CALL(helper_cached, no_cached);
+DEFINE_STATIC_CALL(helper_info, no_info);
+DEFINE_STATIC_CALL(helper_get_device, no_info);
+DEFINE_STATIC_CALL(helper_swapin, no_swapin);
+DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
+DEFINE_STATIC_CALL(helper_unplug, no_unplug);
+DEFINE_STATIC_CALL(helper_lock_slots, no_lock_slots);
+
+/* vm.page-cluster */
+static const int *helper_cluster;
+
+/**
+ * farswap_helpers_find() - find them, and make sure that they are those we know
+ *
+ * Context: may sleep.
+ * Return: 0 or -EOPNOTSUPP, and the log says why.
+ */
+int farswap_helpers_find(void)
+{
+	static const struct {
+		const char *name;
+		const char *prototype;
+	} helpers[] = {
+		{ "read_swap_cache_async",
+		  "folio*(swp_entry_t,gfp_t,vm_area_struct*,long unsigned int,swap_iocb**)" },
+		{ "swp_swap_info", "swap_info_struct*(swp_entry_t)" },
+		{ "get_swap_device", "swap_info_struct*(swp_entry_t)" },
+		{ "zswap_folio_swapin", "void(folio*)" },
+		{ "zswap_total_pages", "long unsigned int()" },
+		{ "__swap_read_unplug", "void(swap_iocb*)" },
+		{ "disable_swap_slots_cache_lock", "void()" },
+		{ "swap_cache_get_folio", "folio*(swp_entry_t,vm_area_struct*,long unsigned int)" },
+	};
+	unsigned long ip[ARRAY_SIZE(helpers)];
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(helpers); i++) {
+		err = farswap_symbol_get(helpers[i].name, helpers[i].prototype, &ip[i]);
+		if (err)
+			return err;
+	}
+	static_call_update(helper_read_async, (void *)ip[0]);
+	static_call_update(helper_info, (void *)ip[1]);
+	static_call_update(helper_get_device, (void *)ip[2]);
+	static_call_update(helper_swapin, (void *)ip[3]);
+	static_call_update(helper_zswap_pages, (void *)ip[4]);
+	static_call_update(helper_unplug, (void *)ip[5]);
+	static_call_update(helper_lock_slots, (void *)ip[6]);
+	static_call_update(helper_cached, (void *)ip[7]);
+	helper_cluster = farswap_symbol_data("page_cluster");
+	return 0;
+}
+
+/**
+ * farswap_helper_page_cluster() - vm.page-cluster
+ *
+ * Context: any.
+ * Return: it; 0: nothing is to be read ahead. What it is by default, in a kernel that keeps it
+ * to itself (without CONFIG_KALLSYMS_ALL).
+ */
+int farswap_helper_page_cluster(void)
+{
+	return helper_cluster ? READ_ONCE(*helper_cluster) : HELPER_PAGE_CLUSTER;
+}
+
+/**
+ * farswap_helper_info() - the device of a swap entry
+ * @entry:	the entry
+ *
+ * Context: any.
+ * Return: the device; NULL if there never was any of that type.
+ */
+struct swap_info_struct *farswap_helper_info(swp_entry_t entry)
+{
+	return static_call(helper_info)(entry);
+}
+
+/**
+ * farswap_helper_get_device() - the same, kept by a reference
+ * @entry:	the entry
+ *
+ * Context: any.
+ * Return: the device, for put_swap_device(); NULL if it is not in use.
+ */
+struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry)
+{
+	return static_call(helper_get_device)(entry);
+}
+
+/**
+ * farswap_helper_lock_slots() - free what CPUs keep back of freed slots, and all from now on
+ *
+ * Until the kernel's reenable_swap_slots_cache_unlock().
+ *
+ * Context: may sleep.
+ */
+void farswap_helper_lock_slots(void)
+{
+	static_call(helper_lock_slots)();
+}
+
+/**
+ * farswap_hook_count() - account for a folio that farswap takes
+ * @folio:	locked, before its writeback begins
+ *
+ * The counters of cgroups and of folio sizes can't be reached from here.
+ *
+ * Context: any.
+ */
+void farswap_hook_count(struct folio *folio)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	if (folio_test_pmd_mappable(folio))
+		count_vm_event(THP_SWPOUT);
+#endif
+	count_vm_events(PSWPOUT, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_read_async() - begin to read a page into the swap cache
+ * @entry:	a swap entry
+ * @gfp:	how to allocate memory
+ * @vma:	the area it belongs to
+ * @address:	its place there
+ * @urgent:	a task is about to wait for it
+ *
+ * Context: may sleep, for memory.
+ * Return: its folio, with a reference, read or to be read by somebody; NULL without memory,
+ * or if the entry is not in use any more.
+ */
+struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
+				      unsigned long address, bool urgent)
+{
+	struct swap_iocb *plug = NULL;
+	struct folio *folio;
+
+	folio = static_call(helper_read_async)(entry, gfp, vma, address, urgent ? NULL : &plug);
+	/* The entry's device may have gone, and another come, on a network's file system. */
+	if (unlikely(plug))
+		static_call(helper_unplug)(plug);
+	return folio;
+}
+
+/**
+ * farswap_hook_entry() - the swap entry of a page table's
+ * @pte:	the page table's
+ * @entry:	gets the swap entry
+ *
+ * Context: any.
+ * Return: whether it is one, of a swap device.
+ */
+bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
+{
+	if (!is_swap_pte(pte))
+		return false;
+	*entry = pte_to_swp_entry(pte);
+	return !non_swap_entry(*entry);
+}
+
+/**
+ * farswap_hook_swapin() - tell zswap that a page came from below it
+ * @folio:	locked
+ *
+ * Context: may sleep.
+ */
+void farswap_hook_swapin(struct folio *folio)
+{
+	static_call(helper_swapin)(folio);
+}
+
+/**
+ * farswap_hook_loaded() - account for a folio that farswap has read
+ * @folio:	locked
+ *
+ * Context: any.
+ */
+void farswap_hook_loaded(struct folio *folio)
+{
+	count_vm_events(PSWPIN, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_give_up() - have a large folio read page by page; not that there are any
+ * @folio:	locked, not up to date
+ *
+ * Context: any.
+ */
+void farswap_hook_give_up(struct folio *folio)
+{
+	folio_end_read(folio, false);
+}
+
+/**
+ * farswap_hook_slot() - what the kernel knows of a slot
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Context: any, until farswap_swapoff() has returned.
+ * Return: flags of enum farswap_slot_flags; 0 while the device is neither on nor being
+ * emptied.
+ */
+unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
+{
+	unsigned int slot = 0;
+	unsigned char count;
+
+	/* A swapoff that the hook is not there to hear of waits for this, too. */
+	if (!percpu_ref_tryget_live(&si->users))
+		return 0;
+	count = READ_ONCE(si->swap_map[offset]);
+	if (count && count != SWAP_MAP_BAD)
+		slot |= FARSWAP_SLOT_USED;
+	if (count & SWAP_HAS_CACHE)
+		slot |= FARSWAP_SLOT_CACHED;
+	if (test_bit(offset, si->zeromap))
+		slot |= FARSWAP_SLOT_ZERO;
+	percpu_ref_put(&si->users);
+	return slot;
+}
+
+/**
+ * farswap_hook_keep() - have a page stored again that is still in memory
+ * @si:		the device
+ * @offset:	the slot, less than the device's size
+ *
+ * Reclaim drops a clean folio of the swap cache without a store. It checks the dirty flag after it
+ * has frozen the reference count, so a folio that is marked here while a reference is held is
+ * stored first. The folio's lock is not taken: its holder may be waiting for the caller.
+ *
+ * Context: any but interrupts, until farswap_swapoff() has returned.
+ * Return: false if the slot is used and its page is not in memory.
+ */
+bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
+{
+	struct folio *folio = NULL;
+	unsigned char count;
+	bool kept;
+
+	if (!percpu_ref_tryget_live(&si->users))
+		return false;
+	count = READ_ONCE(si->swap_map[offset]);
+	/* Without a user the slot waits in a cache of free slots, or its folio will be dropped. */
+	kept = count == SWAP_HAS_CACHE;
+	if (count & SWAP_HAS_CACHE)
+		folio = static_call(helper_cached)(swp_entry(si->type, offset), NULL, 0);
+	if (folio) {
+		/* Without this flag the page has not been read, or could not be. */
+		if (folio_test_uptodate(folio)) {
+			folio_mark_dirty(folio);
+			kept = true;
+		}
+		folio_put(folio);
+	}
+	percpu_ref_put(&si->users);
+	return kept;
+}
+
+/**
+ * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
+ * @si:		the device
+ * @offset:	the slot, in use
+ *
+ * Context: any.
+ * Return: whether it does.
+ */
+bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
+{
+	return test_bit(offset, si->zeromap);
+}
+
+/**
+ * farswap_hook_stride() - in which order the kernel hands out a new device's clusters
+ * @si:		the device
+ *
+ * Context: any.
+ * Return: log2 of the slots between two of them; 0: as they are.
+ */
+unsigned int farswap_hook_stride(const struct swap_info_struct *si)
+{
+	/* What else is in the flags changes. */
+	return data_race(si->flags) & SWP_SOLIDSTATE ? HELPER_STRIDE_SHIFT : 0;
+}
+
+/**
+ * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
+ * there
+ *
+ * Context: any.
+ * Return: whether it has.
+ */
+bool farswap_hook_zswap_holds(void)
+{
+	return static_call(helper_zswap_pages)();
+}

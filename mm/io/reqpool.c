@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making and freeing what requests come from.
+ */
+#include <linux/cpumask.h>
+#include <linux/slab.h>
+
+#include "io/reqpool.h"
+
+/**
+ * farswap_requests_init() - make a kind of requests
+ * @requests:	filled in
+ * @name:	of its cache
+ * @size:	of a request, bytes
+ * @min:	so many there are however little memory there is
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_requests_init(struct farswap_requests *requests, const char *name,
+			  size_t size, unsigned int min)
+{
+	requests->cache = kmem_cache_create(name, size, 0, 0, NULL);
+	if (!requests->cache)
+		return -ENOMEM;
+	requests->pool = mempool_create_slab_pool(min, requests->cache);
+	if (!requests->pool)
+		goto out_destroy_cache;
+	requests->ready = alloc_percpu(struct farswap_requests_ready);
+	if (!requests->ready)
+		goto out_destroy_pool;
+	return 0;
+
+out_destroy_pool:
+	mempool_destroy(requests->pool);
+out_destroy_cache:
+	kmem_cache_destroy(requests->cache);
+	return -ENOMEM;
+}
+
+/**
+ * farswap_requests_exit() - free them; none is under way
+ * @requests:	what was made
+ *
+ * Context: may sleep.
+ */
+void farswap_requests_exit(struct farswap_requests *requests)
+{
+	struct farswap_requests_ready *ready;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		ready = per_cpu_ptr(requests->ready, cpu);
+		while (ready->nr)
+			mempool_free(ready->request[--ready->nr], requests->pool);
+	}
+	free_percpu(requests->ready);
+	mempool_destroy(requests->pool);
+	kmem_cache_destroy(requests->cache);
+}

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page-out: a folio of a mapped slab is written to its regions. What else its
+ * writeback waits for is up to the backup policy: nothing when the device gets
+ * it from staging copies, or not at all; the device's write from the same pages
+ * when the staging pool is empty. If every remote write fails, or one of those that
+ * were to stand for the device, that has the folio when its writeback ends. What can't
+ * go to a region is left to the kernel's own device write.
+ *
+ * Two stores of one slot never meet in a region: the second needs the folio
+ * without writeback, which ends only after the remote writes of the first.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/bio.h>
+#include <linux/blk-cgroup.h>
+#include <linux/blkdev.h>
+#include <linux/cgroup.h>
+#include <linux/farswap.h>
+#include <linux/memcontrol.h>
+#include <linux/pagemap.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+#include <linux/vmstat.h>
+
+#include <kunit/static_stub.h>
+#include <trace/events/farswap.h>
+
+#include "io/fanout.h"
+#include "internal.h"
+#include "io/reqpool.h"
+
+/* Stores that never lack a request, however little memory there is. */
+#define STORE_POOL	512
+
+/**
+ * enum store_mode - what the device gets
+ * @STORE_STAGED:	copies, later
+ * @STORE_UNSTAGED:	the folio, now; its writeback waits for both
+ * @STORE_SOLE:		nothing, unless the remote write fails
+ */
+enum store_mode {
+	STORE_STAGED,
+	STORE_UNSTAGED,
+	STORE_SOLE,
+};
+
+/*
+ * One store.
+ * @fanout:	the remote writes
+ * @bio:	the device write from the folio, if any
+ * @bvec:	its only segment
+ * @work:	begins that, should it turn out to be needed
+ * @folio:	what is stored; locked until submission, then under writeback
+ * @slab:	whose folio it is
+ * @start:	when it was submitted, ns
+ * @sector:	of the folio on the device
+ * @slot:	the first slot in @slab
+ * @mode:	what the device gets
+ * @all:	@mode is STORE_SOLE because there are replicas: one region is not enough
+ * @pending:	what the writeback waits for and that has not ended: the remote writes
+ *		together, and those to the device
+ * @error:	of the device's write
+ * @remote_error: of the remote writes, if all failed
+ */
+struct farswap_store {
+	struct farswap_fanout fanout;
+	struct bio bio;
+	struct bio_vec bvec;
+	struct work_struct work;
+	struct folio *folio;
+	struct farswap_slab *slab;
+	u64 start;
+	sector_t sector;
+	unsigned int slot;
+	enum store_mode mode;
+	bool all;
+	atomic_t pending;
+	int error;
+	int remote_error;
+};
+
+static struct farswap_requests store_requests;
+
+/* As the kernel does for a failed device write: the page stays, dirty. */
+static void store_keep_dirty(struct farswap_store *store)
+{
+	struct folio *folio = store->folio;
+
+	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE_FAILED, folio_nr_pages(folio));
+	farswap_backup_forget(store->slab, store->slot, folio_nr_pages(folio));
+	folio_mark_dirty(folio);
+	pr_alert_ratelimited("write error on swap device %pg at sector %llu\n",
+			     store->slab->device->si->bdev,
+			     (unsigned long long)store->sector);
+	folio_clear_reclaim(folio);
+}
+
+/* What has become of it. */
+static void store_account(struct farswap_store *store)
+{
+	unsigned int nr = folio_nr_pages(store->folio);
+
+	if (store->error) {
+		store_keep_dirty(store);
+	} else if (store->remote_error) {
+		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
+				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
+	} else {
+		farswap_slotbits_set(store->slab->bits.remote, store->slot, nr);
+		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
+	}
+}
+
+static void store_free(struct farswap_store *store)
+{
+	struct farswap_mapping *last;
+
+	/* After this the folio may be gone; swapoff still waits for the slab. */
+	folio_end_writeback(store->folio);
+	last = farswap_fanout_end(&store->fanout);
+	farswap_request_free(&store_requests, store);
+	farswap_mapping_put(last);
+}
+
+/* All that the writeback waited for has ended. Any context up to interrupts. */
+static void store_end(struct farswap_store *store)
+{
+	store_account(store);
+	store_free(store);
+}
+
+/* The same, if that was nothing but the remote writes. Who fetches pages must see the bits. */
+static void store_end_written(struct farswap_store *store)
+{
+	store_account(store);
+	farswap_fanout_written(&store->fanout);
+	store_free(store);
+}
+
+/* One of several writes has ended; orders what each left in @store. */
+static void store_write_ended(struct farswap_store *store)
+{
+	if (atomic_dec_and_test(&store->pending))
+		store_end(store);
+}
+
+/**
+ * farswap_store_backed() - a write from a staging copy has ended
+ * @store:	a store that waits for it
+ * @error:	0 or -errno
+ *
+ * Context: any up to interrupts.
+ */
+void farswap_store_backed(struct farswap_store *store, int error)
+{
+	KUNIT_STATIC_STUB_REDIRECT(farswap_store_backed, store, error);
+	if (error)
+		WRITE_ONCE(store->error, error);
+	store_write_ended(store);
+}
+
+/* The copies are on their way to the device anyway: wait for them. */
+static void store_adopt(struct farswap_store *store)
+{
+	unsigned int nr = folio_nr_pages(store->folio), adopted;
+	int error = 0;
+
+	atomic_set(&store->pending, nr + 1);
+	adopted = farswap_backup_adopt(store->slab, store->slot, nr, store, &error);
+	if (error)
+		WRITE_ONCE(store->error, error);
+	if (atomic_sub_and_test(nr + 1 - adopted, &store->pending))
+		store_end(store);
+}
+
+static void store_device_done(struct bio *bio)
+{
+	struct farswap_store *store = container_of(bio, struct farswap_store, bio);
+
+	farswap_latency_add(FARSWAP_LATENCY_DEVICE, ktime_get_ns() - store->start);
+	store->error = blk_status_to_errno(bio->bi_status);
+	bio_uninit(bio);
+	store_write_ended(store);
+}
+
+static void store_associate_blkg(struct bio *bio, struct folio *folio)
+{
+	struct cgroup_subsys_state *css = farswap_backup_css(folio);
+
+	if (!css)
+		return;
+	bio_associate_blkg_from_css(bio, css);
+	css_put(css);
+}
+
+static void store_to_device(struct farswap_store *store)
+{
+	struct folio *folio = store->folio;
+	struct bio *bio = &store->bio;
+
+	bio_init(bio, store->slab->device->si->bdev, &store->bvec, 1,
+		 REQ_OP_WRITE | REQ_SWAP);
+	bio->bi_iter.bi_sector = store->sector;
+	bio->bi_end_io = store_device_done;
+	bio_add_folio_nofail(bio, folio, folio_size(folio), 0);
+	store_associate_blkg(bio, folio);
+	submit_bio(bio);
+}
+
+static void store_fallback_work(struct work_struct *work)
+{
+	struct farswap_store *store = container_of(work, struct farswap_store, work);
+
+	/* An older write of the slot may still be in flight. */
+	farswap_backup_settle(store->slab, store->slot, folio_nr_pages(store->folio));
+	store_to_device(store);
+}
+
+/* A remote write has failed, and the device was to get nothing. */
+static void store_fall_back(struct farswap_store *store)
+{
+	INIT_WORK(&store->work, store_fallback_work);
+	queue_work(farswap_wq, &store->work);
+}
+
+/* How many of the writes that have succeeded count. */
+static unsigned int store_good(const struct farswap_store *store)
+{
+	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&store->fanout.good);
+
+	/* The regions that have it may be lost by now, or too close to that. */
+	if (!good || (store->mode == STORE_SOLE &&
+		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
+		return 0;
+	if (unlikely(good < store->fanout.nr_writes))
+		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
+	return good;
+}
+
+/**
+ * farswap_store_written() - all remote writes have ended
+ * @fanout:	the store's
+ *
+ * Context: any up to softirq.
+ */
+void farswap_store_written(struct farswap_fanout *fanout)
+{
+	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
+	unsigned int nr = folio_nr_pages(store->folio), good = store_good(store);
+	u64 ns = ktime_get_ns() - store->start;
+
+	store->remote_error = good ? 0 : -EIO;
+	if (good)
+		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
+	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
+	if (store->mode != STORE_UNSTAGED &&
+	    (good == fanout->nr_writes || (good && !store->all))) {
+		store_end_written(store);
+		return;
+	}
+	/* The device may take long, and a donor may want its region back. */
+	farswap_fanout_written(fanout);
+	if (store->mode == STORE_UNSTAGED)
+		store_write_ended(store);
+	else if (store->mode == STORE_STAGED)
+		store_adopt(store);
+	else
+		store_fall_back(store);
+}
+
+/* Everything that could fail has been done. */
+static void store_submit(struct farswap_store *store, struct list_head *staged)
+{
+	struct farswap_slab *slab = store->slab;
+	struct folio *folio = store->folio;
+	enum store_mode mode = store->mode;
+
+	store->error = 0;
+	store->remote_error = 0;
+	store->start = ktime_get_ns();
+	atomic_set(&store->pending, mode == STORE_UNSTAGED ? 2 : 1);
+
+	farswap_hook_count(folio);
+	farswap_mapping_store_mark(slab, store->slot, folio_nr_pages(folio));
+	/* Known to the table before anyone could read the slot. */
+	if (mode == STORE_STAGED) {
+		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
+		/* As long as the folio is locked the device stays. */
+		farswap_backup_kick(slab->device);
+	} else if (mode == STORE_SOLE) {
+		farswap_slotbits_set(slab->bits.unbacked, store->slot,
+				     folio_nr_pages(folio));
+	}
+	folio_start_writeback(folio);
+	folio_unlock(folio);
+
+	farswap_fanout_submit(&store->fanout, folio, store->slot);
+	if (mode == STORE_UNSTAGED)
+		store_to_device(store);
+}
+
+/* A request whose folio may be written to the slab now, or why not. */
+static enum farswap_stat store_prepare(struct folio *folio,
+				       struct farswap_slab *slab, unsigned int slot,
+				       enum farswap_backup_policy policy,
+				       struct farswap_store **prepared)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome;
+	struct farswap_store *store;
+
+	store = farswap_request_alloc(&store_requests, GFP_NOWAIT | __GFP_NOWARN);
+	if (!store)
+		return FARSWAP_STAT_STORE_NO_REQUEST;
+	outcome = FARSWAP_STAT_STORE_NO_SLAB;
+	store->sector = farswap_device_sector(slab->device, swp_offset(folio->swap));
+	if (WARN_ON_ONCE(store->sector == (sector_t)-1))
+		goto out_free;
+	store->folio = folio;
+	store->slab = slab;
+	store->slot = slot;
+	if (!farswap_fanout_begin(&store->fanout, slab, slot, nr,
+				  policy != FARSWAP_BACKUP_DISK))
+		goto out_free;
+	outcome = FARSWAP_STAT_STORE_BUSY;
+	if (!farswap_fanout_enter(&store->fanout, nr))
+		goto out_free;
+	*prepared = store;
+	return FARSWAP_STAT_STORE_REMOTE;
+
+out_free:
+	farswap_request_free(&store_requests, store);
+	return outcome;
+}
+
+/* With fewer regions than there should be, the device is the replica. */
+static enum store_mode store_choose_mode(const struct farswap_store *store,
+					 enum farswap_backup_policy policy,
+					 struct list_head *staged)
+{
+	if (policy == FARSWAP_BACKUP_NONE ||
+	    (policy == FARSWAP_BACKUP_REPLICA &&
+	     store->fanout.nr_writes >= READ_ONCE(farswap_settings.replicas)))
+		return STORE_SOLE;
+	return farswap_staging_take(staged, store->folio) ?
+		STORE_STAGED : STORE_UNSTAGED;
+}
+
+static void store_cancel(struct farswap_store *store)
+{
+	farswap_fanout_cancel(&store->fanout, folio_nr_pages(store->folio));
+	farswap_request_free(&store_requests, store);
+}
+
+/* Likewise, with its mode. Who waits for the device holds no region that a donor may want. */
+static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *slab,
+				     unsigned int slot, struct farswap_store **begun,
+				     struct list_head *staged)
+{
+	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome;
+	struct farswap_store *store;
+
+	for (;;) {
+		outcome = store_prepare(folio, slab, slot, policy, begun);
+		if (outcome != FARSWAP_STAT_STORE_REMOTE)
+			return outcome;
+		store = *begun;
+		store->mode = store_choose_mode(store, policy, staged);
+		store->all = policy == FARSWAP_BACKUP_REPLICA;
+		if (store->mode == STORE_STAGED && !farswap_backup_copy(folio, staged)) {
+			farswap_backup_put_all(staged);
+			store_cancel(store);
+			return FARSWAP_STAT_STORE_UNREADABLE;
+		}
+		if (store->mode != STORE_STAGED)
+			farswap_backup_forget(slab, slot, nr);
+		if (store->mode != STORE_UNSTAGED || farswap_backup_is_settled(slab, slot, nr))
+			return outcome;
+		store_cancel(store);
+		farswap_backup_settle(slab, slot, nr);
+	}
+}
+
+/* Try to store remotely; on failure tell why not. */
+static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
+				   unsigned int slot)
+{
+	struct farswap_store *store;
+	enum farswap_stat outcome;
+	LIST_HEAD(staged);
+
+	if (!farswap_may_store())
+		return FARSWAP_STAT_STORE_DISABLED;
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
+		return FARSWAP_STAT_STORE_NO_SLAB;
+
+	outcome = store_begin(folio, slab, slot, &store, &staged);
+	if (outcome != FARSWAP_STAT_STORE_REMOTE)
+		return outcome;
+	if (store->mode == STORE_UNSTAGED)
+		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, folio_nr_pages(folio));
+	farswap_slab_ahead(slab, slot, folio_nr_pages(folio));
+	store_submit(store, &staged);
+	return FARSWAP_STAT_STORE_REMOTE;
+}
+
+/**
+ * farswap_store() - a folio goes to swap
+ * @folio:	locked, in the swap cache, clean, not under writeback; what it
+ *		holds is neither all zero nor in zswap
+ *
+ * Context: process context; may sleep as submit_bio() does, a fifth of a second for
+ * room, and, when it is the device's, as long as that takes for an older write of
+ * the slot. May be in reclaim, so nothing here waits for memory.
+ * Return: true when the folio was taken: it is unlocked and its writeback has
+ * begun, or even ended. False when the caller must write it to the device; what
+ * was known of its slots has then been forgotten.
+ */
+bool farswap_store(struct folio *folio)
+{
+	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
+	unsigned int nr = folio_nr_pages(folio);
+	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
+	struct farswap_slab *slab;
+	unsigned int slot;
+	bool excluded;
+
+	if (!device)
+		return false;
+	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
+	if (slab)
+		farswap_slab_account(slab, nr);
+	if (slab && farswap_slab_has_bits(slab)) {
+		/* The copies of before are stale whatever happens now. */
+		excluded = farswap_rebuild_excludes(slab, slot, nr);
+		farswap_slotbits_clear(slab->bits.remote, slot, nr);
+		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
+				     store_try(folio, slab, slot);
+		if (outcome == FARSWAP_STAT_STORE_REMOTE)
+			return true;
+		farswap_backup_settle(slab, slot, nr);
+	} else if (slab) {
+		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
+						FARSWAP_STAT_STORE_DISABLED;
+	}
+	/* Or else stores that fill a slab at once would be too early for each one. */
+	if (slab && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPING)
+		farswap_slab_ahead(slab, slot, nr);
+	farswap_stat_add(outcome, nr);
+	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);
+	return false;
+}
+
+/**
+ * farswap_store_init() - make the requests
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_store_init(void)
+{
+	return farswap_requests_init(&store_requests, "farswap_store",
+				     sizeof(struct farswap_store), STORE_POOL);
+}
+
+/**
+ * farswap_store_exit() - free it; no store is in flight
+ */
+void farswap_store_exit(void)
+{
+	farswap_requests_exit(&store_requests);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rebuild: a slab whose donor died is mapped again, empty, and what it held is on the
+ * swap device, which would be read a page at a time, by those who miss the pages.
+ * Here they are read many at once, ahead of that, and written to the new region.
+ * Infiniswap (section 4.5) leaves it to the faults.
+ *
+ * Against stores and promotions meanwhile there is migrate/rebuild-guard.c.
+ */
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/farswap.h>
+#include <linux/gfp.h>
+#include <linux/ioprio.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+
+#include "internal.h"
+#include "migrate/rebuild.h"
+
+/*
+ * Passes over a slab: pages that are in the swap cache at the first come to be missed when
+ * they have left it. After that it is left to promotion. The pauses between them double
+ * after the third.
+ */
+#define REBUILD_PASSES	8
+#define REBUILD_PAUSE	HZ
+/* Reads of a slab that may fail: the device is bad in places, or altogether. */
+#define REBUILD_ERRORS	4
+/* Of what is read at once, if there is such memory. */
+#define REBUILD_ORDER	ilog2(FARSWAP_REBUILD_PAGES)
+
+/**
+ * struct rebuild_write - consecutive pages on their way to the region
+ * @io:		the remote write
+ * @rebuild:	of which
+ * @slots:	bit mask of the run's slots that it writes
+ */
+struct rebuild_write {
+	struct farswap_io io;
+	struct rebuild *rebuild;
+	unsigned long slots;
+};
+
+/**
+ * struct rebuild - a slab that is being rebuilt
+ * @slab:	the slab
+ * @pages:	through which memory
+ * @order:	how much of it
+ * @bio:	the device read
+ * @bvec:	its only segment
+ * @tags:	of @writes
+ * @arrived:	bit mask of the run's slots that the region has
+ * @cached:	slots were left out that are in the swap cache
+ * @errors:	reads of the device that failed
+ * @late:	a write failed, or slots were left out for want of room, or of a region that
+ *		takes pages: not now
+ * @writes:	no two neighbours, so there are not more
+ */
+struct rebuild {
+	struct farswap_slab *slab;
+	struct page *pages;
+	unsigned int order;
+	struct bio bio;
+	struct bio_vec bvec;
+	struct farswap_tags tags;
+	unsigned long arrived;
+	unsigned int errors;
+	bool cached;
+	bool late;
+	struct rebuild_write writes[FARSWAP_REBUILD_PAGES / 2];
+};
+
+/* One slab after the other. Waits for the device; nothing waits for it but the end of one. */
+static struct workqueue_struct *rebuild_wq;
+
+/* How many slots from here on, the last a wanted one, can be read by one bio. */
+static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slot)
+{
+	const struct farswap_slab *slab = rebuild->slab;
+	sector_t sector = farswap_device_sector(slab->device, farswap_slab_offset(slab, slot));
+	unsigned int most = min(1U << rebuild->order, slab->nr_slots - slot), nr, span = 1;
+
+	for (nr = 1; nr < most; nr++) {
+		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
+		    sector + ((sector_t)nr << PAGE_SECTORS_SHIFT))
+			break;
+		if (farswap_rebuild_is_wanted(slab, slot + nr))
+			span = nr + 1;
+	}
+	return span;
+}
+
+static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned int nr)
+{
+	struct farswap_slab *slab = rebuild->slab;
+	struct bio *bio = &rebuild->bio;
+	int err;
+
+	bio_init(bio, slab->device->si->bdev, &rebuild->bvec, 1, REQ_OP_READ);
+	bio->bi_iter.bi_sector =
+		farswap_device_sector(slab->device, farswap_slab_offset(slab, first));
+	/* What somebody waits for comes first; but not for ever. */
+	bio->bi_ioprio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
+	__bio_add_page(bio, rebuild->pages, nr << PAGE_SHIFT, 0);
+	err = submit_bio_wait(bio);
+	bio_uninit(bio);
+	return !err;
+}
+
+static void rebuild_write_done(struct farswap_io *io, int error)
+{
+	struct rebuild_write *write = container_of(io, struct rebuild_write, io);
+	struct rebuild *rebuild = write->rebuild;
+	unsigned int slot;
+
+	if (error)
+		WRITE_ONCE(rebuild->late, true);
+	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
+		if (!error)
+			set_bit(slot, &rebuild->arrived);
+	/* Last: who waits frees @rebuild. */
+	farswap_tags_put(&rebuild->tags, write - rebuild->writes);
+}
+
+static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapping,
+			   unsigned int first, unsigned int start, unsigned int end)
+{
+	struct rebuild_write *write = &rebuild->writes[farswap_tags_get(&rebuild->tags)];
+	struct farswap_io *io = &write->io;
+	unsigned int slot;
+
+	write->slots = GENMASK(end - 1, start);
+	io->page = rebuild->pages + start;
+	io->offset = (first + start) << PAGE_SHIFT;
+	io->length = (end - start) << PAGE_SHIFT;
+	io->op = FARSWAP_IO_WRITE;
+	io->urgent = false;
+	io->done = rebuild_write_done;
+	/* Those with the bit are there too, at a suspect donor. */
+	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
+		if (!test_bit(first + slot, rebuild->slab->bits.remote))
+			farswap_mapping_store_mark(rebuild->slab, first + slot, 1);
+	if (farswap_mapping_submit(mapping, io))
+		rebuild_write_done(io, -EHOSTDOWN);
+}
+
+static void rebuild_write(struct rebuild *rebuild, struct farswap_mapping *mapping,
+			  unsigned int first)
+{
+	unsigned long wanted = farswap_rebuild_run_write();
+	unsigned int start, end;
+
+	rebuild->arrived = 0;
+	for_each_set_bitrange(start, end, &wanted, FARSWAP_REBUILD_PAGES)
+		rebuild_submit(rebuild, mapping, first, start, end);
+	farswap_tags_wait(&rebuild->tags);
+}
+
+/* One region is enough: the others get the pages from there. */
+static struct farswap_mapping *rebuild_mapping(struct farswap_slab *slab,
+					       unsigned int first, unsigned int nr)
+{
+	struct farswap_mapping *mapping = NULL;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !mapping; nth++)
+		mapping = farswap_mapping_store_begin(slab, nth, first, nr, false);
+	return mapping;
+}
+
+static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigned int nr)
+{
+	enum farswap_room room = FARSWAP_ROOM_NONE;
+	struct farswap_mapping *mapping;
+
+	farswap_rebuild_run_begin(rebuild->slab, first, nr);
+	if (!rebuild_read(rebuild, first, nr)) {
+		rebuild->errors++;
+		farswap_rebuild_run_cancel();
+		return;
+	}
+	/* Only now: who wants the region back does not wait for the device. */
+	mapping = rebuild_mapping(rebuild->slab, first, nr);
+	if (mapping)
+		room = farswap_window_enter(&mapping->donor->window, nr);
+	if (room) {
+		rebuild_write(rebuild, mapping, first);
+		farswap_rebuild_run_end(mapping, rebuild->arrived);
+		farswap_window_leave(&mapping->donor->window, nr, room);
+	} else {
+		rebuild->late = true;
+		farswap_rebuild_run_cancel();
+	}
+	if (mapping)
+		farswap_mapping_store_end(mapping);
+}
+
+static bool rebuild_may_go_on(const struct farswap_slab *slab)
+{
+	const struct farswap_device *device = slab->device;
+
+	return READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_may_store() &&
+	       !READ_ONCE(device->closing) && farswap_device_writable(device) &&
+	       !farswap_hook_zswap_holds();
+}
+
+/* False: there may be more to do, another time. */
+static bool rebuild_all(struct rebuild *rebuild)
+{
+	struct farswap_slab *slab = rebuild->slab;
+	unsigned int slot = 0, nr;
+	ktime_t begun;
+
+	while (slot < slab->nr_slots && rebuild->errors < REBUILD_ERRORS) {
+		cond_resched();
+		if (!farswap_rebuild_is_wanted(slab, slot)) {
+			rebuild->cached |= farswap_rebuild_is_cached(slab, slot);
+			slot++;
+			continue;
+		}
+		if (!rebuild_may_go_on(slab) || READ_ONCE(rebuild->late))
+			return false;
+		begun = ktime_get();
+		nr = rebuild_span(rebuild, slot);
+		rebuild_one_run(rebuild, slot, nr);
+		farswap_copy_rest(nr, READ_ONCE(farswap_settings.repair_mb), begun);
+		slot += nr;
+	}
+	return !rebuild->late;
+}
+
+static void rebuild_free(struct rebuild *rebuild)
+{
+	if (rebuild->pages)
+		__free_pages(rebuild->pages, rebuild->order);
+	kfree(rebuild);
+}
+
+static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
+{
+	gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
+	struct rebuild *rebuild = kzalloc(sizeof(*rebuild), gfp);
+	unsigned int i;
+
+	if (!rebuild)
+		return NULL;
+	rebuild->slab = slab;
+	farswap_tags_init(&rebuild->tags, ARRAY_SIZE(rebuild->writes));
+	for (i = 0; i < ARRAY_SIZE(rebuild->writes); i++)
+		rebuild->writes[i].rebuild = rebuild;
+	for (i = REBUILD_ORDER + 1; i-- && !rebuild->pages;) {
+		rebuild->order = i;
+		rebuild->pages = alloc_pages(gfp | __GFP_COMP, i);
+	}
+	if (rebuild->pages)
+		return rebuild;
+	rebuild_free(rebuild);
+	return NULL;
+}
+
+/**
+ * farswap_rebuild_work() - give a slab what the device has of it
+ * @work:	the slab's
+ *
+ * As far as it goes; if it was only kept from it, farswap_rebuild_look() begins again.
+ *
+ * Context: may sleep, as long as reading and writing take, and as it rests in between.
+ */
+void farswap_rebuild_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab, rebuild_work);
+	struct rebuild *rebuild = rebuild_alloc(slab);
+	unsigned int passes, left;
+
+	if (!rebuild)
+		return;
+	spin_lock(&farswap_state_lock);
+	passes = slab->rebuilds;
+	slab->rebuilds = 0;
+	spin_unlock(&farswap_state_lock);
+
+	left = !rebuild_all(rebuild) ? passes : rebuild->cached && passes ? passes - 1 : 0;
+
+	spin_lock(&farswap_state_lock);
+	/* It may have been lost again meanwhile. */
+	if (!slab->rebuilds) {
+		slab->rebuilds = left;
+		slab->rebuild_at = jiffies +
+			(REBUILD_PAUSE << max(REBUILD_PASSES - 3 - (int)left, 0));
+	}
+	spin_unlock(&farswap_state_lock);
+	rebuild_free(rebuild);
+}
+
+/**
+ * farswap_rebuild_want() - a slab has lost pages that the device has
+ * @slab:	the slab
+ *
+ * Context: under farswap_state_lock.
+ */
+void farswap_rebuild_want(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	slab->rebuilds = REBUILD_PASSES;
+	slab->rebuild_at = jiffies;
+}
+
+/**
+ * farswap_rebuild_look() - have a slab rebuilt, if it was lost
+ * @slab:	a slab that has bits
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_rebuild_look(struct farswap_slab *slab)
+{
+	if (!READ_ONCE(slab->rebuilds) || farswap_promote_saw_zswap() ||
+	    time_before(jiffies, READ_ONCE(slab->rebuild_at)))
+		return;
+	spin_lock(&farswap_state_lock);
+	/* Who cancels it has ended one of these before. */
+	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing &&
+	    farswap_may_store() && farswap_device_writable(slab->device))
+		queue_work(rebuild_wq, &slab->rebuild_work);
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_rebuild_cancel() - read no page of a device any more
+ * @device:	one on which no rebuilding begins any more
+ *
+ * Context: under farswap_devices_lock; may sleep, as long as the device and a donor take
+ * for what is in flight.
+ */
+void farswap_rebuild_cancel(struct farswap_device *device)
+{
+	struct farswap_slab *slab;
+	unsigned long i;
+
+	/* Who saw it as it was has queued his work by now. */
+	spin_lock(&farswap_state_lock);
+	spin_unlock(&farswap_state_lock);
+	for (i = 0; i < device->map->nr_slabs; i++) {
+		slab = READ_ONCE(device->map->slab[i]);
+		if (slab)
+			cancel_work_sync(&slab->rebuild_work);
+	}
+}
+
+/**
+ * farswap_rebuild_init() - make the worker
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_rebuild_init(void)
+{
+	rebuild_wq = alloc_ordered_workqueue("farswap_rebuild", WQ_MEM_RECLAIM);
+	return rebuild_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_rebuild_exit() - undo farswap_rebuild_init()
+ */
+void farswap_rebuild_exit(void)
+{
+	destroy_workqueue(rebuild_wq);
+}

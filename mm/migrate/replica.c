@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Replicas: with backup=replica a slab has as many mappings as "replicas" says, each
+ * at another machine (XMemPod), so that the death of one costs neither a page nor a
+ * read of the disk. Those that are lacking are asked for, and given what they miss, in
+ * the background and at a bounded rate (repair_mb).
+ *
+ * What was stored while a slab had fewer went to the swap device as well.
+ *
+ * Whatever the backup, a slab that is in use and none of whose donors can be reached, though
+ * they may come back, gets a stopgap: one more mapping, for what is stored from now on and,
+ * by rebuild.c, for what the device has. If one comes back, that which has fewer pages
+ * leaves.
+ */
+#include <linux/jiffies.h>
+
+#include "internal.h"
+
+/* Pause after nobody had room for a replica. */
+#define REPLICA_RETRY		(5 * HZ)
+/* Donors that don't answer are not asked for longer. */
+#define REPLICA_MAP_TIME	(10 * HZ)
+/* A donor whose session goes on sooner is not worth a stopgap. */
+#define REPLICA_SUSPECT_TIME	(HZ / 4)
+/* For copying what only the mapping has that leaves after a stopgap. */
+#define REPLICA_LEAVE_TIME	(5 * HZ)
+
+/* One slab after the other. Only one slab's repair is ever waited for. */
+static struct workqueue_struct *replica_wq;
+
+/**
+ * farswap_replicas_wanted() - how many mappings a slab should have
+ *
+ * One that has more keeps them.
+ *
+ * Context: any.
+ * Return: that many.
+ */
+unsigned int farswap_replicas_wanted(void)
+{
+	return READ_ONCE(farswap_settings.backup) == FARSWAP_BACKUP_REPLICA ?
+	       READ_ONCE(farswap_settings.replicas) : 1;
+}
+
+static bool replica_is_fewer(const struct farswap_slab *slab, unsigned int wanted)
+{
+	return farswap_mapping_staying(slab, NULL) < wanted &&
+	       farswap_mapping_count(slab) < FARSWAP_REPLICAS_MAX;
+}
+
+static bool replica_is_too_few(const struct farswap_slab *slab)
+{
+	return replica_is_fewer(slab, farswap_replicas_wanted());
+}
+
+/* Then migrate/evacuate.c does what is to be done, and has a deadline. */
+static bool replica_is_moving(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	bool moving = false;
+	unsigned int nth;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !moving; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		moving = mapping && READ_ONCE(mapping->moving);
+	}
+	rcu_read_unlock();
+	return moving;
+}
+
+/* How many of its mappings will stay, and can be used now? */
+static unsigned int replica_usable(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, usable = 0;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		usable += mapping && !READ_ONCE(mapping->leaving) &&
+			  !farswap_donor_is_suspect(mapping->donor);
+	}
+	rcu_read_unlock();
+	return usable;
+}
+
+/* Has its donor not become suspect for so long? */
+static bool replica_suspect_before(const struct farswap_mapping *mapping,
+				   unsigned long time)
+{
+	return !time_before(jiffies, READ_ONCE(mapping->donor->suspect_at) + time);
+}
+
+/* Is every donor of its own suspect, and not just since a moment ago? */
+static bool replica_is_cut_off(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, room = 0, suspects = 0;
+	bool cut_off = true;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && cut_off; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		room += !mapping;
+		if (!mapping || READ_ONCE(mapping->leaving))
+			continue;
+		cut_off = farswap_donor_is_suspect(mapping->donor) &&
+			  replica_suspect_before(mapping, REPLICA_SUSPECT_TIME);
+		suspects++;
+	}
+	rcu_read_unlock();
+	return cut_off && suspects && room &&
+	       farswap_activity_read(&slab->activity, farswap_slab_second()) >=
+	       max(READ_ONCE(farswap_settings.hotslab), 1U);
+}
+
+/*
+ * The region becomes the slab's, unless that came to its end meanwhile, or needs it no more:
+ * another may have been added since it was asked for, perhaps at the same machine.
+ */
+static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapping,
+			 unsigned int epoch, bool stopgap)
+{
+	unsigned int others;
+	bool good;
+
+	spin_lock(&farswap_state_lock);
+	others = farswap_mapping_staying(slab, NULL);
+	good = farswap_mapping_link(mapping, epoch) && !mapping->gone &&
+	       slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing &&
+	       farswap_may_store() &&
+	       mapping->donor->state != FARSWAP_DONOR_LEAVING &&
+	       (stopgap ? replica_is_cut_off(slab) : replica_is_too_few(slab)) &&
+	       !farswap_mapping_is_at(slab, &mapping->donor->peer) &&
+	       farswap_mapping_add(mapping);
+	if (good && stopgap) {
+		slab->stopgap = others;
+		farswap_rebuild_want(slab);
+	}
+	spin_unlock(&farswap_state_lock);
+	if (good)
+		farswap_stat_add(FARSWAP_STAT_REPLICA_MAPPED, 1);
+	else
+		farswap_mapping_kill(mapping);
+	return good;
+}
+
+/* One more region, if the slab still wants it then. */
+static bool replica_add_one(struct farswap_slab *slab, unsigned long until, bool stopgap)
+{
+	struct farswap_mapping *mapping;
+	struct farswap_donor *donor;
+	unsigned int epoch;
+	bool good;
+
+	mapping = farswap_mapping_make(slab, until, &epoch);
+	good = !IS_ERR(mapping);
+	if (good) {
+		donor = mapping->donor;
+		good = replica_link(slab, mapping, epoch, stopgap);
+		farswap_donor_unuse(donor);
+	}
+	if (!good)
+		WRITE_ONCE(slab->repair_at, jiffies + REPLICA_RETRY);
+	return good;
+}
+
+/**
+ * farswap_replica_add() - get the regions that a slab lacks
+ * @slab:	a slab that was just mapped, or is being looked after, or whose only mapping is
+ *		about to leave
+ * @wanted:	how many it is to have that stay
+ * @until:	jiffies after which nobody is asked any more
+ *
+ * They have none of its pages yet.
+ *
+ * Context: may sleep, as farswap_donor_map() does, for each.
+ */
+void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
+			 unsigned long until)
+{
+	bool good = true;
+
+	while (good && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	       farswap_may_store() && !READ_ONCE(slab->device->closing) &&
+	       replica_is_fewer(slab, wanted))
+		good = replica_add_one(slab, until, false);
+}
+
+static bool replica_may_ask(const struct farswap_slab *slab)
+{
+	return !time_before(jiffies, READ_ONCE(slab->repair_at));
+}
+
+static void replica_add_stopgap(struct farswap_slab *slab)
+{
+	if (!replica_add_one(slab, jiffies + REPLICA_MAP_TIME, true))
+		return;
+	farswap_stat_add(FARSWAP_STAT_STOPGAP, 1);
+	farswap_rebuild_look(slab);
+}
+
+/*
+ * Has a slab with a stopgap come out of it with more mappings than it had and than it
+ * should have?
+ */
+static bool replica_has_surplus(const struct farswap_slab *slab)
+{
+	unsigned int wanted = max_t(unsigned int, READ_ONCE(slab->stopgap),
+				    farswap_replicas_wanted());
+
+	return replica_usable(slab) > wanted;
+}
+
+/* Not one that may be needed again soon. */
+static bool replica_is_calm(const struct farswap_slab *slab)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_nth(slab, nth);
+		if (mapping && !replica_suspect_before(mapping, REPLICA_RETRY))
+			return false;
+	}
+	return true;
+}
+
+/* Would a page that only regions have be in fewer? Then it is repaired first. */
+static bool replica_has_sole(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	const struct farswap_mapping *other;
+	unsigned int i, nth, slot;
+	unsigned long word;
+
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots); i++) {
+		word = 0;
+		rcu_read_lock();
+		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+			other = rcu_dereference(slab->mapping[nth]);
+			if (other && other != mapping && !READ_ONCE(other->leaving))
+				word |= READ_ONCE(other->missing[i]);
+		}
+		rcu_read_unlock();
+		word &= READ_ONCE(slab->bits.remote[i]) &
+			READ_ONCE(slab->bits.unbacked[i]) &
+			~READ_ONCE(mapping->missing[i]);
+		/* Bits may stand below a zero page, which is not repaired. */
+		for_each_set_bit(slot, &word, BITS_PER_LONG)
+			if (!farswap_slab_zero(slab, i * BITS_PER_LONG + slot))
+				return true;
+	}
+	return false;
+}
+
+static unsigned int replica_pages(const struct farswap_mapping *mapping)
+{
+	const struct farswap_slab *slab = mapping->slab;
+	unsigned int i, pages = 0;
+
+	for (i = 0; i < BITS_TO_LONGS(slab->nr_slots); i++)
+		pages += hweight_long(READ_ONCE(slab->bits.remote[i]) &
+				      ~READ_ONCE(mapping->missing[i]));
+	return pages;
+}
+
+/* The usable mapping that has the fewest pages, referenced, or NULL. */
+static struct farswap_mapping *replica_least(struct farswap_slab *slab)
+{
+	struct farswap_mapping *mapping, *least = NULL;
+	unsigned int nth, pages, fewest = UINT_MAX;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = farswap_mapping_get(slab, nth);
+		if (!mapping)
+			continue;
+		pages = replica_pages(mapping);
+		if (!READ_ONCE(mapping->leaving) &&
+		    !farswap_donor_is_suspect(mapping->donor) && pages < fewest) {
+			swap(least, mapping);
+			fewest = pages;
+		}
+		if (mapping)
+			farswap_mapping_put(mapping);
+	}
+	return least;
+}
+
+/* The mapping that has the fewest pages leaves. Weighing looks at every slot: without the lock. */
+static void replica_give_back(struct farswap_slab *slab)
+{
+	/* Pairs with farswap_mapping_remove(): the generation is read before the array. */
+	unsigned int generation = smp_load_acquire(&slab->generation);
+	struct farswap_mapping *least = replica_least(slab);
+	bool leaves = least && !replica_has_sole(least);
+
+	spin_lock(&farswap_state_lock);
+	if (leaves && slab->generation == generation && slab->stopgap && !least->leaving &&
+	    slab->state == FARSWAP_SLAB_MAPPED && replica_has_surplus(slab) &&
+	    replica_is_calm(slab))
+		farswap_leave_mapping_start(least, jiffies + REPLICA_LEAVE_TIME);
+	if (replica_usable(slab) == farswap_mapping_staying(slab, NULL) &&
+	    !replica_has_surplus(slab))
+		slab->stopgap = 0;
+	spin_unlock(&farswap_state_lock);
+	if (least)
+		farswap_mapping_put(least);
+}
+
+/* One that is to be given pages, or NULL; it stays until farswap_mapping_put(). */
+static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned int nth)
+{
+	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
+
+	if (!mapping || (!READ_ONCE(mapping->leaving) &&
+			 !farswap_donor_is_suspect(mapping->donor) &&
+			 farswap_copy_is_wanted(mapping)))
+		return mapping;
+	farswap_mapping_put(mapping);
+	return NULL;
+}
+
+/**
+ * farswap_replica_work() - repair a slab
+ * @work:	the slab's
+ *
+ * Context: may sleep, as long as the copying takes.
+ */
+void farswap_replica_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab, repair_work);
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	if (replica_is_moving(slab))
+		return;
+	if (replica_may_ask(slab) && replica_is_too_few(slab))
+		farswap_replica_add(slab, farswap_replicas_wanted(),
+				    jiffies + REPLICA_MAP_TIME);
+	if (replica_may_ask(slab) && replica_is_cut_off(slab))
+		replica_add_stopgap(slab);
+	if (READ_ONCE(slab->stopgap))
+		replica_give_back(slab);
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = replica_get(slab, nth);
+		if (!mapping)
+			continue;
+		farswap_copy(mapping, NULL, READ_ONCE(farswap_settings.repair_mb));
+		farswap_mapping_put(mapping);
+	}
+}
+
+static bool replica_is_wanting(struct farswap_slab *slab)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; farswap_mapping_staying(slab, NULL) > 1 &&
+	     nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = replica_get(slab, nth);
+		if (!mapping)
+			continue;
+		farswap_mapping_put(mapping);
+		return true;
+	}
+	return false;
+}
+
+/**
+ * farswap_replica_look() - have a slab repaired, if there is anything to repair
+ * @slab:	a slab that has bits
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_replica_look(struct farswap_slab *slab)
+{
+	bool asks = replica_may_ask(slab) &&
+		    (replica_is_too_few(slab) || replica_is_cut_off(slab));
+
+	if (replica_is_moving(slab) ||
+	    (!asks && !READ_ONCE(slab->stopgap) && !replica_is_wanting(slab)))
+		return;
+	spin_lock(&farswap_state_lock);
+	/* Who cancels it has ended that state before. */
+	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing)
+		queue_work(replica_wq, &slab->repair_work);
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_replica_init() - make the worker
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_replica_init(void)
+{
+	replica_wq = alloc_ordered_workqueue("farswap_replica", WQ_MEM_RECLAIM);
+	return replica_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_replica_exit() - undo farswap_replica_init()
+ */
+void farswap_replica_exit(void)
+{
+	destroy_workqueue(replica_wq);
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A slab, and how it is mapped when it is hot. Which donor is asked is migrate/select.c's
+ * and placement.c's affair, how the mapping ends is migrate/unmap.c's; the I/O itself is
+ * in store.c and load.c.
+ *
+ * Locking: farswap_state_lock covers states and lists. I/O holds a reference on the
+ * slab's mapping.
+ */
+#define pr_fmt(fmt) "farswap: " fmt
+
+#include <linux/farswap.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include <trace/events/farswap.h>
+
+#include "internal.h"
+
+/* Pauses between attempts to map a slab, doubling. */
+#define SLAB_RETRY_MIN		(HZ / 10)
+#define SLAB_RETRY_MAX		(5 * HZ)
+/* Donors that don't answer are not asked for longer. */
+#define SLAB_MAP_TIME		(10 * HZ)
+/* Looks ahead while a slab is filled. */
+#define SLAB_AHEAD_STEPS	8
+
+DEFINE_SPINLOCK(farswap_state_lock);
+
+/* Waits for donors, so nothing that an I/O needs may run on it. */
+static struct workqueue_struct *slab_map_wq;
+
+static const char *const slab_state_names[] = {
+	[FARSWAP_SLAB_UNMAPPED]	= "unmapped",
+	[FARSWAP_SLAB_MAPPING]	= "mapping",
+	[FARSWAP_SLAB_MAPPED]	= "mapped",
+	[FARSWAP_SLAB_DRAINING]	= "draining",
+	[FARSWAP_SLAB_LOST]	= "lost",
+};
+
+/* From the row's state to which others. */
+static const u8 slab_moves[FARSWAP_SLAB_STATES] = {
+	[FARSWAP_SLAB_UNMAPPED]	= BIT(FARSWAP_SLAB_MAPPING),
+	[FARSWAP_SLAB_MAPPING]	= BIT(FARSWAP_SLAB_MAPPED) |
+				  BIT(FARSWAP_SLAB_UNMAPPED),
+	[FARSWAP_SLAB_MAPPED]	= BIT(FARSWAP_SLAB_DRAINING) |
+				  BIT(FARSWAP_SLAB_LOST),
+	[FARSWAP_SLAB_DRAINING]	= BIT(FARSWAP_SLAB_UNMAPPED),
+	[FARSWAP_SLAB_LOST]	= BIT(FARSWAP_SLAB_UNMAPPED),
+};
+
+static bool slab_may_become(enum farswap_slab_state from, enum farswap_slab_state to)
+{
+	return slab_moves[from] & BIT(to);
+}
+
+/* False, with nothing changed, if @state may not follow. */
+static bool slab_become(struct farswap_slab *slab, enum farswap_slab_state state)
+{
+	lockdep_assert_held(&farswap_state_lock);
+
+	if (!slab_may_become(slab->state, state))
+		return false;
+	if (slab->state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy++;
+	if (state == FARSWAP_SLAB_UNMAPPED)
+		slab->device->busy--;
+	trace_farswap_slab_state(slab->device->type, slab->index,
+				 slab_state_names[slab->state],
+				 slab_state_names[state]);
+	WRITE_ONCE(slab->state, state);
+	return true;
+}
+
+/**
+ * farswap_slab_set_state() - the only writer of slab->state
+ * @slab:	the slab
+ * @state:	one that may follow on its present state
+ *
+ * Context: process context, under farswap_state_lock.
+ * Return: false, with nothing changed, if @state may not follow.
+ */
+bool farswap_slab_set_state(struct farswap_slab *slab,
+			    enum farswap_slab_state state)
+{
+	return !WARN_ON_ONCE(!slab_become(slab, state));
+}
+
+/**
+ * farswap_slab_state_name() - for people
+ * @slab:	a slab
+ *
+ * Return: the name of its state.
+ */
+const char *farswap_slab_state_name(const struct farswap_slab *slab)
+{
+	static_assert(ARRAY_SIZE(slab_state_names) == FARSWAP_SLAB_STATES);
+
+	return slab_state_names[READ_ONCE(slab->state)];
+}
+
+/**
+ * farswap_slab_map_start() - map a slab
+ * @slab:	one that has become FARSWAP_SLAB_MAPPING
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_slab_map_start(struct farswap_slab *slab)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	queue_work(slab_map_wq, &slab->map_work);
+}
+
+/* Have the slab mapped, unless there is a reason not to. */
+static void slab_want(struct farswap_slab *slab)
+{
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_UNMAPPED ||
+	    time_before(jiffies, READ_ONCE(slab->retry_at)) ||
+	    !farswap_donors_live() || !farswap_device_writable(slab->device))
+		return;
+
+	spin_lock(&farswap_state_lock);
+	/* Queued under the lock: a cancel_work() in between would swallow it. */
+	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
+	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING)) {
+		slab->wanted_ns = ktime_get_ns();
+		farswap_slab_map_start(slab);
+	}
+	spin_unlock(&farswap_state_lock);
+}
+
+static void slab_map_failed(struct farswap_slab *slab)
+{
+	unsigned long pause = SLAB_RETRY_MIN << min_t(u8, slab->failures, 8);
+
+	farswap_handover_drop(slab);
+	farswap_stat_add(FARSWAP_STAT_MAP_FAILED, 1);
+	slab->failures = min(slab->failures + 1, 8);
+	WRITE_ONCE(slab->retry_at, jiffies +
+		   min_t(unsigned long, pause, SLAB_RETRY_MAX));
+
+	spin_lock(&farswap_state_lock);
+	farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
+	farswap_drain_wake();
+	spin_unlock(&farswap_state_lock);
+}
+
+/**
+ * farswap_slab_map_cancel() - have a mapping that only waits for its turn not made
+ * @slab:	a slab of a device on which no mapping begins any more
+ *
+ * Context: process context; does not wait.
+ */
+void farswap_slab_map_cancel(struct farswap_slab *slab)
+{
+	bool cancelled;
+
+	/* Under the lock, like the queueing. */
+	spin_lock(&farswap_state_lock);
+	cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
+		    cancel_work(&slab->map_work);
+	spin_unlock(&farswap_state_lock);
+	if (cancelled)
+		slab_map_failed(slab);
+}
+
+/* It went as soon as it came: not again at once. */
+static void slab_drain_early(struct farswap_slab *slab)
+{
+	WRITE_ONCE(slab->retry_at, jiffies + SLAB_RETRY_MIN);
+	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
+}
+
+/*
+ * The region is ours: let I/O begin, or end it at once if it came too late. The device
+ * is busy with us until slab_map_end().
+ */
+static void slab_mapped(struct farswap_slab *slab, struct farswap_mapping *mapping,
+			unsigned int epoch)
+{
+	bool alive;
+
+	slab->failures = 0;
+	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
+
+	spin_lock(&farswap_state_lock);
+	alive = farswap_mapping_link(mapping, epoch);
+	slab->idle_looks = 0;
+	slab->no_room = false;
+	slab->gave.hot = 0;
+	WRITE_ONCE(slab->mapped_at, jiffies);
+	slab->stopgap = 0;
+	slab->repair_at = jiffies;
+	slab->device->busy++;
+	farswap_mapping_add(mapping);
+	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
+	if (!alive)
+		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+	else if (mapping->gone)
+		slab_drain_early(slab);
+	else if (mapping->donor->state == FARSWAP_DONOR_LEAVING ||
+		 slab->device->closing || !farswap_may_store())
+		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				    FARSWAP_STAT_SLAB_UNMAPPED);
+	spin_unlock(&farswap_state_lock);
+	farswap_latency_add(FARSWAP_LATENCY_MAP, ktime_get_ns() - slab->wanted_ns);
+	farswap_sweep_start();
+}
+
+static void slab_map_end(struct farswap_device *device)
+{
+	spin_lock(&farswap_state_lock);
+	device->busy--;
+	farswap_drain_wake();
+	spin_unlock(&farswap_state_lock);
+}
+
+static void slab_map_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab,
+						 map_work);
+	struct farswap_device *device = slab->device;
+	struct farswap_mapping *mapping;
+	struct farswap_donor *donor;
+	unsigned int epoch;
+
+	if (!farswap_may_store() || READ_ONCE(device->closing) ||
+	    (!slab->bits.remote &&
+	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots))) {
+		slab_map_failed(slab);
+		return;
+	}
+	mapping = farswap_mapping_make(slab, jiffies + SLAB_MAP_TIME, &epoch);
+	if (IS_ERR(mapping)) {
+		if (PTR_ERR(mapping) == -ENOSPC)
+			farswap_handover_wait(slab);
+		slab_map_failed(slab);
+		return;
+	}
+	donor = mapping->donor;
+	slab_mapped(slab, mapping, epoch);
+	farswap_donor_unuse(donor);
+	farswap_rebuild_look(slab);
+	farswap_replica_add(slab, farswap_replicas_wanted(), jiffies + SLAB_MAP_TIME);
+	slab_map_end(device);
+}
+
+/**
+ * farswap_slab_make() - make the slab of a slot that has none yet
+ * @device:	the slot's
+ * @offset:	the slot's, in use
+ *
+ * Context: any; does not wait for memory.
+ * Return: the slab, which somebody else may have made; or NULL: past the device's end, or no
+ * memory just now.
+ */
+struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset)
+{
+	struct farswap_slabmap *map = device->map;
+	struct farswap_slab *slab, *first;
+
+	if (offset >= map->nr_slots)
+		return NULL;
+	slab = kzalloc(sizeof(*slab), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!slab)
+		return NULL;
+	slab->device = device;
+	slab->index = farswap_slabmap_place(map, offset) >> map->shift;
+	slab->nr_slots = 1U << map->shift;
+	slab->retry_at = jiffies;
+	slab->large_at = jiffies;
+	slab->activity.second = farswap_slab_second();
+	INIT_WORK(&slab->map_work, slab_map_work);
+	INIT_WORK(&slab->leave_work, farswap_leave_work);
+	INIT_WORK(&slab->repair_work, farswap_replica_work);
+	INIT_WORK(&slab->rebuild_work, farswap_rebuild_work);
+	first = farswap_slabmap_insert(map, slab->index, slab);
+	if (first != slab)
+		kfree(slab);
+	return first;
+}
+
+/**
+ * farswap_slab_account() - count page I/Os, and map the slab if it is hot
+ * @slab:	the slab
+ * @pages:	how many
+ *
+ * Late binding, Infiniswap section 4.1: the crossing of hotslab is noticed as
+ * it happens.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
+{
+	u32 second = farswap_slab_second();
+
+	farswap_activity_account(&slab->activity, second, pages);
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
+	    farswap_activity_is_hot(&slab->activity, second,
+				    READ_ONCE(farswap_settings.hotslab)))
+		slab_want(slab);
+}
+
+/**
+ * farswap_slab_ahead() - a store has come this far: see to the next slab
+ * @slab:	a slab that is mapped, or about to be
+ * @slot:	the first slot stored
+ * @nr:		how many
+ *
+ * Slabs follow each other in the order in which slots are handed out, so the next one
+ * will be wanted, and until it is mapped its pages would go to the device alone. Looked
+ * at once for each eighth of a slab.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+{
+	unsigned int step = slab->nr_slots / SLAB_AHEAD_STEPS;
+	struct farswap_slab *next;
+
+	if (round_up(max(slot, 1U), step) >= slot + nr)
+		return;
+	next = farswap_slab_lookup(slab->device,
+				   farswap_slabmap_next(slab->device->map, slab->index), &slot);
+	if (next)
+		slab_want(next);
+}
+
+/**
+ * farswap_slab_zero() - is a slot a zero page
+ * @slab:	its slab
+ * @slot:	the slot
+ *
+ * The kernel keeps those as a mark only and may tell nobody, so what is known of the slot
+ * may be stale.
+ *
+ * Context: as farswap_device_slot().
+ * Return: whether it is.
+ */
+bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot)) &
+	       FARSWAP_SLOT_ZERO;
+}
+
+/**
+ * farswap_slabs_free() - free the slabs of a device
+ * @device:	a device on which nothing happens any more
+ *
+ * Context: may sleep.
+ */
+void farswap_slabs_free(struct farswap_device *device)
+{
+	struct farswap_slab *slab;
+	unsigned long i;
+
+	for (i = 0; i < device->map->nr_slabs; i++) {
+		slab = device->map->slab[i];
+		if (!slab)
+			continue;
+		farswap_slotbits_free(&slab->bits);
+		kfree(slab);
+	}
+}
+
+/**
+ * farswap_slab_init() - make what slabs need
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_slab_init(void)
+{
+	slab_map_wq = alloc_workqueue("farswap_map", WQ_MEM_RECLAIM | WQ_UNBOUND,
+				      4);
+	return slab_map_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * farswap_slab_exit() - undo farswap_slab_init()
+ */
+void farswap_slab_exit(void)
+{
+	destroy_workqueue(slab_map_wq);
+	farswap_sweep_stop();
+}
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/slab-kunit.h"
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a donor may say of a region, that it wants it or that it has it no more, at every time:
+ * before the region is a slab's, while one depends on it, alone or beside another, and on
+ * its way back. And what becomes of a deadline when the donor is suspect.
+ */
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+#include <kunit/test-bug.h>
+
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "io/fanout.h"
+
+#define SLOTS		64
+/* Of the largest slab, 1 GiB. */
+#define SLOTS_MAX	262144
+#define REGION		4711
+#define DEADLINE_MS	60000
+
+/**
+ * struct place - one slab, at one donor
+ * @donor:	live, without a session
+ * @device:	of which counts are used, and that it has no copies
+ * @map:	its, without slots: so the kernel is not asked for any
+ * @slab:	mapped
+ * @mappings:	the regions that were linked
+ * @nr:		how many
+ */
+struct place {
+	struct farswap_donor *donor;
+	struct farswap_device device;
+	struct farswap_slabmap map;
+	struct farswap_slab slab;
+	struct farswap_mapping *mappings[FARSWAP_REPLICAS_MAX];
+	unsigned int nr;
+};
+
+static struct place *place_make_of(struct kunit *test, unsigned int nr_slots)
+{
+	struct place *place = kunit_kzalloc(test, sizeof(*place), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, place);
+	place->donor = farswap_donor_alloc("192.0.2.1");
+	KUNIT_ASSERT_NOT_NULL(test, place->donor);
+	place->donor->state = FARSWAP_DONOR_LIVE;
+	place->map.rows = 1;
+	place->device.map = &place->map;
+	spin_lock_init(&place->device.backups.lock);
+	place->slab.device = &place->device;
+	place->slab.nr_slots = nr_slots;
+	place->slab.state = FARSWAP_SLAB_MAPPED;
+	test->priv = place;
+	KUNIT_ASSERT_EQ(test, farswap_slotbits_alloc(&place->slab.bits, nr_slots), 0);
+	return place;
+}
+
+static struct place *place_make(struct kunit *test)
+{
+	return place_make_of(test, SLOTS);
+}
+
+/* A region that becomes the slab's; it stays until place_end(). */
+static struct farswap_mapping *place_link(struct kunit *test, u64 id)
+{
+	struct place *place = test->priv;
+	struct farswap_mapping *mapping;
+	bool linked, added;
+
+	mapping = kunit_kzalloc(test, struct_size(mapping, missing,
+						  BITS_TO_LONGS(place->slab.nr_slots)),
+				GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	/* One is ours: it is never given back. */
+	refcount_set(&mapping->users, 2);
+	mapping->slab = &place->slab;
+	mapping->donor = place->donor;
+	mapping->id = id;
+	farswap_eviction_init(mapping);
+	spin_lock(&farswap_state_lock);
+	linked = farswap_mapping_link(mapping, place->donor->epoch);
+	added = farswap_mapping_add(mapping);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_TRUE(test, linked);
+	KUNIT_EXPECT_TRUE(test, added);
+	place->mappings[place->nr++] = mapping;
+	return mapping;
+}
+
+static void place_lose(struct place *place, u64 id)
+{
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, id);
+	spin_unlock(&farswap_state_lock);
+	farswap_slabs_count_lost(place->donor);
+}
+
+static void place_suspend(struct place *place)
+{
+	unsigned int i;
+
+	spin_lock(&farswap_state_lock);
+	for (i = 0; i < place->nr; i++)
+		farswap_eviction_suspend(place->mappings[i]);
+	spin_unlock(&farswap_state_lock);
+}
+
+static bool place_knows(struct place *place, u64 id)
+{
+	bool knows;
+
+	spin_lock(&farswap_state_lock);
+	knows = farswap_mapping_by_id(place->donor, id);
+	spin_unlock(&farswap_state_lock);
+	return knows;
+}
+
+static void place_end(struct kunit *test)
+{
+	struct place *place = test->priv;
+	struct farswap_mapping *mapping;
+
+	if (!place)
+		return;
+	while (place->nr) {
+		mapping = place->mappings[--place->nr];
+		spin_lock(&farswap_state_lock);
+		list_del(&mapping->donor_entry);
+		hash_del(&mapping->id_entry);
+		spin_unlock(&farswap_state_lock);
+		farswap_eviction_exit(mapping);
+		farswap_donor_put(place->donor);
+	}
+	farswap_slotbits_free(&place->slab.bits);
+	farswap_donor_put(place->donor);
+}
+
+/* So many slots have pages that the device has not. */
+static void place_store(struct place *place, unsigned int nr)
+{
+	bitmap_set(place->slab.bits.remote, 0, nr);
+	bitmap_set(place->slab.bits.unbacked, 0, nr);
+	place->slab.sole = true;
+}
+
+static void eviction_test_wanted_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_FALSE(test, place_link(test, REGION + 1)->gone);
+}
+
+static void eviction_test_lost_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
+}
+
+/* As many as a donor has under way are remembered, the last ones. */
+static void eviction_test_many_early(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	unsigned int i;
+
+	for (i = 0; i <= FARSWAP_EARLY_EVICTS; i++)
+		farswap_eviction_begin(place->donor, REGION + i, DEADLINE_MS);
+	KUNIT_EXPECT_FALSE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + 1)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + FARSWAP_EARLY_EVICTS)->gone);
+}
+
+static void eviction_test_wanted(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	if (!READ_ONCE(farswap_settings.hotslab))
+		kunit_skip(test, "with hotslab 0 all pages are worth moving");
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
+	KUNIT_EXPECT_FALSE(test, farswap_eviction_is_near(mapping));
+
+	/* Once more: it is on its way, and given back once. */
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, mapping->gone);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+}
+
+static void eviction_test_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
+	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
+
+	/* What nobody has is not lost again. */
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_FALSE(test, mapping->gone);
+}
+
+static void eviction_test_lost_of_two(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
+	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_ends(other));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(other));
+	KUNIT_EXPECT_TRUE(test, place_knows(place, REGION + 1));
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+}
+
+/* The last of a slab's regions is the slab's loss, those before are counted one by one. */
+static void eviction_test_donor_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *last = place_link(test, REGION + 1);
+
+	place_store(place, 5);
+	/* Two of them only the first has. */
+	bitmap_set(last->missing, 0, 2);
+	farswap_slabs_lose(place->donor);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
+	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_TRUE(test, last->dead);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(last));
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 2);
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 2);
+	KUNIT_EXPECT_EQ(test, last->lost, 0);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&last->users), 1);
+	/* Both are in the donor's list still. */
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&place->donor->mappings), 2);
+}
+
+/* What both had that were lost before either was counted is counted once. */
+static void eviction_test_two_lost(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+
+	place_store(place, 5);
+	bitmap_set(left->missing, 0, 3);
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, REGION);
+	farswap_slabs_lose_one(place->donor, REGION + 1);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 2);
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_EQ(test, other->lost, 3);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(left));
+}
+
+/* A mapping that leaves has the pages of one that was lost and is not counted yet. */
+static void eviction_test_lost_is_no_copy(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *leaves = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+	unsigned int generation = place->slab.generation;
+
+	place_store(place, 5);
+	bitmap_set(left->missing, 0, 3);
+	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+	spin_lock(&farswap_state_lock);
+	farswap_slabs_lose_one(place->donor, REGION);
+	spin_unlock(&farswap_state_lock);
+	KUNIT_EXPECT_NE(test, place->slab.generation, generation);
+	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	farswap_slabs_count_lost(place->donor);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	bitmap_zero(left->missing, SLOTS);
+	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+}
+
+static unsigned int looks, looks_locked;
+
+/* Would somebody else wait for farswap_state_lock? Others take it for moments only. */
+static bool state_is_locked(void)
+{
+	ktime_t until = ktime_add_ms(ktime_get(), 100);
+
+	while (!spin_trylock(&farswap_state_lock))
+		if (ktime_after(ktime_get(), until))
+			return true;
+	spin_unlock(&farswap_state_lock);
+	return false;
+}
+
+static int look_unlocked(struct farswap_slab *slab, unsigned int slot)
+{
+	if (!(looks++ % BITS_PER_LONG) && !looks_locked)
+		looks_locked += state_is_locked();
+	return -ENOENT;
+}
+
+/* However many pages go with a donor, nobody waits for the state lock while they are counted. */
+static void eviction_test_counts_unlocked(struct kunit *test)
+{
+	struct place *place = place_make_of(test, SLOTS_MAX);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *other = place_link(test, REGION + 1);
+	struct farswap_mapping *left = place_link(test, REGION + 2);
+	u64 begun;
+
+	place_store(place, SLOTS_MAX);
+	bitmap_fill(left->missing, SLOTS_MAX);
+	kunit_activate_static_stub(test, farswap_backup_state_of, look_unlocked);
+	looks = 0;
+	looks_locked = 0;
+	begun = ktime_get_ns();
+	place_lose(place, REGION);
+	place_lose(place, REGION + 1);
+	kunit_info(test, "%u looks at slots in %llu us\n", looks,
+		   (ktime_get_ns() - begun) / 1000);
+	kunit_deactivate_static_stub(test, farswap_backup_state_of);
+	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
+	KUNIT_EXPECT_EQ(test, other->lost, SLOTS_MAX);
+	KUNIT_EXPECT_GE(test, looks, SLOTS_MAX);
+	KUNIT_EXPECT_EQ(test, looks_locked, 0);
+}
+
+/* It goes back, but what it has was to be fetched first. */
+static void eviction_test_lost_while_draining(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	place_lose(place, REGION);
+	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, mapping->gone);
+	KUNIT_EXPECT_FALSE(test, mapping->dead);
+	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
+}
+
+/* What a store has written late, only regions that stay can be said to have. */
+static void eviction_test_written_late(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_fanout fanout = { .nr_writes = 1 };
+
+	fanout.writes[0].mapping = mapping;
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	mapping->hurry_at = jiffies;
+	KUNIT_EXPECT_FALSE(test, farswap_fanout_is_there(&fanout, 0, 1));
+	fanout.writes[fanout.nr_writes++].mapping = place_link(test, REGION + 1);
+	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
+}
+
+/* A suspect donor that goes on asks anew; what it says that it has no more it has no more. */
+static void eviction_test_suspect(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+	struct farswap_mapping *lost = place_link(test, REGION + 1);
+
+	place_lose(place, REGION + 1);
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+	place_suspend(place);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&mapping->evict_timer));
+	KUNIT_EXPECT_TRUE(test, lost->due);
+}
+
+/* It asked on a connection that failed before it could be used. */
+static void eviction_test_asked_while_suspect(struct kunit *test)
+{
+	struct place *place = place_make(test);
+	struct farswap_mapping *mapping = place_link(test, REGION);
+
+	place->slab.state = FARSWAP_SLAB_DRAINING;
+	place->donor->io = FARSWAP_DONOR_IO_SUSPENDED;
+	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
+	place->donor->io = FARSWAP_DONOR_IO_WORKS;
+	eviction_due(&mapping->evict_timer);
+	KUNIT_EXPECT_TRUE(test, mapping->due);
+}
+
+static struct kunit_case eviction_cases[] = {
+	KUNIT_CASE(eviction_test_wanted_early),
+	KUNIT_CASE(eviction_test_lost_early),
+	KUNIT_CASE(eviction_test_many_early),
+	KUNIT_CASE(eviction_test_wanted),
+	KUNIT_CASE(eviction_test_lost),
+	KUNIT_CASE(eviction_test_lost_of_two),
+	KUNIT_CASE(eviction_test_donor_lost),
+	KUNIT_CASE(eviction_test_two_lost),
+	KUNIT_CASE(eviction_test_lost_is_no_copy),
+	KUNIT_CASE_SLOW(eviction_test_counts_unlocked),
+	KUNIT_CASE(eviction_test_lost_while_draining),
+	KUNIT_CASE(eviction_test_written_late),
+	KUNIT_CASE(eviction_test_suspect),
+	KUNIT_CASE(eviction_test_asked_while_suspect),
+	{}
+};
+
+static struct kunit_suite eviction_suite = {
+	.name		= "farswap_eviction",
+	.exit		= place_end,
+	.test_cases	= eviction_cases,
+};
+
+kunit_test_suite(eviction_suite);
