@@ -67,7 +67,7 @@ test_begin() {
 # test_end: leave the machine as it was; the last result; exit
 test_end() {
 	cleanup
-	check "no complaint from the kernel" kernel_is_quiet
+	check --data "no complaint from the kernel" kernel_is_quiet
 	[ $((KTAP_TESTNO - 1)) -eq "$KSFT_NUM_TESTS" ] ||
 		say "planned $KSFT_NUM_TESTS results, gave $((KTAP_TESTNO - 1))"
 	rm -rf "$TMP"

@@ -19,24 +19,49 @@ say() {
 	echo "# $*"
 }
 
-# result STATUS DESCRIPTION: one result; STATUS 0 is good
+# result [--data] STATUS DESCRIPTION: one result; STATUS 0 is good. See check for --data.
 result() {
+	result_mark=
+	[ "$1" != --data ] || {
+		result_mark=" # DATA"
+		shift
+	}
 	if [ "$1" -eq 0 ]; then
-		ktap_test_pass "$2"
+		ktap_test_pass "$2$result_mark"
 	else
-		ktap_test_fail "$2"
+		ktap_test_fail "$2$result_mark"
 	fi
 }
 
-# check DESCRIPTION COMMAND...: the result of a command, its output beside it
+# check [--data] DESCRIPTION COMMAND...: the result of a command, its output beside it. With
+# --data a failure means wrong, lost or leaked data, or a complaint of the kernel: the result
+# ends with "# DATA", and the runner never runs the test again to excuse it. A failure is
+# marked, too, if "data" or a program in the command printed a line with "DATA: ".
 check() {
+	check_mark=
+	case $1 in
+	--data)
+		check_mark=--data
+		shift
+		;;
+	-*) bail "check: unknown option $1 (only --data)" ;;
+	esac
 	check_what=$1
 	shift
 	"$@" >"$TMP/check" 2>&1
 	check_status=$?
 	[ ! -s "$TMP/check" ] || sed 's/^/# /' "$TMP/check"
-	result $check_status "$check_what"
+	[ "$check_status" -eq 0 ] || ! grep -q 'DATA: ' "$TMP/check" || check_mark=--data
+	# shellcheck disable=SC2086 # nothing, or a word
+	result $check_mark $check_status "$check_what"
 	return $check_status
+}
+
+# data COMMAND...: one step of a check; if this step fails, the result is marked "# DATA"
+data() {
+	"$@" && return
+	echo "DATA: failed: $*"
+	return 1
 }
 
 # skip_rest REASON: the results still owed are skipped; ends the test

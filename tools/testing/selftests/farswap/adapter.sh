@@ -141,7 +141,7 @@ check "the client's adapter reports errors" \
 check "so do those of donors" has_events "${DONORS%% *}" access request fatal || donors_show
 check "requests are delivered twice" requests_come_twice || donors_show
 check "a donor is slow to register memory" registers_slowly || donors_show
-check "memory was right all the time" stop_load adapter
+check --data "memory was right all the time" stop_load adapter
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

@@ -63,8 +63,8 @@ check "attached and detached under load, $ROUNDS times" rounds
 check "pages went to donors and came back" grew store_remote load_remote
 check "the load still runs" load_runs attach
 check "attached once more, beside a swapoff that fails" beside_swapoff
-check "memory was right all the time" stop_load attach
+check --data "memory was right all the time" stop_load attach
 stats_show
-check "no page was lost, no remote bit is left" eval \
+check --data "no page was lost, no remote bit is left" eval \
 	'stat_is load_lost 0 && no_orphaned_pages'
 test_end

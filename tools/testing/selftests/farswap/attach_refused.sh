@@ -140,7 +140,7 @@ check "with indirect branch tracking, a BPF program before" bpf_refuses_attach
 check "and one that came later keeps it from detaching" eval \
 	'attach && pages_go_out && bpf_refuses_detach && detach && nothing_is_left'
 machine_is_itself
-check "memory was right all the time, no remote bit is left" eval \
+check --data "memory was right all the time, no remote bit is left" eval \
 	'stop_load refused && stat_is load_lost 0 && no_orphaned_pages'
 stats_show
 test_end

@@ -93,14 +93,14 @@ check "evictions move every page" evict_all
 wait_for 30 stat_above remote_pages 500
 check "and again" evict_all
 check "flipping to disk and back under load" flip
-check "memory was right" stop_load load
-check "nothing was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+check --data "memory was right" stop_load load
+check --data "nothing was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 
 start_load still none -m 24 -p 1 -H "$TMP/still.hold" -O -n 1000 -i 0
 wait_for 60 load_ready still 1
 check "detaching brings every page home" detach_and_attach
 go_on still
-check "memory is right" wait_load still
+check --data "memory is right" wait_load still
 
 # A page of tmpfs that nothing else needs would be lost, too.
 rm "$TMP/load.log" "$TMP/still.log"
@@ -114,7 +114,7 @@ check "the log says so" log_has "pages of swap type [0-9]+ had no other copy and
 check "detaching would make them something else, and is refused" detach_is_refused
 reclaim none
 go_on dying on
-check "their owner gets SIGBUS, and no wrong byte; none that was in memory is lost" \
+check --data "their owner gets SIGBUS, and no wrong byte; none that was in memory is lost" \
 	some_were_lost
 check "each was counted" grew load_lost
 
@@ -124,10 +124,10 @@ reads_in kept
 stats_save
 donor_kill "$(donor_of_most)"
 check "it dies, and no page that is in memory is lost" \
-	eval 'wait_for 60 grew slab_lost && same lost'
+	eval 'wait_for 60 grew slab_lost && data same lost'
 check "detaching is not refused then" detach_with_all_in_memory
 go_on kept on
-check "memory is right" eval 'wait_load kept && same load_lost'
+check --data "memory is right" eval 'wait_load kept && same load_lost'
 set_value "$FARSWAP/backup" disk
 # Unloaded, too: other tests look at whether anything was ever lost.
 check "now detaching works" eval 'swapoff "$SWAP_DISK" && reload_modules'

@@ -93,7 +93,7 @@ else
 	skip_one "no kprobe.multi in this kernel"
 fi
 check "attached and detached while programs come and go" churn_beside
-check "memory was right all the time, no remote bit is left" eval \
+check --data "memory was right all the time, no remote bit is left" eval \
 	'stop_load bpf && stat_is load_lost 0 && no_orphaned_pages'
 stats_show
 test_end

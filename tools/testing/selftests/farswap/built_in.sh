@@ -38,8 +38,8 @@ check "it connects by itself" wait_for 60 donors_live 2
 swap_on
 make_cgroup early 24M
 set_value "$FARSWAP/hotslab" 0
-check "memory is right" in_cgroup early "$LOAD" -m 64 -n 4000
+check --data "memory is right" in_cgroup early "$LOAD" -m 64 -n 4000
 check "it was swapped to donors" took_part
 swapoff -a
-check "swapoff gets all of it back" stat_is remote_pages 0
+check --data "swapoff gets all of it back" stat_is remote_pages 0
 test_end

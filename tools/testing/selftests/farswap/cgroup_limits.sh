@@ -56,9 +56,9 @@ check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
 check "no more than memory.swap.max is swapped" obeys_swap_max
 check "memory.reclaim pushes pages out" reclaim_in_rounds
 check "memory.max can shrink below what is used" shrink
-check "memory was right all the time" stop_load limits
+check --data "memory was right all the time" stop_load limits
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

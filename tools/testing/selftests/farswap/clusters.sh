@@ -36,9 +36,9 @@ make_cgroup clusters 8M
 check "shared memory goes to swap" fill
 check "most of it to donors" eval 'grown store_remote 8000'
 check "no more slabs are mapped than that fills" few_are_mapped
-check "it comes back as it was" all_is_right
+check --data "it comes back as it was" all_is_right
 umount "$FILES"
 stats_show
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

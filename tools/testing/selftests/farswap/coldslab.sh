@@ -73,6 +73,7 @@ check "with coldslab it is given back" all_given_back
 check "the donors know of that too" wait_for 10 lent_is -eq 0
 stats_save
 go_on second
-check "its memory is right" wait_load second
-check "it came from the device" eval 'grew load_device && same load_lost load_remote'
+check --data "its memory is right" wait_load second
+check "it came from the device" eval \
+	'data same load_lost && grew load_device && same load_remote'
 test_end

@@ -48,7 +48,7 @@ check "but lost when grace_ms are over" wait_for 40 eval 'regions_lost && grew d
 check "the log isn't flooded" few_words "$victim"
 heal "$victim"
 check "it is used again when pages get through" wait_for 90 donor_is_live "$victim"
-check "memory was right all the time" stop_load path
+check --data "memory was right all the time" stop_load path
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

@@ -61,10 +61,10 @@ sleep 2
 check "the device works again" dm_works
 stats_save
 check "pages go to donors again and come back" wait_for 60 grew store_remote load_remote
-check "memory was right all the time" stop_load errors
+check --data "memory was right all the time" stop_load errors
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$DM_DEVICE"
 check "the device can go" dm_end
 test_end

@@ -70,10 +70,10 @@ done
 echo 0 >"$FARSWAP/enabled"
 check "what was kept is written" wait_for 60 stat_is staged_pages 0
 echo 1 >"$FARSWAP/enabled"
-check "memory was right all the time" stop_load both
+check --data "memory was right all the time" stop_load both
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$DM_DEVICE"
 check "the device can go" dm_end
 test_end

@@ -59,7 +59,8 @@ device_is_away() {
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && wait_for 60 donors_live 2 ||
 		return 1
 	echo "$away_lost pages were lost"
-	[ "$away_status" -eq 0 ] && [ "$away_lost" -eq 0 ] && same lost load_lost slab_lost
+	data [ "$away_lost" -eq 0 ] && data same lost load_lost && same slab_lost &&
+		[ "$away_status" -eq 0 ]
 }
 
 donor_listens() {
@@ -82,7 +83,8 @@ donor_device_is_away() {
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && wait_for 60 donors_live 2 ||
 		return 1
 	echo "$away_lost pages were lost"
-	[ "$away_status" -eq 0 ] && [ "$away_lost" -eq 0 ] && same lost load_lost slab_lost
+	data [ "$away_lost" -eq 0 ] && data same lost load_lost && same slab_lost &&
+		[ "$away_status" -eq 0 ]
 }
 
 # The removal waits until farswapd has closed the device.
@@ -116,8 +118,8 @@ check "it is used again when it is back" donor_device_comes || donors_show
 check "so it does where it listens on that only" eval 'donor_listens &&
 	donor_device_goes "device listened on is gone"' || donors_show
 check "and is used again when it is back" donor_device_comes || donors_show
-check "memory was right all the time" stop_load removed
+check --data "memory was right all the time" stop_load removed
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -22,8 +22,8 @@ check "while new ones go to the device" wait_for 60 grown store_disabled 3000
 check "and none to donors" same store_remote
 echo 1 >"$FARSWAP/enabled"
 check "enabled again, pages go to donors" wait_for 30 grew store_remote
-check "memory was right all the time" stop_load disabled
+check --data "memory was right all the time" stop_load disabled
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

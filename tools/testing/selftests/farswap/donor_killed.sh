@@ -23,8 +23,8 @@ stats_save
 check "the other donor takes pages and gives them back" wait_for 60 grew store_remote load_remote
 sleep 2
 check "the load still runs" load_runs killed
-check "memory was right all the time" stop_load killed
+check --data "memory was right all the time" stop_load killed
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -64,7 +64,7 @@ check "the log names both sizes" wait_for 60 log_has farswap "$odd" "\\b$slab_mb
 check "it is not used" donor_is_not_live "$odd"
 swap_on
 make_cgroup mismatch 16M
-check "memory is right" in_cgroup mismatch "$LOAD" -m 28 -p 2 -n 800
+check --data "memory is right" in_cgroup mismatch "$LOAD" -m 28 -p 2 -n 800
 check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
 check "the donor comes back with the right size" eval \
 	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'
@@ -76,6 +76,6 @@ else
 fi
 check "a daemon by two addresses is used once" twin_is_unused
 check "a second daemon spares others' files, and goes on after SIGHUP" second_daemon
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -29,9 +29,9 @@ check "the other donor takes pages and gives them back" wait_for 60 grew store_r
 host resume "$(donor_name "$victim")"
 check "it is used again when it goes on" wait_for 90 donor_is_live "$victim" || donors_show
 sleep 3
-check "memory was right all the time" stop_load paused
+check --data "memory was right all the time" stop_load paused
 check "no access took much longer than the bound" longest_below paused $((20000 * ${SLOW:-1}))
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -27,8 +27,8 @@ stats_save
 check "the other donor takes pages and gives them back" wait_for 60 grew store_remote load_remote
 check "the machine boots" donor_start "$victim"
 check "and is in use again" wait_for 90 donor_is_live "$victim" || donors_show
-check "memory was right all the time" stop_load power
+check --data "memory was right all the time" stop_load power
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

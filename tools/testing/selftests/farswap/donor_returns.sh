@@ -29,8 +29,8 @@ donor_kill "$second"
 check "slabs go to it again" wait_for 90 holds_pages "$first"
 stats_save
 check "and pages come back from it" wait_for 60 grew store_remote load_remote
-check "memory was right all the time" stop_load returns
+check --data "memory was right all the time" stop_load returns
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

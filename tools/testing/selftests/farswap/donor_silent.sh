@@ -31,9 +31,9 @@ check "the other donor takes pages and gives them back" wait_for 60 grew store_r
 lose_none "$CLIENT"
 check "it is used again when it is heard again" wait_for 90 donor_is_live "$victim" || donors_show
 sleep 3
-check "memory was right all the time" stop_load silent
+check --data "memory was right all the time" stop_load silent
 check "no access took much longer than the bound" longest_below silent $((20000 * ${SLOW:-1}))
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -121,7 +121,8 @@ check "and never suspect" donor_field_is "$victim" suspects "$suspects"
 echo 20000 >"$FARSWAP/grace_ms"
 check "the others hold its pages" wait_for 60 one_holds_pages
 check "detaching does not wait for a suspect donor" detaches "$(donor_of_most)"
-check "memory was right all the time" eval 'stop_load suspect && longest_below suspect 20000'
+check "memory was right all the time" eval \
+	'data stop_load suspect && longest_below suspect 20000'
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

@@ -25,8 +25,8 @@ for donor in $DONORS; do
 	donor_start "$donor"
 done
 check "donors that are back are used" wait_for 90 grew store_remote load_remote || donors_show
-check "memory was right all the time" stop_load gone
+check --data "memory was right all the time" stop_load gone
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -117,8 +117,8 @@ check "SIGTERM: it takes everything back, and ends" stop_victim
 check "its slabs were given back" all_given_back
 check "it starts again, and lends" eval \
 	'donor_start "$victim" && wait_for 60 donor_is_live "$victim" && lends_again' || donors_show
-check "memory was right all the time" stop_load drain
+check --data "memory was right all the time" stop_load drain
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

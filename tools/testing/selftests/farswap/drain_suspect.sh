@@ -80,10 +80,10 @@ other=${DONORS%% *}
 check "one is suspect" becomes_suspect "$gone" || donors_show
 check "the other is, too, while all is brought home" detaches || donors_show
 check "it is heard again, and has all" comes_home || donors_show
-check "nothing is lost" same lost
+check --data "nothing is lost" same lost
 echo 1 >"$FARSWAP/attached"
 go_on held
-check "memory is right" wait_load held
+check --data "memory is right" wait_load held
 wait_for 60 donors_live 2 || donors_show
 check "pages are at both donors again" hold_remote again suspect 1 2000 -m 13 -n 100 ||
 	skip_rest "there are none"
@@ -92,7 +92,7 @@ gone=$(first_of_most)
 set_value "$FARSWAP/io_timeout_ms" $((6000 * ${SLOW:-1}))
 check "one falls silent while pages come home from both" falls_silent || donors_show
 go_on again
-check "memory is right then" wait_load again
+check --data "memory is right then" wait_load again
 stats_show
-check "no page was lost" eval 'same lost && stat_is load_lost 0'
+check --data "no page was lost" eval 'same lost && stat_is load_lost 0'
 test_end

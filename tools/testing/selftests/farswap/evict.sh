@@ -158,12 +158,12 @@ stats_save
 check "it is used alone" wait_for 60 grown store_remote 500
 check "keys die with I/O in flight, which fails" deadline_passes
 check "the load still runs" load_runs evict
-check "memory was right all the time" stop_load evict
+check --data "memory was right all the time" stop_load evict
 go_on idle
-check "and what was left alone" wait_load idle
+check --data "and what was left alone" wait_load idle
 stats_show
 check "the donor is used after that" wait_for 60 donors_live 1 || donors_show
 donor_kill "$asked"
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

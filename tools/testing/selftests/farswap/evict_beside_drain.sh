@@ -28,12 +28,12 @@ given_back_meanwhile() {
 	on "$other" 'farswapctl evict 2' >"$TMP/evict"
 	cat "$TMP/evict"
 	kill -0 "$drain_pid" || return 1
-	grep -q '^2 regions evicted: 2 given back, 0 killed' "$TMP/evict" && same lost
+	grep -q '^2 regions evicted: 2 given back, 0 killed' "$TMP/evict" && data same lost
 }
 
 ends() {
 	host iops "${SWAP_DISK##*/}" 0
-	wait "$drain_pid" && same lost
+	wait "$drain_pid" && data same lost
 }
 
 test_begin 7
@@ -54,5 +54,5 @@ check "the one is drained, slowly" drains_slowly
 check "the other gets back what it wants" given_back_meanwhile
 check "the drain ends, and nothing was lost" ends
 go_on drain
-check "memory is right" wait_load drain
+check --data "memory is right" wait_load drain
 test_end

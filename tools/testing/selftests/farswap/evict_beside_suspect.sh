@@ -17,7 +17,7 @@ given_back() {
 	on "$asked" 'farswapctl evict all' >"$TMP/evict"
 	cat "$TMP/evict"
 	grep -q '^[1-9][0-9]* regions evicted: [1-9][0-9]* given back, 0 killed' "$TMP/evict" &&
-		grew fetched && same lost && donor_field_is "$gone" state suspect
+		grew fetched && data same lost && donor_field_is "$gone" state suspect
 }
 
 is_heard_again() {
@@ -41,8 +41,8 @@ gone=${DONORS##* }
 check "one is suspect" becomes_suspect || donors_show
 check "the other gets back what it wants meanwhile" given_back || donors_show
 go_on held
-check "memory is right, though the first is not heard" wait_load held
+check --data "memory is right, though the first is not heard" wait_load held
 check "it is heard again" is_heard_again || donors_show
 stats_show
-check "no page was lost" eval 'same lost && stat_is load_lost 0'
+check --data "no page was lost" eval 'same lost && stat_is load_lost 0'
 test_end

@@ -108,21 +108,21 @@ check "pages are where nobody else has them" hold_remote slow late 1 4000 -m 30 
 	skip_rest "there are none"
 check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
-check "memory is right" wait_load slow
+check --data "memory is right" wait_load slow
 waits $((60000 * ${SLOW:-1})) || bail "no donor that waits a minute"
 # Who reads a page from the disk waits with it.
 set_value /proc/sys/kernel/hung_task_timeout_secs $((60 * ${SLOW:-1}))
 check "pages are where nobody else has them, again" hold_remote still late 4 3000 -m 32 -n 600 \
 	-w 80 || skip_rest "there are none"
 check "nor do stores that wait for the disk" stores_wait
-check "memory is right" wait_load still
+check --data "memory is right" wait_load still
 set_value "$FARSWAP/staging_mb" 1
 waits $((2000 * ${SLOW:-1})) || bail "no donor that waits two seconds"
 check "and once more" hold_remote late late 1 4000 -m 30 -n 1000 -L || skip_rest "there are none"
 check "a donor far away, that waits two seconds, gets its regions, not all pages come" some_come_late
 check "it is a donor still, with its other slabs" eval 'same slab_lost donor_down && donors_live 1'
 go_on late
-check "these are right, and who needs what is lost gets SIGBUS" others_are_right
+check --data "these are right, and who needs what is lost gets SIGBUS" others_are_right
 set_value "$FARSWAP/backup" disk
 # Other tests look at whether anything was ever lost.
 check "what has lost pages can be unloaded" eval 'swapoff "$DM_DEVICE" && dm_end && reload_modules'

@@ -241,12 +241,12 @@ while IFS='|' read -r what how; do
 	check "$what" $how </dev/null
 	check "it works again: $what" works_again </dev/null
 done <"$TMP/phases"
-check "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
+check --data "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
 swapoff -a
 check "nothing is staged any more, nor remote" eval \
-	'wait_for 10 stat_is staged_pages 0 && stat_is remote_pages 0'
+	'wait_for 10 stat_is staged_pages 0 && data stat_is remote_pages 0'
 if [ "$counted" -eq 1 ]; then
-	check "no page and no object is left" leaves_nothing
+	check --data "no page and no object is left" leaves_nothing
 else
 	skip_one "what allocations that fail have left is kmemleak's to tell"
 fi

@@ -97,10 +97,10 @@ check "copies that come late, of pages that were stored to meanwhile" copies_com
 check "regions asked back of either" eval \
 	'stats_save; evicts; wait_for 20 grew replica_left replica_mapped'
 check "a detach that is interrupted loses nothing" detach_interrupted
-check "memory was right all the time" stop_load faults
+check --data "memory was right all the time" stop_load faults
 stats_show
-check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$SWAP_DISK"
 check "back to the network" leave_ram
 test_end

@@ -13,10 +13,10 @@ farswap_up 2
 ROTATIONAL=1
 swap_on
 make_cgroup cow 40M
-check "parents and children see only their own writes" \
+check --data "parents and children see only their own writes" \
 	in_cgroup cow "$LOAD" -m 36 -p 2 -f 2 -n 1500 -u 4 -o 10 -s 11
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -18,7 +18,7 @@ refused() {
 pages_go() {
 	for pages_round in 1 2 3 4 5; do
 		echo "round $pages_round"
-		in_cgroup ftrace "$LOAD" -m 28 -n 300 || return 1
+		data in_cgroup ftrace "$LOAD" -m 28 -n 300 || return 1
 		! grew store_remote load_remote || return 0
 	done
 	return 1
@@ -48,7 +48,7 @@ attach_refused() {
 attach_again() {
 	echo 1 >"$KNOB" && echo 1 >"$FARSWAP/attached" && [ "$(cat "$FARSWAP/attached")" = 1 ] &&
 		stats_save && wait_for 30 donors_live 2 &&
-		in_cgroup ftrace "$LOAD" -m 24 -n 100 && grew store_remote load_remote
+		data in_cgroup ftrace "$LOAD" -m 24 -n 100 && grew store_remote load_remote
 }
 
 test_begin 5

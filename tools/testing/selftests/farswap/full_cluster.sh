@@ -62,15 +62,15 @@ check "then that comes from donors" wait_for 60 mostly_remote
 check "the regions went over: the donors have not lent others" \
 	eval 'lent_is -eq $REGIONS && same slab_cold slab_evicted slab_lost slab_unmapped'
 check "no more gave way than there are" gave_way_at_most $REGIONS
-check "the memory in use was right" stop_load hot
+check --data "the memory in use was right" stop_load hot
 go_on cold
-check "the memory that gave way is right" wait_load cold
+check --data "the memory that gave way is right" wait_load cold
 make_cgroup wide 16M
 stats_save
 start_load wide wide -m $(((REGIONS + 4) * slab_mb)) -w 0 -d 200 -i 4
 check "a program uses more memory than the donors have" wait_for 60 load_ran wide 20
 check "slabs that are used alike don't give way to each other" gave_way_at_most $((REGIONS + 3))
-check "its memory is right" stop_load wide
+check --data "its memory is right" stop_load wide
 stats_show
-check "no page was lost" same load_lost
+check --data "no page was lost" same load_lost
 test_end

@@ -138,5 +138,5 @@ check "the reason of that is counted" grep \
 check "keys that die, again and again" dead_keys
 stats_show
 check "the real donor took pages and gave them back" grew store_remote load_remote
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

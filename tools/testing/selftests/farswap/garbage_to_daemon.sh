@@ -149,7 +149,7 @@ check "a client that dies" rude "die 2"
 check "no HELLO, no data connection, no PONG" silent_ones_are_dropped
 check "the daemon is the same" same_daemon
 check "its other client stayed connected" eval 'donors_live 2 && same donor_down slab_lost'
-check "memory was right all the time" stop_load rude
+check --data "memory was right all the time" stop_load rude
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
 check "a donor with all its clients lets them come back" full

@@ -80,8 +80,8 @@ check "it lends nothing" wait_for 40 lends_nothing || show_victim
 check "the program ends" program_ends
 check "the donor lends again" \
 	wait_for 60 donor_metric_is "$victim" held_bytes -gt $((held / 2)) || show_victim
-check "memory was right all the time" stop_load headroom
+check --data "memory was right all the time" stop_load headroom
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

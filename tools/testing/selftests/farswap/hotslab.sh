@@ -16,8 +16,8 @@ check "the device takes pages" wait_for 60 grown store_no_slab 3000
 check "no slab is mapped while none is hot" same slab_mapped store_remote
 echo 20 >"$FARSWAP/hotslab"
 check "a slab that is hot is mapped and used" wait_for 60 grew slab_mapped store_remote
-check "memory was right all the time" stop_load hot
+check --data "memory was right all the time" stop_load hot
 stats_show
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

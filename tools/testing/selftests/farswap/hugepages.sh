@@ -75,7 +75,7 @@ wait_for 30 donors_live 2
 check "a program takes ordinary memory" program_grows
 check "the ordinary regions go to it" wait_for 60 ordinary_is_back
 check "those on huge pages stay" eval 'mapped_is_above 0 && free_is 0'
-check "memory was right" stop_load busy
+check --data "memory was right" stop_load busy
 stats_show
 donor_kill "$victim"
 check "they are free again when the daemon ends" wait_for 10 free_is $((ALL - OTHERS))

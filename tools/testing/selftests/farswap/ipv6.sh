@@ -71,9 +71,9 @@ check "pages go there and come back" pages_go_and_return 2000
 check "both have some" wait_for 30 both_have_pages
 check "one dies and is used again" dies_and_returns
 check "by IPv4 it is the same donor" same_by_ipv4
-check "memory was right" stop_load busy
+check --data "memory was right" stop_load busy
 stats_show
-check "no page was lost" same load_lost
+check --data "no page was lost" same load_lost
 donor_list 2 >"$FARSWAP/donors"
 ip -6 addr del "${prefix}:1/64" dev eth0
 on "$first" "ip -6 addr del ${prefix}:2/64 dev eth0"

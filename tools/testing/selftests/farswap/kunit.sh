@@ -35,7 +35,7 @@ farswap_load
 modprobe farswap-rdma || bail "no transport"
 [ -d "$RESULTS" ] || skip_rest "no KUnit in this kernel"
 for name in $SUITES; do
-	check "$name" suite "$name"
+	check --data "$name" suite "$name"
 done
 check "these are all" no_others
 test_end

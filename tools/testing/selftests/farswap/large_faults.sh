@@ -19,7 +19,7 @@ loaded() {
 		start_load large large -m 48 -p 2 -t huge -d 120 -w 30 -u 2 -o 25 -i 20
 		"$@"
 		loaded_status=$?
-		stop_load large || return 1
+		data stop_load large || return 1
 		[ "$loaded_status" -ne 0 ] || break
 		echo "try $loaded_try: in vain"
 	done
@@ -83,7 +83,7 @@ check "reads that fail inside their submission" loaded with keep_session 1 fail_
 	load_split load_remote
 check "swapoff meanwhile" loaded swapoffs
 stats_show
-check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no remote bit outlives its slot" no_orphaned_pages
 check "back to the network" eval 'swapoff "$SWAP_DISK" && leave_ram'
 test_end

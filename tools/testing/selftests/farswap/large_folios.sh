@@ -29,7 +29,7 @@ traced() {
 stored_whole() {
 	stored_pages=$1
 	shift
-	trace_io farswap_store_end "$stored_pages" && "$@" && traced farswap_store_end "$stored_pages"
+	trace_io farswap_store_end "$stored_pages" && data "$@" && traced farswap_store_end "$stored_pages"
 }
 
 # A kernel that has ever had zswap doesn't.
@@ -41,7 +41,7 @@ comes_back_whole() {
 come_back() {
 	come_pages=1
 	! comes_back_whole || come_pages=16
-	trace_io farswap_load_end "$come_pages" && "$@" && traced farswap_load_end "$come_pages"
+	trace_io farswap_load_end "$come_pages" && data "$@" && traced farswap_load_end "$come_pages"
 }
 
 # thp COUNTER
@@ -92,7 +92,7 @@ else
 	skip_one "none is read as a whole here"
 fi
 check "pages went to donors and came back" grew store_remote load_remote
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no remote bit outlives its slot" no_orphaned_pages
 set_value "$THP/hugepages-64kB/enabled" never
 set_value "$THP/hugepages-2048kB/enabled" always
 huge_before=$(thp swpout)
@@ -106,6 +106,6 @@ else
 fi
 rmdir "$TRACE"
 stats_show
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot after that" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot after that" no_orphaned_pages
 test_end

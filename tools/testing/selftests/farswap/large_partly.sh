@@ -35,12 +35,12 @@ check "donors have 64 KiB folios" hold_remote partly partly 1 $((8000 / ${SLOW:-
 set_value "$FARSWAP/enabled" 0
 echo 1 >"$TRACE/events/farswap/farswap_load_end/enable"
 go_on partly
-check "memory is right" wait_load partly
+check --data "memory is right" wait_load partly
 check "some came from the device" grew load_device
 check "whole folios came back whole" come_back 16
 check "others page by page" come_back 1
 stats_show
-check "no page was lost" same load_lost
+check --data "no page was lost" same load_lost
 echo 0 >"$TRACE/events/enable"
 rmdir "$TRACE"
 test_end

@@ -22,7 +22,7 @@ leaves() {
 	sleep 2
 	kill -0 "$leaves_pid" || return 1
 	heal "$donor"
-	wait "$leaves_pid" && grew fetched && same lost slab_lost
+	wait "$leaves_pid" && grew fetched && data same lost && same slab_lost
 }
 
 named_again() {
@@ -42,13 +42,13 @@ check "it is suspect" suspect
 check "taken off the donors line it is waited for" leaves "$FARSWAP/donors" ""
 check "and named again" named_again
 go_on one
-check "memory is right" wait_load one
+check --data "memory is right" wait_load one
 check "pages are at the donor only" hold_remote two suspect 1 1000 -m 24 -n 1000
 check "when farswap detaches, too, it is waited for" eval \
 	'suspect && leaves "$FARSWAP/attached" 0'
 echo 1 >"$FARSWAP/attached"
 go_on two
-check "memory is right" wait_load two
+check --data "memory is right" wait_load two
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

@@ -27,7 +27,7 @@ sleep_brings_home() {
 	stats_save
 	echo freezer >"$POWER/pm_test" && echo freeze >"$POWER/state" || return 1
 	echo none >"$POWER/pm_test"
-	grew fetched && same lost load_lost
+	grew fetched && data same lost load_lost
 }
 
 right() {
@@ -54,7 +54,7 @@ detach_while_donor_dies() {
 		echo "detached"
 		[ -e "$TMP/killed" ] || leaving_early=1
 		wait "$leaving_killer"
-		same lost || return 1
+		data same lost || return 1
 	else
 		cat "$TMP/detach"
 		wait "$leaving_killer"
@@ -62,7 +62,7 @@ detach_while_donor_dies() {
 	fi
 	go_on dying
 	wait_load dying
-	grep -q ' wrong_bytes=0 ' "$TMP/dying.log" || return 1
+	data grep -q ' wrong_bytes=0 ' "$TMP/dying.log" || return 1
 	[ "$(cat "$FARSWAP/attached")" = 0 ] || detach
 }
 
@@ -111,10 +111,10 @@ if grep -qw freeze "$POWER/state" && grep -q freezer "$POWER/pm_test"; then
 else
 	skip_one "no freeze in $POWER/state, or no freezer in pm_test"
 fi
-check "memory is right" right sleeper
+check --data "memory is right" right sleeper
 check "only donors have it" fill off
 check "swapoff brings it home" swapoff "$SWAP_DISK"
-check "memory is right" right off
+check --data "memory is right" right off
 swap_on
 check "only donors have it" fill dying -L
 check "detaching while a donor dies: what is lost is known, and nothing is wrong" \

@@ -19,10 +19,10 @@ sees() {
 }
 
 test_begin 4
-check "right memory passes" "$LOAD" -m 8 -p 2 -n 2000 -z 10 -u 20
-check "wrong private memory is found" sees -m 2
-check "wrong shared memory is found" sees -m 2 -t shmem
+check --data "right memory passes" "$LOAD" -m 8 -p 2 -n 2000 -z 10 -u 20
+check --data "wrong private memory is found" sees -m 2
+check --data "wrong shared memory is found" sees -m 2 -t shmem
 swap_on
 make_cgroup detects 16M
-check "right memory passes through swap" in_cgroup detects "$LOAD" -m 28 -p 2 -n 1000 -z 10
+check --data "right memory passes through swap" in_cgroup detects "$LOAD" -m 28 -p 2 -n 1000 -z 10
 test_end

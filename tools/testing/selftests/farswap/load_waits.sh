@@ -24,7 +24,7 @@ reads_fail() {
 	echo 50 >"$RAM/suspend_ms"
 	echo 9 >"$RAM/read_errors"
 	go_on failing
-	wait_load failing || return 1
+	data wait_load failing || return 1
 	echo "$(($(resumes) - fail_resumes)) sessions were resumed," \
 		"$(cat "$RAM/read_errors") errors are left"
 	[ "$(resumes)" -gt $((fail_resumes + 5)) ] && grep -qx 0 "$RAM/read_errors"
@@ -38,7 +38,7 @@ no_memory() {
 	lack_status=0
 	load_runs lacking || lack_status=1
 	echo 0 >"$RAM/no_memory"
-	wait_load lacking && return "$lack_status"
+	data wait_load lacking && return "$lack_status"
 }
 
 # begin NAME FILE TEXT: write it, in the background
@@ -75,7 +75,7 @@ detached_with_memory() {
 	echo 0 >"$RAM/no_memory"
 	begin again "$FARSWAP/attached" 0
 	wait_for 60 grep -qx 0 "$TMP/again.ended" && echo 1 >"$FARSWAP/attached" &&
-		go_on leaving && wait_load leaving
+		go_on leaving && data wait_load leaving
 }
 
 paused() {
@@ -97,7 +97,7 @@ other_goes_on() {
 	echo 1 >"$RAM/read_errors"
 	go_on other
 	wait_for 60 eval '! load_runs other'
-	wait_for 1 eval '! load_runs other' && paused && wait_load other &&
+	wait_for 1 eval '! load_runs other' && paused && data wait_load other &&
 		[ "$(resumes)" -gt "$other_resumes" ]
 }
 
@@ -131,7 +131,7 @@ check "hundreds of loads wait for the one that is paused" many_wait
 check "the other one, whose session fails once, gives the right bytes meanwhile" other_goes_on
 check "a killed task does not wait for its donor" killed_ends
 echo 0 >"$RAM/pause"
-check "the loads that waited have the right bytes" wait_load many
+check --data "the loads that waited have the right bytes" wait_load many
 echo "$FIRST" >"$FARSWAP/donors"
 hold_remote leaving waits 1 1000 -m 6 -n 200
 check "without memory for the adapter a detach is refused, and a donors line" \
@@ -139,7 +139,7 @@ check "without memory for the adapter a detach is refused, and a donors line" \
 check "nothing was lost by it, and a detach with memory succeeds" detached_with_memory
 check "attached again" wait_for 20 donors_live 1
 stats_show
-check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 swapoff "$SWAP_DISK"
 check "back to the network" leave_ram
 test_end

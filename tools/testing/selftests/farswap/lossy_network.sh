@@ -42,8 +42,8 @@ check "$ROUNDS rounds of loss" rounds
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show
 stats_save
 check "pages go to donors and come back after that" wait_for 60 grew store_remote load_remote
-check "memory was right all the time" stop_load lossy
+check --data "memory was right all the time" stop_load lossy
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

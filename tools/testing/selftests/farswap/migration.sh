@@ -91,7 +91,7 @@ make_cgroup migration 16M
 start_load reader migration -m 28 -p 2 -r 75 -w 0 -q -d 250 -i 0
 check "everything is remote" wait_for 120 reads_are_remote 2800 7700
 check "each donor wants all back: its slabs move, and the disk sees no read" evict_each
-check "memory was right" stop_load reader
+check --data "memory was right" stop_load reader
 start_load busy migration -m 28 -p 2 -r 70 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
 wait_for 60 stat_above remote_pages 2000
 stats_save
@@ -101,18 +101,19 @@ set_value "$FARSWAP/backup" none
 wait_for 30 only_donors_have 500
 stats_save
 check "and with pages that nobody else has" eval \
-	'evict_in_turn 1 && grew slab_moved moved && same lost load_lost slab_lost && load_runs busy'
+	'evict_in_turn 1 && grew slab_moved moved && data same lost load_lost && same slab_lost &&
+	load_runs busy'
 set_value "$FARSWAP/backup" disk
 # Until nothing depends on one donor alone: whoever detaches brings all home.
 echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached"
 wait_for 60 donors_live 3 || donors_show
 check "the donor it moves to dies" targets_die
 check "no other donor" nowhere_to_go
-check "memory was right" stop_load busy
+check --data "memory was right" stop_load busy
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no copy was" stat_is lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no copy was" stat_is lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 for donor in $DONORS; do
 	on "$donor" "$KILL_FARSWAPD"
 done

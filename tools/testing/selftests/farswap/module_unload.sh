@@ -75,8 +75,8 @@ check "and attaches by itself" grep -qx 1 "$FARSWAP/attached"
 check "removed again, with tasks asleep in it" unload_waited_for
 farswap_up 2
 check "pages are remote again" wait_for 60 stat_above remote_pages 500
-check "memory was right all the time" stop_load unload
+check --data "memory was right all the time" stop_load unload
 stats_show
-check "no page was lost, no remote bit is left" eval \
+check --data "no page was lost, no remote bit is left" eval \
 	'stat_is load_lost 0 && no_orphaned_pages'
 test_end

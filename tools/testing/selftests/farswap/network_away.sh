@@ -87,7 +87,7 @@ goes_away() {
 }
 
 nothing_lost() {
-	same lost load_lost slab_lost && load_runs away
+	data same lost load_lost && same slab_lost && load_runs away
 }
 
 # away WHO WAY SECONDS: no page and no slab is lost by it, and donors are used as before
@@ -177,9 +177,9 @@ while read -r who way time; do
 	check "no page is lost: $who $way for $time s" away "$who" "$way" "$time" || donors_show
 done <"$TMP/rows"
 check "connecting again needs no larger memory, and none is lost" needs_pages_only || donors_show
-check "memory was right all the time" stop_load away
+check --data "memory was right all the time" stop_load away
 stats_show
-check "no page was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+check --data "no page was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 set_value "$FARSWAP/backup" disk
 swapoff "$SWAP_DISK"
 check "a request to connect that goes with the interface does not end swapping to donors" \

@@ -62,9 +62,9 @@ log_mark
 before=$(pages_out)
 check "swap on it" nfs_swap
 check "the log says that it is left alone" log_has farswap NFS "left alone"
-check "memory is right" in_cgroup nfs "$LOAD" -m 16 -p 2 -n 1000
+check --data "memory is right" in_cgroup nfs "$LOAD" -m 16 -p 2 -n 1000
 check "it was swapped there" [ "$(pages_out)" -gt $((before + 1000)) ]
 check "nothing of it went to donors" same store_remote load_remote store_device
 check "it goes" nfs_end
-check "no page was lost" same load_lost
+check --data "no page was lost" same load_lost
 test_end

@@ -17,7 +17,7 @@ farswap_up 0
 swap_on
 make_cgroup none 16M
 check "the state says that there is no donor" donors_are_none
-check "memory is right" in_cgroup none "$LOAD" -m 28 -p 2 -n 500 -i 0
+check --data "memory is right" in_cgroup none "$LOAD" -m 28 -p 2 -n 500 -i 0
 check "all of it went to the device" eval \
 	'grew store_device load_device store_no_slab && same store_remote load_remote'
 start_load later none -m 28 -p 2 -d 120 -i 1
@@ -26,8 +26,8 @@ farswap_up 2
 check "donors given later are used at once" wait_for 60 stat_above remote_pages 200
 echo >"$FARSWAP/donors"
 check "donors taken away are left" eval 'wait_for 60 stat_is remote_pages 0 && donors_are_none'
-check "memory was right all the time" stop_load later
+check --data "memory was right all the time" stop_load later
 stats_show
-check "no page was lost" same load_lost
-check "no remote bit is left" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit is left" no_orphaned_pages
 test_end

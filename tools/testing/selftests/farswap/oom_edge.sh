@@ -50,8 +50,8 @@ check "pages come and go all the same" wait_for 60 grew store_remote load_remote
 check "so it goes on" load_runs edge
 check "the donors are kept" same donor_down slab_lost
 slow 0
-check "memory is right" stop_load edge
+check --data "memory is right" stop_load edge
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -259,19 +259,26 @@ static int peer_read(struct peer *peer, const struct mapping *map, uint64_t offs
 			  map->addr + offset, map->rkey);
 }
 
+/* The selftests' runner tells failures about data from others by "DATA: ". */
+static int peer_data_is_wrong(const char *what)
+{
+	printf("# DATA: the page read %s\n", what);
+	return 0;
+}
+
 static int peer_page_is(const struct peer *peer, uint8_t seed)
 {
 	int i;
 
 	for (i = 0; i < PAGE; i++)
 		if (peer->pages[i] != (uint8_t)(seed + i * 7))
-			return 0;
+			return peer_data_is_wrong("is not the one written");
 	return 1;
 }
 
 static int peer_page_is_zero(const struct peer *peer)
 {
-	return wire_is_zero(peer->pages, PAGE);
+	return wire_is_zero(peer->pages, PAGE) || peer_data_is_wrong("is not zero");
 }
 
 /* Regions until the donor has no more, or until there are @max. */

@@ -34,7 +34,7 @@ check "faults that may not spin sleep" eval 'faults_with 0 5 && same wait_polled
 check "those that may do" eval 'faults_with 1000 5; wait_for 60 grew wait_polled'
 check "but not for what takes longer" eval 'faults_with 1000 10000 && same wait_polled'
 echo 0 >"$RAM/delay_us"
-check "memory was right" stop_load readers
+check --data "memory was right" stop_load readers
 stats_show
 check "back to the network" leave_ram
 test_end

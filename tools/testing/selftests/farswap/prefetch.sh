@@ -64,9 +64,9 @@ check "not with prefetch_pages=0" nothing_ahead "$FARSWAP/prefetch_pages" 0
 check "not with vm.page-cluster=0" nothing_ahead "$CLUSTER" 0
 stats_save
 check "and then again" wait_for 30 grown prefetched 100
-check "memory was right" stop_load in-order
+check --data "memory was right" stop_load in-order
 check "at random, hardly any" eval 'start_remote at-random && hardly_any_ahead'
-check "memory was right there, too" stop_load at-random
+check --data "memory was right there, too" stop_load at-random
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

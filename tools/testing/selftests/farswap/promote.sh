@@ -79,16 +79,16 @@ check "pages are stored on the device alone" start_stored readers -w 0 -q
 check "read, they are promoted" wait_for 60 grown promoted 2000
 check "they were not stored a second time" same store_device store_disabled
 check "after that all reads are of donors" wait_for 60 only_donors_read
-check "memory was right all the time" stop_load readers
+check --data "memory was right all the time" stop_load readers
 check "right when others write to what is being promoted" eval 'start_stored writers -w 10 &&
-	wait_for 60 grown promoted 1000 && stop_load writers'
+	wait_for 60 grown promoted 1000 && data stop_load writers'
 check "a device stops to give pages" one_device_stops
 check "others' pages are promoted meanwhile" others_are_promoted
 check "it goes on" dm_works
-check "memory was right" eval 'stop_load kept && stop_load others'
+check --data "memory was right" eval 'stop_load kept && stop_load others'
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$DM_DEVICE"
 check "the device can go" dm_end
 test_end

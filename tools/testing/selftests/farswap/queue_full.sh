@@ -52,8 +52,8 @@ check "more reads than a queue pair takes" wait_for 60 more_than_a_queue_takes
 check "it dies then" donor_dies_then
 host delay "$(donor_name "$DONORS")" 0
 rmdir "$TRACE"
-check "memory was right" stop_load full
+check --data "memory was right" stop_load full
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

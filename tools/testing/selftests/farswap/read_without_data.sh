@@ -75,8 +75,8 @@ for donor in $DONORS; do
 done
 check "the donors are used again" wait_for 60 donors_live 2 || donors_show
 echo 0 >"$CGROUP/refuse/cgroup.freeze"
-check "memory was right all the time" stop_load refuse
+check --data "memory was right all the time" stop_load refuse
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -114,16 +114,16 @@ start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
 check "pages go to donors and come back" pages_go_and_return 2000
 check "slabs whose donor died come back whole" all_come_back
 check "no faster than repair_mb says" rebuilt_slowly
-check "memory was right" stop_load readers
+check --data "memory was right" stop_load readers
 start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
 check "others go to donors and come back" pages_go_and_return 2000
 check "their slabs are lost again and again" lost_again_and_again
-check "memory was right all the time" stop_load writers
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "memory was right all the time" stop_load writers
+check --data "no remote bit outlives its slot" no_orphaned_pages
 start_load last rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
 check "the last go to donors and come back" pages_go_and_return 2000
 check "the device goes while its pages are read" swapoff_meanwhile
 stats_show
-check "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 check "back to the network" eval 'rmmod farswap_disk && leave_ram'
 test_end

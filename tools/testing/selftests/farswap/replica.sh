@@ -28,7 +28,7 @@ no_disk_read() {
 	moves_remote=$(stat_delta load_remote)
 	echo "$moves_remote pages read from donors, $moves_device from the disk"
 	[ "$moves_remote" -gt 0 ] && [ $((moves_device * 100)) -le "$moves_remote" ] &&
-		same lost load_lost slab_lost && return
+		data same lost load_lost && same slab_lost && return
 	awk 'NR == FNR { old[$1] = $2; next } $2 != old[$1] { print $1, $2 - old[$1] }' \
 		"$TMP/stats" "$FARSWAP_DEBUG/stats"
 	return 1
@@ -106,7 +106,7 @@ check "a donor is cut off for a while" eval 'one_resumes && no_disk_read'
 check "a donor dies" a_donor_dies
 check "what it had is made again elsewhere" made_again
 check "so that another may die" a_donor_dies
-check "memory was right" stop_load reader
+check --data "memory was right" stop_load reader
 for donor in $DONORS; do
 	donor_start "$donor"
 done
@@ -119,8 +119,8 @@ wait_for 20 stat_is staged_pages 0
 stats_save
 check "the disk is spared" spared
 check "a donor wants its memory back, another dies" eval \
-	'wants_back && a_donor_died && sleep 2 && same lost load_lost slab_lost'
-check "memory was right" stop_load busy
+	'wants_back && a_donor_died && sleep 2 && data same lost load_lost && same slab_lost'
+check --data "memory was right" stop_load busy
 donor_start "$dies"
 echo "${DONORS%% *}" >"$FARSWAP/donors"
 stats_save
@@ -133,7 +133,7 @@ start_load doomed replica -m 20 -p 2 -r 50 -w 20 -d 250 -i 0 -L
 wait_for 60 eval 'stat_above remote_pages 1000 && slabs_whole 3'
 all_die
 stop_load doomed >"$TMP/doomed"
-check "all die: what is lost is known, and nothing is wrong" eval \
+check --data "all die: what is lost is known, and nothing is wrong" eval \
 	'tail -n 1 "$TMP/doomed"; grew lost && grep -q " wrong_bytes=0 " "$TMP/doomed"'
 stats_show
 set_value "$FARSWAP/backup" disk

@@ -79,10 +79,10 @@ check "pages are where nobody else has them" hold_remote some some 1 3500 -m 28 
 	skip_rest "there are none"
 log_mark
 check "regions are taken from a client that is cut off" takes_some
-check "they are lost, and no others" they_are_lost
+check --data "they are lost, and no others" they_are_lost
 check "the log says so" log_has "has taken [1-9][0-9]* of its regions back meanwhile"
 go_on some
-check "the others are right, and who needs what is lost gets SIGBUS" others_are_right
+check --data "the others are right, and who needs what is lost gets SIGBUS" others_are_right
 
 set_value "$FARSWAP/backup" disk
 # Other tests look at whether anything was ever lost.
@@ -94,7 +94,7 @@ swap_on
 start_load late some -m 28 -p 2 -d 200 -r 50 -w 50 -i 0
 check "pages go to it and come back" pages_go_and_return 2000
 check "a key that is dead costs the session nothing but its region" uses_a_dead_key
-check "memory was right all the time" stop_load late
+check --data "memory was right all the time" stop_load late
 stats_show
-check "no page was lost" stat_is load_lost 0
+check --data "no page was lost" stat_is load_lost 0
 test_end

@@ -114,8 +114,9 @@ check "the disk has what has no replica, and why is counted" grew backup_written
 check "a second machine" eval 'contain && use_donors "$machine,$machine:9402,$other" 3 &&
 	node_is "$other" $machine_id'
 check "each slab is on both" wait_for 90 slabs_on 2
-check "both daemons die, and no page is lost" eval 'both_die && same lost load_lost slab_lost'
-check "memory was right" stop_load busy
+check "both daemons die, and no page is lost" eval \
+	'both_die && data same lost load_lost && same slab_lost'
+check --data "memory was right" stop_load busy
 unclone_machines
 donor_kill "$other"
 stats_show

@@ -68,7 +68,7 @@ check "its own farswapd is not used" is_refused
 swap_on
 make_cgroup self 12M
 stats_save
-check "memory is right" in_cgroup self "$LOAD" -m 24 -p 2 -n 1500
+check --data "memory is right" in_cgroup self "$LOAD" -m 24 -p 2 -n 1500
 check "the other donor serves" grew store_remote load_remote
 check "its own farswapd lends nothing" eval '! own_lends'
 check "it is said once, and tried once" is_said_once

@@ -10,12 +10,12 @@ test_begin 5
 farswap_up 2
 swap_on
 make_cgroup shmem 14M
-check "shared memory is right" \
+check --data "shared memory is right" \
 	in_cgroup shmem "$LOAD" -m 28 -p 2 -t shmem -n 800 -u 4 -z 5 -o 10
-check "shared memory that several processes write is right" \
+check --data "shared memory that several processes write is right" \
 	in_cgroup shmem "$LOAD" -m 22 -t shmem -f 2 -n 500 -o 10 -s 3
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

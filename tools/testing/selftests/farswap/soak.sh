@@ -24,7 +24,7 @@ ram_mb() {
 summary() {
 	sed -n 's/.*\(wrong_bytes=.*\) lost.*\(longest_ms=[0-9]*\).*/\1 \2/p' "$TMP/soak.log" |
 		tail -n 1 | tee "$TMP/summary"
-	grep -q "^wrong_bytes=0 " "$TMP/summary" &&
+	data grep -q "^wrong_bytes=0 " "$TMP/summary" &&
 		[ "$(sed 's/.*longest_ms=//' "$TMP/summary")" -lt 60000 ]
 }
 
@@ -59,10 +59,10 @@ else
 	skip_one "memory.high is looked at after a fault"
 	skip_one "memory.high is looked at after a fault"
 fi
-check "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
+check --data "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
 check "no wrong byte, no access of a minute" summary
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -45,7 +45,7 @@ device_is_right() {
 	right_list=$(cat "$FARSWAP/donors")
 	echo 0 >"$FARSWAP/enabled"
 	echo >"$FARSWAP/donors"
-	stop_load ahead && grew load_device || return 1
+	data stop_load ahead && grew load_device || return 1
 	echo 1 >"$FARSWAP/enabled"
 	echo "$right_list" >"$FARSWAP/donors"
 	wait_for 30 donors_live 2
@@ -109,7 +109,7 @@ swapoff_waits() {
 	echo 1 >/proc/sys/vm/drop_caches
 	dd if="$SWAP_DISK" bs=64k count=448 2>/dev/null | tr -d 'x' | wc -c >"$TMP/changed"
 	echo "bytes that changed after swapoff: $(cat "$TMP/changed")"
-	[ "$(cat "$TMP/changed")" -eq 0 ]
+	data [ "$(cat "$TMP/changed")" -eq 0 ]
 }
 
 test_begin 12
@@ -141,14 +141,14 @@ zswap_before=$(zswap_wrote_back)
 check "zswap takes pages of which a write is on its way" order_changes zswap_takes ||
 	donors_show
 set_value "$ZSWAP/enabled" N
-check "memory was right" stop_load order
+check --data "memory was right" stop_load order
 swapoff "$SWAP_DISK2"
 check "no write is owed for long" wait_for 20 stat_is staged_pages 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no remote bit outlives its slot" no_orphaned_pages
 check "nothing reaches the device after swapoff" swapoff_waits
 hold 0 100
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no copy was" stat_is lost 0
+check --data "no page was lost" stat_is load_lost 0
+check --data "no copy was" stat_is lost 0
 check "the disk can go" rmmod farswap_disk
 test_end

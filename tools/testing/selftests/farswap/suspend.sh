@@ -20,7 +20,7 @@ sleep_test() {
 	sleep_remote=$(stat_of remote_pages)
 	echo "remote_pages $sleep_remote"
 	echo 0 >"$FARSWAP/hotslab"
-	[ "$sleep_remote" -eq 0 ]
+	data [ "$sleep_remote" -eq 0 ]
 }
 
 # state_test STATE NAME: 4 results
@@ -36,7 +36,7 @@ state_test() {
 	check "$2: none is after" sleep_test "$1"
 	stats_save
 	go_on "$2"
-	check "$2: memory is right" wait_load "$2"
+	check --data "$2: memory is right" wait_load "$2"
 	check "$2: pages go to donors again" grew store_remote load_device
 }
 
@@ -49,6 +49,6 @@ set_value "$POWER"/pm_test freezer
 state_test freeze suspend
 state_test disk hibernation
 stats_show
-check "no page was lost" stat_is load_lost 0
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" stat_is load_lost 0
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -76,9 +76,9 @@ for donor in $DONORS; do
 done
 check "its pages are remote again" eval 'wait_for 30 donors_live 2 && stats_save &&
 	wait_for 60 grown load_remote 500'
-check "memory was right" stop_load busy
+check --data "memory was right" stop_load busy
 stats_show
 check "swapoff" swapoff "$MOUNT/swap"
-check "what lies between the pieces is as it was" neighbours_are_whole
+check --data "what lies between the pieces is as it was" neighbours_are_whole
 umount "$MOUNT"
 test_end

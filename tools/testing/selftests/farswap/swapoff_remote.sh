@@ -46,7 +46,7 @@ check "no region is left" wait_for 90 lent_is -eq 0
 swap_on
 echo 11M >"$CGROUP/off/memory.high"
 go_on off
-check "memory is right, and stays so on the next swap" wait_load off
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "memory is right, and stays so on the next swap" wait_load off
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -74,7 +74,7 @@ in_turn() {
 		wait_for 30 can_lend "$turn_other" || return 1
 	done
 	turn_before=$(machine_stat "$1" load_remote)
-	need "$SECONDS_EACH" "$1" || return 1
+	data need "$SECONDS_EACH" "$1" || return 1
 	turn_pages=$(($(machine_stat "$1" load_remote) - turn_before))
 	echo "$turn_pages pages of $1 were read from the others"
 	gives_back "$1" && [ "$turn_pages" -gt 500 ]
@@ -136,9 +136,9 @@ for pid in $pids; do
 	wait "$pid" || grow=1
 done
 sed 's/^/# /' "$TMP"/grow.*
-result $grow "memory is right on each of them"
+result --data $grow "memory is right on each of them"
 
-check "all are short at once, and memory is right" all_need "$SECONDS_EACH"
+check --data "all are short at once, and memory is right" all_need "$SECONDS_EACH"
 say "longest access while all are short: $longest ms"
 each lend_nothing >/dev/null
 check "the same without farswap" all_need "$SECONDS_EACH"

@@ -111,8 +111,8 @@ check "function and graph tracer see the hooked functions" trace_functions
 check "return probes see the hooked functions" probe_functions
 check "detached and attached while traced" detach_traced
 trace_off
-check "memory was right all the time" stop_load trace
+check --data "memory was right all the time" stop_load trace
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
+check --data "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

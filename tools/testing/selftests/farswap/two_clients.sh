@@ -109,12 +109,12 @@ check "no slab was taken from the first, which is busy" same slab_evicted
 check "the other is paused" host pause "$other"
 check "what it had is lent no more when its grace is over" wait_for 40 other_has -eq 0
 host resume "$other"
-check "its memory is right when it goes on" other_goes_on
+check --data "its memory is right when it goes on" other_goes_on
 check "it has pages at the donors again" other_load two
 check "the other loses power" host poweroff "$other"
 check "what it had is lent no more when its grace is over" wait_for 40 other_has -eq 0
 check "the first had no fallback, and no slab was lost" unharmed
-check "its memory was right all the time" stop_load watch
+check --data "its memory was right all the time" stop_load watch
 check "pages went and came" grew store_remote load_remote
 stats_show
 test_end

@@ -29,15 +29,15 @@ check "both devices are used" both_used
 go_on two
 # What was filled before the slabs were mapped is on the devices alone.
 check "slabs of both devices are remote" wait_for 30 both_have_slabs
-check "memory is right" wait_load two
+check --data "memory is right" wait_load two
 # One goes while the other stays.
 start_load rest two -m 24 -p 2 -d 120 -i 1
 check "a load on both is on its way" wait_for 30 grep -q progress "$TMP/rest.log"
 echo 100M >"$CGROUP/two/memory.high"
 check "one of two devices can go under load" swapoff "$SWAP_DISK2"
 echo 18M >"$CGROUP/two/memory.high"
-check "memory is right after that" stop_load rest
+check --data "memory is right after that" stop_load rest
 stats_show
 check "pages went to donors, came back and left no bit behind" eval \
-	'grew store_remote load_remote && same load_lost && no_orphaned_pages'
+	'grew store_remote load_remote && data same load_lost && data no_orphaned_pages'
 test_end

@@ -36,12 +36,12 @@ test_begin 7
 farswap_up 2
 swap_on
 make_cgroup zero 24M
-check "pages that turn zero and back are right" \
+check --data "pages that turn zero and back are right" \
 	in_cgroup zero "$LOAD" -m 40 -p 2 -n 2000 -w 70 -z 50 -u 4
 stats_show
 check "pages went to donors and came back" grew store_remote load_remote
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 check "pages on donors turn zero" all_turn_zero
 reclaim zero
 if is_direct; then
@@ -49,5 +49,5 @@ if is_direct; then
 else
 	skip_one "attached: the kernel does not tell of pages that turn zero"
 fi
-check "pages that turned zero are right" stop_load zeroes
+check --data "pages that turned zero are right" stop_load zeroes
 test_end

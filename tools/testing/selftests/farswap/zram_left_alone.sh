@@ -22,11 +22,11 @@ make_cgroup zram 24M
 log_mark
 swap_on /dev/zram0 10
 check "the log says that it is left alone" log_has farswap zram "left alone"
-check "memory is right" in_cgroup zram "$LOAD" -m 36 -p 2 -n 1000 -c 50
+check --data "memory is right" in_cgroup zram "$LOAD" -m 36 -p 2 -n 1000 -c 50
 check "nothing of it went to donors" same store_remote load_remote store_device
 swap_on "$SWAP_DISK" 20
-check "memory is right with a disk above it" in_cgroup zram "$LOAD" -m 40 -p 2 -n 1000 -c 50
+check --data "memory is right with a disk above it" in_cgroup zram "$LOAD" -m 40 -p 2 -n 1000 -c 50
 check "the disk's pages went to donors" grew store_remote load_remote
 check "zram goes" zram_gone
-check "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
+check --data "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

@@ -26,15 +26,15 @@ set_value "$ZSWAP/max_pool_percent" 3
 set_value "$ZSWAP/enabled" Y
 zswpout_before=$(zswpout)
 # In half of the pages all but a few bytes are zero: those zswap does take.
-check "right with a small pool" \
+check --data "right with a small pool" \
 	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 800 -w 60 -s 21 -c 50
 [ ! -e "$CGROUP/zswap/memory.zswap.max" ] || echo 1M >"$CGROUP/zswap/memory.zswap.max"
-check "right with a small limit of the cgroup" \
+check --data "right with a small limit of the cgroup" \
 	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 1000 -w 60 -s 22 -c 50
 stats_show
 check "zswap took pages" zswap_took_pages
 check "donors took pages, zswap newer copies of some" \
 	grew store_remote load_remote zswap_accepted
-check "no page was lost" same load_lost
-check "no remote bit outlives its slot" no_orphaned_pages
+check --data "no page was lost" same load_lost
+check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end
