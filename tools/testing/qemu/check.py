@@ -233,7 +233,8 @@ def commits():
 
 
 def unit_directories():
-    for name in ("tools/testing/unit", "tools/testing/daemon", "tools/testing/chaos"):
+    for name in ("tools/testing/unit", "tools/testing/daemon", "tools/testing/qemu",
+                 "tools/testing/chaos"):
         if os.path.exists(os.path.join(TOP, name, "Makefile")):
             yield name
 

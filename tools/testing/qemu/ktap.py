@@ -6,9 +6,12 @@ import re
 RESULT = re.compile(r"^(ok|not ok) \d+\s*(.*)")
 PLAN = re.compile(r"^1\.\.(\d+)(\s*# SKIP.*)?", re.IGNORECASE)
 SKIP = re.compile(r"#\s*SKIP\s*(.*)", re.IGNORECASE)
+# A result about data: see check in _tap.sh.
+DATA = re.compile(r"\s*# DATA\s*$")
 
 OUTER = re.compile(r"^(ok|not ok) \d+ selftests: [^#]*(?:# (SKIP|TIMEOUT|exit=(\d+)))?")
 
+EXIT_FAIL = 1
 EXIT_SKIP = 4
 
 
@@ -20,8 +23,8 @@ class Tally:
         self.failed = failed
         self.skipped = skipped
         self.reasons = []
-        # Lines that went before a result that failed, and none before it that didn't.
-        self.told = []
+        # A failed result is about data, or results are missing and the test did not bail out.
+        self.about_data = False
 
     def add(self, other):
         self.passed += other.passed
@@ -31,6 +34,13 @@ class Tally:
     def fail(self, reason):
         self.failed += 1
         self.reasons.append(reason)
+
+    def may_be_of_time(self, status):
+        """
+        Whether a slow machine explains the failure, so that another run may excuse it: the test
+        ended by itself, and no result about data failed.
+        """
+        return bool(self.failed) and status == EXIT_FAIL and not self.about_data
 
     def __str__(self):
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -58,7 +68,6 @@ def tally(output, status):
     """
     total = Tally()
     planned = None
-    told = []
     for line in output.splitlines():
         plan = PLAN.match(line)
         if plan:
@@ -66,18 +75,16 @@ def tally(output, status):
             continue
         result = RESULT.match(line)
         if not result:
-            told.append(line)
             continue
         skip = SKIP.search(result[2])
         if result[1] == "not ok":
-            total.fail(result[2].lstrip("- "))
-            total.told += told
+            total.fail(DATA.sub("", result[2].lstrip("- ")))
+            total.about_data |= bool(DATA.search(result[2]))
         elif skip:
             total.skipped += 1
             total.reasons.append(f"skipped: {skip[1] or result[2][:skip.start()].strip()}")
         else:
             total.passed += 1
-        told = []
     seen = total.passed + total.failed + total.skipped
     if status == EXIT_SKIP and not total.failed:
         if not seen:
@@ -88,6 +95,7 @@ def tally(output, status):
     if planned is not None and seen < planned:
         total.failed += planned - seen
         bail = re.search(r"^Bail out!.*", output, re.MULTILINE)
+        total.about_data |= not bail
         total.reasons.append(bail[0] if bail else
                              f"{planned - seen} of {planned} results missing")
     if status and not total.failed:

@@ -39,12 +39,6 @@ MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
 # Megabytes that a machine of few should not miss.
 NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
-EXIT_FAIL = 1
-# Results that no shortage of processors excuses: what was read, what was lost, what is left,
-# and what is not there.
-NEVER = re.compile(r"\b(right|wrong|lost|copy|left|bit|SIGBUS|complaint|results missing)\b")
-# The same where a test tells why it failed.
-NEVER_TOLD = re.compile(r"\b(wrong_pages|wrong_bytes|lost_pages)=[1-9]")
 
 
 def make(*words):
@@ -147,16 +141,6 @@ def addresses_in(cluster, donors):
         [vm for vm in cluster.lenders(cluster.client) if vm in cluster.clients]
     return " ".join(f"{name}='{' '.join(vm.address for vm in machines)}'"
                     for name, machines in (("CLIENTS", cluster.clients), ("DONORS", lend)))
-
-
-def may_be_of_time(result, status):
-    """
-    Has a test that came to its end failed only by what it looked at too early or too late,
-    as happens beside others?
-    """
-    return result.failed and status == EXIT_FAIL \
-        and not any(NEVER_TOLD.search(line) for line in result.told) \
-        and not any(NEVER.search(reason) for reason in result.reasons)
 
 
 class Runner:
@@ -264,7 +248,7 @@ class Runner:
             output += str(error)
         if complaints:
             result.fail(f"kernel: {complaints[0]}")
-        of_time = not complaints and may_be_of_time(result, status)
+        of_time = not complaints and result.may_be_of_time(status)
         if not last and self.cluster and (
                 self.cluster.emulator_failed() or (of_time and self.args.twice)):
             self.report(name, result, self.spent(begun))
