@@ -220,7 +220,7 @@ help:
 	@echo "make htmldocs   these documents as HTML, in out/htmldocs"
 	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       unit tests on this machine"
-	@echo "make model      search the models of slabs, replicas and staging for ways to break the rules"
+	@echo "make model      search the models of slabs, replicas, staging and sessions for ways to break the rules"
 	@echo "make mutants    break farswap on purpose: each time a test must fail (NAMES=)"
 	@echo "make tests      build the selftests"
 	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"

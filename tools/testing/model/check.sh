@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Searches three models exhaustively, of a slab's life, of replicas and of staging: several
-# times with different bounds; then with one precaution taken away at a time, when the
+# Searches four models exhaustively, of a slab's life, of replicas, of staging and of sessions
+# that are resumed: several times with different bounds; then with one precaution taken away at a time, when the
 # assertion that is named must fail; then for what must happen in it. Prints KTAP.
 #
 # usage: check.sh [-k] [NAME ...]
@@ -19,7 +19,7 @@ cache=$("$top/tools/testing/qemu/fetch.sh" --cache)/model
 
 # name|what must be found: nothing, or the comment of the assertion that fails|
 # bounds other than the model's, and what is broken. With replica_: replica.pml, with
-# staged_: staged.pml
+# staged_: staged.pml, with resume_: resume.pml
 cases() {
 	cat <<-'CASES'
 	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
@@ -115,6 +115,37 @@ cases() {
 	staged_reach_fetch_held|it happens|REACH_FETCH_HELD
 	staged_reach_fetch_stale|it happens|POLICY=2 START=1 UNMAPS=1 REACH_FETCH_STALE
 	staged_reach_adopt_fails|it happens|START=1 CUTS=1 EVICTS=0 REACH_ADOPT_FAILS
+	resume_same|nothing|CONNS=2 MOVES=0 BLIPS=1 SENDS=2 STORES=2 OTHERS=0
+	resume_device|nothing|CONNS=2 BLIPS=1 OTHERS=0
+	resume_again|nothing|BLIPS=2 MOVES=2 STORES=0 LOADS=0 OTHERS=0
+	resume_devices|nothing|BLIPS=1 STORES=0 OTHERS=0
+	resume_lost|nothing|LOSSES=2 MOVES=0 BLIPS=0 LOADS=0 OTHERS=0
+	resume_lost_revoked|nothing|CONNS=2 LOSSES=1 MOVES=0 BLIPS=0 EVICTS=1 LOADS=0
+	resume_revoked|nothing|CONNS=2 BLIPS=1 EVICTS=1 STORES=0
+	resume_revoked_same|nothing|CONNS=2 MOVES=0 BLIPS=1 EVICTS=1 LOADS=0
+	resume_given_back|nothing|CONNS=2 BLIPS=1 UNMAPS=1 LOADS=0 OTHERS=0
+	resume_refused|nothing|CONNS=2 BLIPS=1 REFUSALS=1
+	resume_two|nothing|REGIONS=2 CONNS=2 BLIPS=1 EVICTS=1 STORES=0 LOADS=0 OTHERS=0
+	resume_old_key|a key of this device|OTHERS=0 BREAK_OLD_KEY
+	resume_open|a key of this device|OTHERS=0 BREAK_OPEN
+	resume_rekeyed|a key of this device|LOADS=0 OTHERS=0 BREAK_REKEYED
+	resume_heard|a key of this device|LOADS=0 OTHERS=0 BREAK_HEARD
+	resume_unregister|a key of this device|BLIPS=1 OTHERS=0 BREAK_UNREGISTER
+	resume_lost_key|a key of this device|CONNS=2 BLIPS=1 EVICTS=1 LOADS=0 BREAK_LOST
+	resume_agree|both have one key|CONNS=2 STORES=0 OTHERS=0 BREAK_OLD_KEY
+	resume_name|a region's own key|REGIONS=2 CONNS=2 BLIPS=1 LOADS=0 OTHERS=0 BREAK_NAME
+	resume_late|order of messages|REGIONS=2 CONNS=2 BLIPS=1 STORES=0 OTHERS=0 BREAK_LATE
+	resume_order|order of KEY|REGIONS=2 CONNS=2 BLIPS=1 STORES=0 OTHERS=0 BREAK_HEARD
+	resume_gone|still lent|MOVES=0 BLIPS=1 EVICTS=1 BREAK_GONE
+	resume_owner|rule 7|CONNS=2 BLIPS=1 EVICTS=1 LOADS=0 BREAK_OWNER
+	resume_key_late|rule 7|CONNS=1 EVICTS=1 BREAK_KEY_LATE
+	resume_disconnect|the last stored or an error|MOVES=0 BLIPS=1 STORES=2 BREAK_DISCONNECT
+	resume_quiesce|no I/O outlives its mapping|CONNS=2 MOVES=0 OTHERS=0 BREAK_QUIESCE
+	resume_sweep|no leak|MOVES=0 UNMAPS=1 STORES=0 BREAK_SWEEP
+	resume_reach_rekeyed|it happens|CONNS=2 BLIPS=1 OTHERS=0 REACH_REKEYED
+	resume_reach_revoked|it happens|CONNS=2 BLIPS=1 EVICTS=1 STORES=0 OTHERS=0 REACH_REVOKED
+	resume_reach_again|it happens|STORES=0 OTHERS=0 REACH_AGAIN
+	resume_reach_late|it happens|CONNS=2 MOVES=0 BLIPS=1 OTHERS=0 REACH_LATE
 	CASES
 }
 
@@ -123,6 +154,7 @@ model() {
 	case $1 in
 	replica_*) echo replica.pml ;;
 	staged_*) echo staged.pml ;;
+	resume_*) echo resume.pml ;;
 	*) echo slab.pml ;;
 	esac
 }
