@@ -314,7 +314,8 @@ void region_return(struct region *region)
 	region->mr = NULL;
 	region->job.run = region_run_kill;
 	region->job.done = region_killed;
-	worker_queue(&region->job);
+	/* Memory may be short. The regions to be registered for all clients would take long. */
+	worker_queue_urgent(&region->job);
 }
 
 void region_return_later(struct region *region, uint64_t at_ms)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The worker: one thread, a list of jobs to run and one of jobs that have run. All other state
+ * The worker: one thread, two lists of jobs to run and one of jobs that have run. All other state
  * of the daemon is the event loop's; a job takes from it what it needs when it is queued, and
  * gives its result back in the loop.
  */
@@ -20,7 +20,8 @@
 
 static struct {
 	pthread_t thread;
-	pthread_mutex_t lock;		/* covers the three below */
+	pthread_mutex_t lock;		/* covers the four below */
+	struct list urgent;
 	struct list todo;
 	struct list finished;
 	bool stop;
@@ -40,7 +41,9 @@ static void *worker_main(void *arg)
 	(void)arg;
 	pthread_mutex_lock(&worker.lock);
 	while (!worker.stop) {
-		job = list_first(&worker.todo, struct worker_job, link);
+		job = list_first(&worker.urgent, struct worker_job, link);
+		if (!job)
+			job = list_first(&worker.todo, struct worker_job, link);
 		if (!job) {
 			pthread_cond_wait(&worker.more, &worker.lock);
 			continue;
@@ -80,12 +83,22 @@ static void worker_finished(void *arg, uint32_t events)
 	}
 }
 
-void worker_queue(struct worker_job *job)
+static void worker_add(struct worker_job *job, struct list *list)
 {
 	pthread_mutex_lock(&worker.lock);
-	list_add_tail(&job->link, &worker.todo);
+	list_add_tail(&job->link, list);
 	pthread_cond_signal(&worker.more);
 	pthread_mutex_unlock(&worker.lock);
+}
+
+void worker_queue(struct worker_job *job)
+{
+	worker_add(job, &worker.todo);
+}
+
+void worker_queue_urgent(struct worker_job *job)
+{
+	worker_add(job, &worker.urgent);
 }
 
 int worker_init(void)
@@ -95,6 +108,7 @@ int worker_init(void)
 
 	if (fd < 0)
 		return -errno;
+	list_init(&worker.urgent);
 	list_init(&worker.todo);
 	list_init(&worker.finished);
 	worker.stop = false;

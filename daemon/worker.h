@@ -22,5 +22,7 @@ int worker_init(void);
 void worker_exit(void);
 /* Jobs run in the order in which they were queued. */
 void worker_queue(struct worker_job *job);
+/* The job runs before all that were queued by worker_queue(). */
+void worker_queue_urgent(struct worker_job *job);
 
 #endif

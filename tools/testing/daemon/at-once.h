@@ -20,6 +20,14 @@ void worker_queue(struct worker_job *job)
 	job->done(job);
 }
 
+void worker_queue_urgent(struct worker_job *job)
+{
+	if (worker_hangs)
+		list_add(&job->link, &worker_held);
+	else
+		worker_queue(job);
+}
+
 static inline void worker_go_on(void)
 {
 	struct worker_job *job;

@@ -284,6 +284,8 @@ static void test_hangs(void)
 	settle();
 	ok(region->state == REGION_KILLING && !unregisters && region->addr[0] == 1 && consistent(),
 	   "while a key is being killed the region is not zeroed");
+	ok(list_first(&worker_held, struct worker_job, link) == &region->job,
+	   "which does not wait for what is to be registered");
 	region_set_limit(0);
 	settle();
 	ok(region->state == REGION_KILLING && region->addr, "nor given back to the kernel");

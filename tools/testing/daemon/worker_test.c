@@ -12,6 +12,7 @@
 #include "turn.h"
 
 #define JOBS	8
+#define URGENT	2
 
 struct test_job {
 	struct worker_job job;
@@ -19,7 +20,7 @@ struct test_job {
 	pthread_t ran_in;
 };
 
-static sem_t hang;
+static sem_t begun, hang;
 static struct test_job jobs[JOBS];
 static unsigned int run_next, done_next, pongs;
 static bool ran_in_order = true, in_order = true, in_loop = true, elsewhere = true;
@@ -29,8 +30,10 @@ static void job_run(struct worker_job *job)
 {
 	struct test_job *test = container_of(job, struct test_job, job);
 
-	if (!test->number)
+	if (!test->number) {
+		sem_post(&begun);
 		sem_wait(&hang);
+	}
 	ran_in_order &= test->number == run_next++;
 	test->ran_in = pthread_self();
 }
@@ -58,7 +61,7 @@ int main(void)
 	unsigned int i;
 
 	loop_thread = pthread_self();
-	if (loop_init() || worker_init() || sem_init(&hang, 0, 0))
+	if (loop_init() || worker_init() || sem_init(&begun, 0, 0) || sem_init(&hang, 0, 0))
 		return 1;
 	loop_timer_init(&ping, ping_answered, &ping);
 	loop_timer_set(&ping, 1);
@@ -66,8 +69,13 @@ int main(void)
 		jobs[i].job.run = job_run;
 		jobs[i].job.done = job_done;
 		jobs[i].number = i;
-		worker_queue(&jobs[i].job);
+		/* The first jobs after the one that hangs are queued last. */
+		if (!i || i > URGENT)
+			worker_queue(&jobs[i].job);
 	}
+	sem_wait(&begun);
+	for (i = 1; i <= URGENT; i++)
+		worker_queue_urgent(&jobs[i].job);
 	turn_ms(50);
 	ok(pongs > 1 && !done_next, "the loop turns while a job hangs");
 	sem_post(&hang);
@@ -75,7 +83,8 @@ int main(void)
 	loop_timer_set(&release, 20000);
 	loop_run();
 	loop_timer_stop(&release);
-	ok(done_next == JOBS && ran_in_order && in_order, "jobs are done one after the other");
+	ok(done_next == JOBS && ran_in_order && in_order,
+	   "jobs are done one after the other, urgent ones before the rest");
 	ok(in_loop && elsewhere, "each runs in the thread, and ends in the loop");
 	worker_exit();
 	ok(worker.event.fd < 0, "it ends");
