@@ -138,10 +138,44 @@ static unsigned int slabs_missing(struct farswap_slab *slab)
 	return missing;
 }
 
+/* How many of its mappings that stay have a slot. */
+static unsigned int slabs_copies(const struct farswap_slab *slab, unsigned int slot)
+{
+	const struct farswap_mapping *mapping;
+	unsigned int nth, copies = 0;
+
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		copies += mapping && !READ_ONCE(mapping->leaving) &&
+			  farswap_mapping_has(mapping, slot, 1);
+	}
+	rcu_read_unlock();
+	return copies;
+}
+
+/*
+ * Slots that one more dead donor may cost: they are at one donor, and neither on the device nor in
+ * the staging pool. The kernel keeps a slot of zeroes itself.
+ */
+static unsigned int slabs_single(struct farswap_slab *slab)
+{
+	unsigned int slot, single = 0;
+
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
+		if (!test_bit(slot, slab->bits.unbacked) || slabs_copies(slab, slot) > 1 ||
+		    farswap_slab_zero(slab, slot) || farswap_backup_holds(slab, slot))
+			continue;
+		/* The device may have got it just before, or the slot been freed. */
+		single += test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote);
+	}
+	return single;
+}
+
 static void slabs_print(struct farswap_slab *slab, void *arg)
 {
 	unsigned long remote = 0, backed = 0;
-	unsigned int missing = 0;
+	unsigned int missing = 0, single = 0;
 	struct seq_file *m = arg;
 
 	/* Without the lock: this looks at every slot. */
@@ -149,20 +183,21 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
 		backed = debugfs_backed(slab);
 		missing = slabs_missing(slab);
+		single = slabs_single(slab);
 	}
 	spin_lock(&farswap_state_lock);
 	seq_printf(m, "%u %u %s ", slab->device->type, slab->index,
 		   farswap_slab_state_name(slab));
 	slabs_print_donors(slab, m);
-	seq_printf(m, " %lu %lu %u %u\n", remote, backed,
+	seq_printf(m, " %lu %lu %u %u %u\n", remote, backed,
 		   farswap_activity_read(&slab->activity, farswap_slab_second()),
-		   missing);
+		   missing, single);
 	spin_unlock(&farswap_state_lock);
 }
 
 static int slabs_show(struct seq_file *m, void *v)
 {
-	seq_puts(m, "type index state donors remote backed activity missing\n");
+	seq_puts(m, "type index state donors remote backed activity missing single\n");
 	debugfs_walk(slabs_print, m);
 	return 0;
 }

@@ -22,7 +22,8 @@ GROWTH = ("store_remote", "moved", "rebuilt", "repaired")
 # Seconds, times what a slow kernel takes: until what a dead donor had is repaired.
 REPAIR = 120
 
-Slab = collections.namedtuple("Slab", "state donors remote backed missing")
+# single: pages that are at one donor and nowhere else
+Slab = collections.namedtuple("Slab", "state donors remote backed single")
 # donors: {address: (state, session)}: its daemon's instance, and how often it was given up
 UNKNOWN = ("unknown", ())
 View = collections.namedtuple("View", "slabs donors stats")
@@ -43,7 +44,7 @@ def view(text):
             row = dict(zip(names, words))
             at = [] if row["donors"] == "-" else map(address_of, row["donors"].split(","))
             slabs.append(Slab(row["state"], list(at), int(row["remote"]), int(row["backed"]),
-                              int(row["missing"])))
+                              int(row["single"])))
         elif kind == "address" and len(words) == len(names):
             row = dict(zip(names, words))
             donors[address_of(row["address"])] = (row["state"], (row["instance"], row["downs"]))
@@ -69,21 +70,13 @@ def unsafe(seen, dead):
             continue
         if slab.state != "mapped":
             return f"a slab is {slab.state}"
-        if len(slab.donors) < 2:
-            return f"{slab.remote - slab.backed} pages are at {len(slab.donors)} donors"
+        if slab.single:
+            return f"{slab.single} pages are at one donor and nowhere else"
         for address in slab.donors:
             state = seen.donors.get(address, UNKNOWN)[0]
             if state != "live":
                 return f"donor {address} is {state}"
     return None
-
-
-def missing(seen):
-    """
-    Pages that one of their slab's donors misses. Some may stay so: a slot that holds a page of
-    zeroes by now keeps its bits, and is not repaired.
-    """
-    return sum(slab.missing for slab in seen.slabs if slab.remote > slab.backed)
 
 
 class Ledger:
@@ -201,17 +194,9 @@ class Losses:
 
     def wait_until_safe(self):
         began = time.monotonic()
-        since = {}
         while True:
-            looks = self.looks()
-            reasons = [f"{name}: {why}" for name, seen in looks.items()
+            reasons = [f"{name}: {why}" for name, seen in self.looks().items()
                        if (why := unsafe(seen, self.dead[name]))]
-            for name, seen in looks.items():
-                now = (missing(seen), seen.stats.get("repaired"))
-                if since.get(name, (None,))[0] != now:
-                    since[name] = (now, time.monotonic())
-                if now[0] and time.monotonic() - since[name][1] < self.patience / 8:
-                    reasons.append(f"{name}: {now[0]} pages are not at each of their donors")
             if not reasons:
                 break
             if time.monotonic() - began > self.patience:
