@@ -66,7 +66,7 @@ import farswap
 import image
 
 # Of a kernel that is not slow.
-BOOT_TIMEOUT = 90
+BOOT_TIMEOUT = 240
 PR_SET_PDEATHSIG = 1
 
 # What the kernel must not say during a test.
