@@ -342,7 +342,9 @@ enum farswap_slab_state {
  * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING
  * @map_work:	finds a donor
  * @leave_work:	fetches pages before the last mapping ends
- * @repair_work: gives it the replicas that it lacks, and those their pages
+ * @repair_work: gives it the replicas that it lacks, and those the pages that the device does not
+ *		have
+ * @refill_work: gives its replicas the other pages that they miss
  * @rebuild_work: gives it what the device has
  */
 struct farswap_slab {
@@ -377,6 +379,7 @@ struct farswap_slab {
 	struct work_struct map_work;
 	struct work_struct leave_work;
 	struct work_struct repair_work;
+	struct work_struct refill_work;
 	struct work_struct rebuild_work;
 };
 
@@ -508,9 +511,9 @@ static inline bool farswap_copy_excludes(const struct farswap_mapping *to,
 	       __farswap_copy_excludes(to, slot, nr);
 }
 
-bool farswap_copy_is_wanted(const struct farswap_mapping *to);
+bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole);
 void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
-		  unsigned int mb);
+		  unsigned int mb, bool sole);
 void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun);
 
 /* rebuild.c */
@@ -533,6 +536,7 @@ void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
 			 unsigned long until);
 void farswap_replica_look(struct farswap_slab *slab);
 void farswap_replica_work(struct work_struct *work);
+void farswap_replica_refill_work(struct work_struct *work);
 
 /* migrate/unmap.c */
 void farswap_drain_start(struct farswap_slab *slab,

@@ -19,7 +19,7 @@
 
 /* Slots that are copied at once. */
 #define COPY_RUN	32
-/* Copies at a time: one at most is a repair, the others are of slabs that leave. */
+/* Copies at a time: at most two are repairs, the others are of slabs that leave. */
 #define COPY_COPIES	8
 /* A repair that has to wait so long is left for another time. */
 #define COPY_PATIENCE	(HZ / 4)
@@ -45,6 +45,8 @@ static struct copy_run copy_runs[COPY_COPIES];
 /* How many are in use; also looked at without the lock. */
 unsigned int farswap_copying;
 static DECLARE_WAIT_QUEUE_HEAD(copy_ended);
+/* A repair copies pages that are not on the device; written by one at a time. */
+static bool copy_is_urgent;
 /* First come, first served: one that is at work has all it needs to get to its end. */
 static DEFINE_SEMAPHORE(copy_copies, COPY_COPIES);
 
@@ -151,20 +153,21 @@ static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
 	return nr;
 }
 
-static bool copy_slot_is_wanted(const struct farswap_mapping *to, unsigned int slot)
+/* @sole: only if the device does not have it. */
+static bool copy_slot_is_wanted(const struct farswap_mapping *to, unsigned int slot, bool sole)
 {
 	const struct farswap_slab *slab = to->slab;
 
 	return test_bit(slot, slab->bits.remote) && test_bit(slot, to->missing) &&
-	       !farswap_slab_zero(slab, slot);
+	       (!sole || test_bit(slot, slab->bits.unbacked)) && !farswap_slab_zero(slab, slot);
 }
 
-static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int first)
+static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int first, bool sole)
 {
 	unsigned int slot;
 
 	for (slot = first; slot < first + COPY_RUN; slot++)
-		if (copy_slot_is_wanted(to, slot))
+		if (copy_slot_is_wanted(to, slot, sole))
 			return true;
 	return false;
 }
@@ -172,11 +175,12 @@ static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int fi
 /**
  * farswap_copy_is_wanted() - does a mapping miss pages that another one has
  * @to:		a mapping
+ * @sole:	ignore pages that the device has too
  *
  * Context: any; a hint.
  * Return: whether it does.
  */
-bool farswap_copy_is_wanted(const struct farswap_mapping *to)
+bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole)
 {
 	const struct farswap_slab *slab = to->slab;
 	const struct farswap_mapping *other;
@@ -193,6 +197,8 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to)
 				there |= ~READ_ONCE(other->missing[i]);
 		}
 		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(to->missing[i]) & there;
+		if (sole)
+			word &= READ_ONCE(slab->bits.unbacked[i]);
 		/* Stale bits may stand below a zero page, and stay. */
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
 			wanted |= !farswap_slab_zero(slab, i * BITS_PER_LONG + slot);
@@ -223,11 +229,11 @@ static struct farswap_mapping *copy_source(struct farswap_mapping *to,
 /* The slots from here on that are read from one region together. */
 static unsigned int copy_together(const struct farswap_mapping *to,
 				  const struct farswap_mapping *source,
-				  unsigned int slot, unsigned int end)
+				  unsigned int slot, unsigned int end, bool sole)
 {
 	unsigned int nr = 1;
 
-	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr)) {
+	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr, sole)) {
 		/* As in farswap_mapping_find(). */
 		smp_rmb();
 		if (!farswap_mapping_has(source, slot + nr, 1))
@@ -240,7 +246,8 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 /* How many slots were read. */
 static unsigned int copy_one_run(struct farswap_mover *mover,
 				 struct farswap_mapping *to,
-				 struct farswap_mapping *from, unsigned int first)
+				 struct farswap_mapping *from, unsigned int first,
+				 bool sole)
 {
 	unsigned int slot = first, end = first + COPY_RUN, nr_sources = 0, nr = 0, begun;
 	struct farswap_mapping *sources[COPY_RUN], *source;
@@ -249,14 +256,14 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 	if (!run)
 		return 0;
 	while (slot < end) {
-		source = copy_slot_is_wanted(to, slot) ? copy_source(to, from, slot) : NULL;
+		source = copy_slot_is_wanted(to, slot, sole) ? copy_source(to, from, slot) : NULL;
 		if (!source) {
 			slot++;
 			continue;
 		}
 		sources[nr_sources++] = source;
 		begun = farswap_mover_start(mover, source, to, slot,
-					    copy_together(to, source, slot, end));
+					    copy_together(to, source, slot, end, sole));
 		slot += begun;
 		nr += begun;
 	}
@@ -270,10 +277,13 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 
 static bool copy_may_go_on(const struct farswap_mover *mover,
 			   const struct farswap_mapping *to,
-			   const struct farswap_mapping *from)
+			   const struct farswap_mapping *from, bool sole)
 {
 	const struct farswap_slab *slab = to->slab;
 
+	/* A repair of pages that the device has too can wait. */
+	if (!from && !sole && READ_ONCE(copy_is_urgent))
+		return false;
 	return !farswap_mover_failed(mover) && !READ_ONCE(to->leaving) &&
 	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
@@ -299,7 +309,7 @@ void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
 }
 
 static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
-		     unsigned int mb)
+		     unsigned int mb, bool sole)
 {
 	struct farswap_mover *mover = farswap_mover_alloc(to->slab->nr_slots);
 	unsigned int first, nr;
@@ -308,12 +318,12 @@ static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 	if (!mover)
 		return;
 	for (first = 0; first < to->slab->nr_slots; first += COPY_RUN) {
-		if (!copy_run_is_wanted(to, first))
+		if (!copy_run_is_wanted(to, first, sole))
 			continue;
-		if (!copy_may_go_on(mover, to, from))
+		if (!copy_may_go_on(mover, to, from, sole))
 			break;
 		begun = ktime_get();
-		nr = copy_one_run(mover, to, from, first);
+		nr = copy_one_run(mover, to, from, first, sole);
 		if (mb)
 			farswap_copy_rest(nr, mb, begun);
 		cond_resched();
@@ -337,17 +347,23 @@ static bool copy_take(const struct farswap_mapping *from)
  * @from:	copy what is there, until its leave_until; NULL: what is anywhere
  * @mb:		MiB a second at the most, and with rests that leave the network to others
  *		for half of the time; 0: as fast as it goes
+ * @sole:	only pages that the device does not have; one caller at a time
  *
- * As far as it goes. Slots that are stored to meanwhile may be left for another time.
+ * As far as it goes. A repair of all pages ends early while one with @sole is at work. Slots that
+ * are stored to meanwhile may be left for another time.
  *
  * Context: may sleep, as long as the copying takes.
  */
 void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
-		  unsigned int mb)
+		  unsigned int mb, bool sole)
 {
 	if (!copy_take(from))
 		return;
-	copy_all(to, from, mb);
+	if (sole)
+		WRITE_ONCE(copy_is_urgent, true);
+	copy_all(to, from, mb, sole);
+	if (sole)
+		WRITE_ONCE(copy_is_urgent, false);
 	up(&copy_copies);
 }
 

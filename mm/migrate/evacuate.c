@@ -180,7 +180,7 @@ static void leave_copy(struct farswap_mapping *from)
 		if (!to)
 			continue;
 		if (to != from && !READ_ONCE(to->leaving))
-			farswap_copy(to, from, 0);
+			farswap_copy(to, from, 0, false);
 		farswap_mapping_put(to);
 	}
 }

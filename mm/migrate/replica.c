@@ -7,6 +7,8 @@
  *
  * What was stored while a slab had fewer went to the swap device as well.
  *
+ * Pages that the swap device does not have are repaired first, in all slabs.
+ *
  * Whatever the backup, a slab that is in use and none of whose donors can be reached, though
  * they may come back, gets a stopgap: one more mapping, for what is stored from now on and,
  * by rebuild.c, for what the device has. If one comes back, that which has fewer pages
@@ -27,6 +29,8 @@
 
 /* One slab after the other. Only one slab's repair is ever waited for. */
 static struct workqueue_struct *replica_wq;
+/* The same for pages that are on the device too: a slab with many does not hold up the others. */
+static struct workqueue_struct *replica_refill_wq;
 
 /**
  * farswap_replicas_wanted() - how many mappings a slab should have
@@ -310,29 +314,43 @@ static void replica_give_back(struct farswap_slab *slab)
 }
 
 /* One that is to be given pages, or NULL; it stays until farswap_mapping_put(). */
-static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned int nth)
+static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned int nth, bool sole)
 {
 	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
 
 	if (!mapping || (!READ_ONCE(mapping->leaving) &&
 			 !farswap_donor_is_suspect(mapping->donor) &&
-			 farswap_copy_is_wanted(mapping)))
+			 farswap_copy_is_wanted(mapping, sole)))
 		return mapping;
 	farswap_mapping_put(mapping);
 	return NULL;
+}
+
+static void replica_copy(struct farswap_slab *slab, bool sole)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = replica_get(slab, nth, sole);
+		if (!mapping)
+			continue;
+		farswap_copy(mapping, NULL, READ_ONCE(farswap_settings.repair_mb), sole);
+		farswap_mapping_put(mapping);
+	}
 }
 
 /**
  * farswap_replica_work() - repair a slab
  * @work:	the slab's
  *
+ * What the device has too is left to farswap_replica_refill_work().
+ *
  * Context: may sleep, as long as the copying takes.
  */
 void farswap_replica_work(struct work_struct *work)
 {
 	struct farswap_slab *slab = container_of(work, struct farswap_slab, repair_work);
-	struct farswap_mapping *mapping;
-	unsigned int nth;
 
 	if (replica_is_moving(slab))
 		return;
@@ -343,23 +361,33 @@ void farswap_replica_work(struct work_struct *work)
 		replica_add_stopgap(slab);
 	if (READ_ONCE(slab->stopgap))
 		replica_give_back(slab);
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = replica_get(slab, nth);
-		if (!mapping)
-			continue;
-		farswap_copy(mapping, NULL, READ_ONCE(farswap_settings.repair_mb));
-		farswap_mapping_put(mapping);
-	}
+	replica_copy(slab, true);
 }
 
-static bool replica_is_wanting(struct farswap_slab *slab)
+/**
+ * farswap_replica_refill_work() - copy what a slab's mappings miss, urgent or not
+ * @work:	the slab's
+ *
+ * It ends early when a repair has something to copy.
+ *
+ * Context: may sleep, as long as the copying takes.
+ */
+void farswap_replica_refill_work(struct work_struct *work)
+{
+	struct farswap_slab *slab = container_of(work, struct farswap_slab, refill_work);
+
+	if (!replica_is_moving(slab))
+		replica_copy(slab, false);
+}
+
+static bool replica_is_wanting(struct farswap_slab *slab, bool sole)
 {
 	struct farswap_mapping *mapping;
 	unsigned int nth;
 
 	for (nth = 0; farswap_mapping_staying(slab, NULL) > 1 &&
 	     nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = replica_get(slab, nth);
+		mapping = replica_get(slab, nth, sole);
 		if (!mapping)
 			continue;
 		farswap_mapping_put(mapping);
@@ -378,26 +406,37 @@ void farswap_replica_look(struct farswap_slab *slab)
 {
 	bool asks = replica_may_ask(slab) &&
 		    (replica_is_too_few(slab) || replica_is_cut_off(slab));
+	bool repair = asks || READ_ONCE(slab->stopgap) || replica_is_wanting(slab, true);
+	bool refill = replica_is_wanting(slab, false);
 
-	if (replica_is_moving(slab) ||
-	    (!asks && !READ_ONCE(slab->stopgap) && !replica_is_wanting(slab)))
+	if (replica_is_moving(slab) || (!repair && !refill))
 		return;
 	spin_lock(&farswap_state_lock);
-	/* Who cancels it has ended that state before. */
-	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing)
-		queue_work(replica_wq, &slab->repair_work);
+	/* Who cancels them has ended that state before. */
+	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing) {
+		if (repair)
+			queue_work(replica_wq, &slab->repair_work);
+		if (refill)
+			queue_work(replica_refill_wq, &slab->refill_work);
+	}
 	spin_unlock(&farswap_state_lock);
 }
 
 /**
- * farswap_replica_init() - make the worker
+ * farswap_replica_init() - make the workers
  *
  * Return: 0 or -ENOMEM.
  */
 int farswap_replica_init(void)
 {
 	replica_wq = alloc_ordered_workqueue("farswap_replica", WQ_MEM_RECLAIM);
-	return replica_wq ? 0 : -ENOMEM;
+	if (!replica_wq)
+		return -ENOMEM;
+	replica_refill_wq = alloc_ordered_workqueue("farswap_refill", WQ_MEM_RECLAIM);
+	if (replica_refill_wq)
+		return 0;
+	destroy_workqueue(replica_wq);
+	return -ENOMEM;
 }
 
 /**
@@ -405,5 +444,6 @@ int farswap_replica_init(void)
  */
 void farswap_replica_exit(void)
 {
+	destroy_workqueue(replica_refill_wq);
 	destroy_workqueue(replica_wq);
 }

@@ -620,6 +620,7 @@ int farswap_slabs_unmap(struct farswap_device *device,
 			if (!slab)
 				continue;
 			cancel_work_sync(&slab->repair_work);
+			cancel_work_sync(&slab->refill_work);
 			/* It is about to return: only those of other slabs may still fetch. */
 			flush_work(&slab->leave_work);
 		}

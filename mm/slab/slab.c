@@ -274,6 +274,7 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	INIT_WORK(&slab->map_work, slab_map_work);
 	INIT_WORK(&slab->leave_work, farswap_leave_work);
 	INIT_WORK(&slab->repair_work, farswap_replica_work);
+	INIT_WORK(&slab->refill_work, farswap_replica_refill_work);
 	INIT_WORK(&slab->rebuild_work, farswap_rebuild_work);
 	first = farswap_slabmap_insert(map, slab->index, slab);
 	if (first != slab)
