@@ -71,7 +71,7 @@ extern struct workqueue_struct *farswap_wq;
  * @FARSWAP_STAT_BACKUP_SPARED:	staged, and freed or stored anew before it was written
  * @FARSWAP_STAT_BACKUP_STALE:	freed or stored anew while the device wrote them
  * @FARSWAP_STAT_BACKUP_FAILED:	the device write of a staging page failed
- * @FARSWAP_STAT_FETCHED:	read from a region that is given back, for the device
+ * @FARSWAP_STAT_FETCHED:	read from a region, for the device to have it
  * @FARSWAP_STAT_MOVED:		copied from a region that is given back to another
  * @FARSWAP_STAT_REPAIRED:	copied to a replica that did not have them
  * @FARSWAP_STAT_REBUILT:	of a slab whose donor died: read from the device, and written
@@ -584,6 +584,7 @@ void farswap_home_exit(void);
 int farswap_home_probe(struct farswap_device *device);
 bool farswap_home_is_starved(const struct farswap_donor *donor);
 void farswap_home_fetch(struct farswap_mapping *mapping);
+int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first);
 
 /* handover.c */
 void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab);

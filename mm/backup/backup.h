@@ -103,6 +103,7 @@ struct farswap_backups {
 void farswap_staging_resize(void);
 bool farswap_staging_take(struct list_head *staged, struct folio *folio);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
+struct farswap_backup *farswap_staging_try(void);
 void farswap_staging_put(struct farswap_backup *backup);
 unsigned int farswap_staging_used(void);
 

@@ -259,6 +259,21 @@ struct farswap_backup *farswap_staging_wait(const struct farswap_device *device,
 }
 
 /**
+ * farswap_staging_try() - take a page for a device write that can wait
+ *
+ * Half of the pool is left to stores.
+ *
+ * Context: process context; does not sleep.
+ * Return: the page, or NULL.
+ */
+struct farswap_backup *farswap_staging_try(void)
+{
+	if (READ_ONCE(staging_nr_free) <= READ_ONCE(staging_total) / 2)
+		return NULL;
+	return staging_take_any();
+}
+
+/**
  * farswap_staging_put() - give a page back
  * @backup:	out of any table
  *

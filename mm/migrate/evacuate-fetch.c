@@ -16,6 +16,8 @@
 
 /* Pages being read at once, of one slab. */
 #define HOME_READS	8
+/* Pages that are read in one go where it does not hurry. */
+#define HOME_RUN	32
 /* Rounds that may fail though the donor's session did not. */
 #define HOME_ROUNDS	3
 #define HOME_PAUSE_MS	10
@@ -113,15 +115,12 @@ static int home_submit(struct home *home, struct farswap_io *io)
  * 0: it has begun. -EAGAIN: it is left to who reads it from another mapping, which may come to
  * nothing; -ENOMEM or -ECANCELED: it could not begin, but not for the donor.
  */
-static int home_fetch(struct home *home, unsigned int slot)
+static int home_fetch_to(struct home *home, unsigned int slot, struct farswap_backup *backup)
 {
-	struct farswap_slab *slab = home->mapping->slab;
-	struct farswap_backup *backup;
 	struct home_read *read;
 	struct farswap_io *io;
 	int err;
 
-	backup = farswap_staging_wait(slab->device, farswap_eviction_is_near(home->mapping));
 	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
 		farswap_staging_put(backup);
 		return -EAGAIN;
@@ -139,6 +138,14 @@ static int home_fetch(struct home *home, unsigned int slot)
 	if (err)
 		home_read_end(read, err, err != -ENOMEM && err != -ECANCELED);
 	return err;
+}
+
+/* Likewise, to the next staging page that is free. */
+static int home_fetch(struct home *home, unsigned int slot)
+{
+	bool hurry = farswap_eviction_is_near(home->mapping);
+
+	return home_fetch_to(home, slot, farswap_staging_wait(home->mapping->slab->device, hurry));
 }
 
 /* Of one mapping of several that leaves alone, only what none has that stays. */
@@ -339,6 +346,44 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 			break;
 		failed += READ_ONCE(donor->suspects) == suspects;
 	}
+}
+
+/**
+ * farswap_home_back_up() - have the device get pages that only regions have
+ * @mapping:	one that stays, referenced
+ * @first:	the slot to begin with; where to go on next time
+ *
+ * A few pages, which the region keeps. Stores go on.
+ *
+ * Context: may sleep, as long as remote reads take; does not wait for the device.
+ * Return: how many pages were read; or -EBUSY if the staging pool has to be left to stores, or
+ * another error: not now.
+ */
+int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first)
+{
+	struct home *home = home_begin(mapping);
+	struct farswap_slab *slab = mapping->slab;
+	unsigned int slot = *first, nr = 0;
+	struct farswap_backup *backup;
+	int err = 0;
+
+	for_each_set_bit_from(slot, slab->bits.remote, slab->nr_slots) {
+		if (nr == HOME_RUN || err || READ_ONCE(home->failed))
+			break;
+		if (!test_bit(slot, slab->bits.unbacked) ||
+		    !farswap_mapping_has(mapping, slot, 1) || farswap_slab_zero(slab, slot) ||
+		    farswap_backup_state_of(slab, slot) != -ENOENT)
+			continue;
+		backup = farswap_staging_try();
+		err = backup ? home_fetch_to(home, slot, backup) : -EBUSY;
+		nr += !err;
+		if (err == -EAGAIN)
+			err = 0;
+	}
+	*first = slot;
+	if (!home_end(home))
+		err = -EIO;
+	return err ?: (int)nr;
 }
 
 /**

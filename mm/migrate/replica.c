@@ -5,7 +5,8 @@
  * read of the disk. Those that are lacking are asked for, and given what they miss, in
  * the background and at a bounded rate (repair_mb).
  *
- * What was stored while a slab had fewer went to the swap device as well.
+ * What was stored while a slab had fewer went to the swap device as well. So does what was stored
+ * before, if no other donor has room for the mapping that a slab has lost.
  *
  * Pages that the swap device does not have are repaired first, in all slabs.
  *
@@ -14,7 +15,9 @@
  * by rebuild.c, for what the device has. If one comes back, that which has fewer pages
  * leaves.
  */
+#include <linux/bitmap.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 
 #include "internal.h"
 
@@ -326,6 +329,46 @@ static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned i
 	return NULL;
 }
 
+/* Has it too few mappings, and pages that are not on the device? */
+static bool replica_needs_device(const struct farswap_slab *slab)
+{
+	return READ_ONCE(farswap_settings.backup) == FARSWAP_BACKUP_REPLICA &&
+	       READ_ONCE(slab->sole) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
+	       farswap_device_writable(slab->device) && replica_is_too_few(slab) &&
+	       bitmap_intersects(slab->bits.remote, slab->bits.unbacked, slab->nr_slots);
+}
+
+/* What the mapping has. No reference is held for long: its donor may want the region back. */
+static void replica_back_up_from(struct farswap_slab *slab, unsigned int nth)
+{
+	struct farswap_mapping *mapping;
+	unsigned int slot = 0;
+	ktime_t begun;
+	int nr;
+
+	do {
+		mapping = farswap_mapping_get(slab, nth);
+		if (!mapping)
+			return;
+		begun = ktime_get();
+		nr = READ_ONCE(mapping->leaving) || !farswap_donor_works(mapping->donor) ?
+		     -EHOSTDOWN : farswap_home_back_up(mapping, &slot);
+		farswap_mapping_put(mapping);
+		if (nr > 0)
+			farswap_copy_rest(nr, READ_ONCE(farswap_settings.repair_mb), begun);
+	} while (nr >= 0 && slot < slab->nr_slots && replica_needs_device(slab));
+}
+
+/* No donor has room for another mapping: the device is the replica, as it is for stores. */
+static void replica_back_up(struct farswap_slab *slab)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && replica_needs_device(slab); nth++)
+		replica_back_up_from(slab, nth);
+}
+
 static void replica_copy(struct farswap_slab *slab, bool sole)
 {
 	struct farswap_mapping *mapping;
@@ -362,6 +405,7 @@ void farswap_replica_work(struct work_struct *work)
 	if (READ_ONCE(slab->stopgap))
 		replica_give_back(slab);
 	replica_copy(slab, true);
+	replica_back_up(slab);
 }
 
 /**
@@ -406,7 +450,8 @@ void farswap_replica_look(struct farswap_slab *slab)
 {
 	bool asks = replica_may_ask(slab) &&
 		    (replica_is_too_few(slab) || replica_is_cut_off(slab));
-	bool repair = asks || READ_ONCE(slab->stopgap) || replica_is_wanting(slab, true);
+	bool repair = asks || READ_ONCE(slab->stopgap) || replica_needs_device(slab) ||
+		      replica_is_wanting(slab, true);
 	bool refill = replica_is_wanting(slab, false);
 
 	if (replica_is_moving(slab) || (!repair && !refill))

@@ -3,7 +3,7 @@
 #
 # backup=replica: each page at two donors, and the disk spared. One that dies, is cut
 # off or wants its memory back costs no page, no wrong byte and no read of the disk;
-# then there are two again, and another one may die. What was stored while there was
+# then there are two again, and another one may die. What was stored before or while there was
 # but one is on the disk too.
 # cluster: donors=3 mem=192 disks=1
 # shellcheck source=_lib.sh
@@ -50,6 +50,22 @@ made_again() {
 	wait_for 40 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
 }
 
+# nothing_single: donors have pages, and none is at one donor and nowhere else
+nothing_single() {
+	awk 'NR > 1 { remote += $5; single += $9 }
+		END {
+			print single + 0 " of " remote + 0 " pages are at one donor and nowhere else"
+			exit !(remote > 0 && !single)
+		}' "$FARSWAP_DEBUG/slabs"
+}
+
+last_donor_dies() {
+	stats_save
+	dies=$(donor_of_most)
+	donor_kill "$dies" && wait_for 20 donors_live 0 && wait_for 20 grew slab_lost &&
+		same lost load_lost
+}
+
 # The network to a donor is cut until that is noticed, if nothing is read there by a PING only,
 # and mended before the donor is lost.
 one_resumes() {
@@ -79,9 +95,10 @@ spared() {
 	[ $((spared_written * 4)) -le "$spared_stored" ]
 }
 
-# At once, before anything can be made again.
+# At once, before anything can be made again, at a donor or on the disk.
 all_die() {
 	stats_save
+	set_value "$FARSWAP/enabled" 0
 	for doomed_donor in $DONORS; do
 		donor_touch "$doomed_donor"
 		on "$doomed_donor" "$KILL_FARSWAPD" &
@@ -89,7 +106,7 @@ all_die() {
 	wait_for 30 donors_live 0 && wait_for 30 grew lost
 }
 
-test_begin 14
+test_begin 16
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 3
 set_value "$FARSWAP/backup" replica
@@ -106,6 +123,8 @@ check "a donor is cut off for a while" eval 'one_resumes && no_disk_read'
 check "a donor dies" a_donor_dies
 check "what it had is made again elsewhere" made_again
 check "so that another may die" a_donor_dies
+check "what the last donor has goes to the disk too" wait_for 60 nothing_single
+check --data "no page is lost when that dies" last_donor_dies
 check --data "memory was right" stop_load reader
 for donor in $DONORS; do
 	donor_start "$donor"
