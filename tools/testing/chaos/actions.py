@@ -60,12 +60,13 @@ class Actions:
     """What can be done to one cluster."""
 
     # pylint: disable=too-many-arguments,too-many-positional-arguments
-    def __init__(self, cluster, may_lose, part, losses, power):
+    def __init__(self, cluster, may_lose, part, losses, power, grace_ms):
         self.cluster = cluster
         self.part = part        # of limits, as the loads have it
         self.may_lose = may_lose
         self.losses = losses
         self.power = power      # called with a client and whether it is on
+        self.grace_ms = grace_ms    # None: a donor may be given up that has not died
         self.stopping = threading.Event()
         self.in_use = {name: InUse() for name in cluster.machines}
 
@@ -99,6 +100,16 @@ class Actions:
         self.hold(event)
         vm.check(end, PATIENCE)
         return output
+
+    def away(self, vm, event, begin, end):
+        """As for_a_while(), without a network for that time, which must not outlast the grace."""
+        began = time.monotonic()
+        self.for_a_while(vm, event, begin, end)
+        took = time.monotonic() - began
+        if self.grace_ms and took * 1000 > self.grace_ms:
+            raise harness.ClusterError(
+                f"{vm.name} had no network for {took:.0f} s instead of {event.hold} s: "
+                f"this machine is too slow for a grace of {self.grace_ms / 1000:g} s")
 
     @staticmethod
     def start_daemon(vm):
@@ -174,15 +185,15 @@ class Actions:
         return self.with_bad_cable(vm, event, "delay", int(event.detail))
 
     def do_port(self, vm, event):
-        self.for_a_while(vm, event, "ip link set eth0 down", "ip link set eth0 up")
+        self.away(vm, event, "ip link set eth0 down", "ip link set eth0 up")
         return "up again"
 
     def do_link(self, vm, event):
-        self.for_a_while(vm, event, "rdma link del r0", "net-up")
+        self.away(vm, event, "rdma link del r0", "net-up")
         return "made anew"
 
     def do_reset(self, vm, event):
-        self.for_a_while(vm, event, UNBIND, BIND)
+        self.away(vm, event, UNBIND, BIND)
         return "bound again"
 
     def do_mtu(self, vm, event):
@@ -191,7 +202,7 @@ class Actions:
         return "as before"
 
     def do_address(self, vm, event):
-        self.for_a_while(vm, event, f"ip addr del {vm.address}/24 dev eth0", "net-up")
+        self.away(vm, event, f"ip addr del {vm.address}/24 dev eth0", "net-up")
         return "added again"
 
     def do_backup(self, vm, event):

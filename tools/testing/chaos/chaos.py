@@ -40,8 +40,8 @@ ALONE = 120
 # What the run lasts at most beside its events: to undo the last, and to verify.
 EXTRA = 240
 # With backup=replica and none, in ms: longer than any network is away, so that no donor is given
-# up that has not died. One is, now and then, with disk.
-GRACE_MS = 20000
+# up that has not died. One is, now and then, with disk. A load gives up later (loads.STUCK).
+GRACE_MS = 45000
 COUNTERS = """store_remote load_remote load_device load_fallback load_split load_lost
     load_waited store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
     zswap_accepted donor_up donor_down""".split()
@@ -66,7 +66,7 @@ class Run:
         may_lose = args.backup == "none"
         self.losses = losses.Losses(cluster, args.backup, self.slow, self.fail, args.careless)
         self.actions = actions.Actions(cluster, may_lose, loads.part_of(self.slow), self.losses,
-                                       self.power)
+                                       self.power, GRACE_MS if args.backup != "disk" else None)
         self.loads = {vm.name: loads.Loads(vm, args.machines.loads(vm.name), args.seed, may_lose,
                                            self.slow, self.fail) for vm in cluster.clients}
         self.began = time.monotonic()
