@@ -283,7 +283,7 @@ static bool request_may_ask(struct session *session, unsigned int count)
 		session->asks_since_ms = now;
 		session->nr_asks = 0;
 	}
-	if (session->nr_asks + count > FARSWAP_ASKS_PER_SECOND - FARSWAP_CREDITS)
+	if (session->nr_asks + count > FARSWAP_QUERIES_PER_SECOND - FARSWAP_CREDITS)
 		return false;
 	session->nr_asks += count;
 	return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests of ours and their answers, matched by number. A request that nobody
- * waits for any more stays until its answer comes, for it takes a credit and may
- * yet bring a region.
+ * Requests to the donor and their answers, matched by sequence number. A request whose
+ * task has given up stays until its answer arrives: it holds a credit, and the answer may
+ * still bring a region.
  *
  * Locking: conn->lock covers conn->call.
  */
@@ -10,19 +10,19 @@
 
 #include "internal.h"
 
-/* After the caller gave up. */
+/* A donor that is this late after the caller gave up is failed. */
 #define CALL_OVERDUE_MS	10000
 
 /**
- * farswap_rdma_call_answered() - an answer has come
+ * farswap_rdma_call_answered() - handle an answer
  * @conn:	connection
  * @buf:	the answer, checked
  * @len:	its length
  *
- * A region that nobody waits for any more goes to conn->releases.
+ * A region whose caller has given up goes to conn->releases.
  *
  * Context: process, under conn->lock.
- * Return: NULL, or what is wrong.
+ * Return: NULL, or what is wrong with the answer.
  */
 const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 				       const void *buf, size_t len)
@@ -44,7 +44,7 @@ const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 			break;
 	}
 	if (i == FARSWAP_RDMA_CALLS)
-		return "answer to nothing we asked";
+		return "answer without a request";
 
 	conn->session->answered += type != FARSWAP_MSG_WELCOME;
 	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
@@ -73,7 +73,7 @@ const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 	return NULL;
 }
 
-/* A free call, filled in and sent; NULL with *@err 0 when none is free yet. */
+/* Send the request in a free call. Return NULL with *@err 0 when no call is free yet. */
 static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
 					    void *msg, size_t len, u16 type,
 					    struct farswap_region *region, int *err)
@@ -133,17 +133,17 @@ static int call_end(struct farswap_rdma_conn *conn,
 }
 
 /**
- * farswap_rdma_call_make() - ask the donor and wait for the answer
+ * farswap_rdma_call_make() - send a request and wait for the answer
  * @conn:	connection
  * @msg:	the request; numbered here
  * @len:	its length
  * @type:	type of the answer
- * @region:	for MAP: the region to be filled in
- * @answer:	FARSWAP_RDMA_ANSWER_BYTES for the answer
+ * @region:	for MAP: the region to fill in
+ * @answer:	buffer of FARSWAP_RDMA_ANSWER_BYTES for the answer
  * @timeout_ms:	how long to wait
  *
- * Unless it returns 0, @region is not the caller's any more: it is freed, now or,
- * as the answer may yet come, later.
+ * Unless it returns 0 the caller loses @region: it is freed now, or later if the answer
+ * may still arrive.
  *
  * Context: may sleep.
  * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
@@ -178,13 +178,13 @@ int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len
 }
 
 /**
- * farswap_rdma_call_overdue() - has a request long been without an answer
+ * farswap_rdma_call_overdue() - is an abandoned request still unanswered
  * @conn:	connection
  *
- * Each takes a credit as long as that.
+ * An abandoned request holds a credit until it is answered, so this must be bounded.
  *
  * Context: process.
- * Return: whether the donor is to be given up.
+ * Return: whether the donor is to be failed.
  */
 bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn)
 {
@@ -202,9 +202,9 @@ bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_call_quiesce() - forget the requests that nobody waits for
+ * farswap_rdma_call_quiesce() - drop the abandoned requests
  * @conn:	dead connection; no message is being handled
- * @dead:	their regions are added to it
+ * @dead:	list to which their regions are added
  *
  * Context: process, under conn->lock.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs and the CM. The CM's handler only notes what happened; whoever
- * connects waits for that, and a connection that breaks later is failed. It
- * never sleeps, maps, destroys or returns non-zero, which would destroy the id.
+ * Queue pairs and the CM. The CM's handler only records what happened: the task that
+ * connects waits for that, and a connection that breaks later is failed. The handler
+ * never sleeps, maps, destroys or returns non-zero, which would destroy the identifier.
  */
 #include <linux/compiler.h>
 #include <net/net_namespace.h>
@@ -10,12 +10,12 @@
 
 #include "internal.h"
 
-/* A dead queue pair's work requests complete in much less, but for callbacks that run. */
+/* A dead queue pair's work requests complete much sooner, unless callbacks are running. */
 #define CHAN_DRAIN_MS	200
 
 static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
-	/* Pairs with chan_reached(): what the step brought can be seen with it. */
+	/* Orders the results of the step before @step; pairs with the acquire in chan_reached(). */
 	smp_store_release(&chan->step, step);
 	wake_up_all(&chan->conn->wait);
 }
@@ -29,7 +29,7 @@ static void cm_established(struct farswap_rdma_chan *chan,
 				      param->private_data_len, &answer) ||
 	    answer.version != FARSWAP_VERSION ||
 	    answer.status != FARSWAP_STATUS_OK) {
-		farswap_rdma_conn_fail(chan->conn, -EPROTO, "accept isn't farswap's");
+		farswap_rdma_conn_fail(chan->conn, -EPROTO, "invalid private data in the accept");
 		return;
 	}
 	cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
@@ -44,7 +44,7 @@ static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *ev
 	data = rdma_consumer_reject_data(chan->id, event, &len);
 	if (data && !farswap_wire_check_accept(data, len, &answer))
 		chan->conn->refusal = answer;
-	/* Nothing listens there. */
+	/* No program listens on that port. */
 	if (event->status == IB_CM_REJ_INVALID_SERVICE_ID)
 		chan->conn->gone = true;
 	farswap_rdma_conn_fail(chan->conn, -ECONNREFUSED,
@@ -96,9 +96,9 @@ static void cm_qp_event(struct ib_event *event, void *context)
 
 	switch (event->event) {
 	/*
-	 * The donor meant to reach memory of ours, none of which is for it to reach; or, as
-	 * bnxt_re and irdma say so too, it has refused a request of ours, or not answered it,
-	 * of which a completion tells that may come later.
+	 * The donor tried to access memory of this machine, which it never may. bnxt_re and irdma
+	 * also raise these events when the donor refused or did not answer a request of ours; the
+	 * completion that says so may come later.
 	 */
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
@@ -113,7 +113,7 @@ static void cm_qp_event(struct ib_event *event, void *context)
 static bool chan_reached(const struct farswap_rdma_chan *chan,
 			 enum farswap_rdma_step step)
 {
-	/* Pairs with cm_advance(). */
+	/* Pairs with the release in cm_advance(). */
 	return smp_load_acquire(&chan->step) >= step;
 }
 
@@ -137,7 +137,7 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
 
 /**
  * farswap_rdma_chan_resolve() - find the device that reaches the donor
- * @chan:	nothing exists of it
+ * @chan:	channel of which nothing exists yet
  *
  * On success chan->id is bound to a device.
  *
@@ -152,10 +152,10 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	bool exact;
 	int err;
 
-	/* Each time: an interface that comes again under its name has another index. */
+	/* Parsed each time: an interface that returns under its name has another index. */
 	err = farswap_address_parse(conn->session->address, &sockaddr);
 	if (err) {
-		strscpy(conn->detail, "no network interface of that name");
+		strscpy(conn->detail, "no such network interface");
 		return err;
 	}
 	id = rdma_create_id(&init_net, cm_handler, chan, RDMA_PS_TCP, IB_QPT_RC);
@@ -164,14 +164,14 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	chan->id = id;
 	err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
-		strscpy(conn->detail, "no RDMA device leads there");
+		strscpy(conn->detail, "no RDMA device for this address");
 		return err;
 	}
 	err = chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
 	if (err)
 		return err;
 	WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
-	/* The CM's own is a second for many adapters: longer than an I/O may take. */
+	/* The CM's default is a second for many adapters, which is longer than an I/O may take. */
 	exact = id->device->ops.driver_id == RDMA_DRIVER_RXE;
 	if (chan != &conn->control)
 		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout(exact));
@@ -186,9 +186,9 @@ static void chan_notify(struct irq_work *work)
 }
 
 /*
- * A software adapter completes in a work item of its own, with interrupts off. The softirq that
- * polls would then be ksoftirqd's, one more task to switch to for each page; raised from an
- * interrupt it runs at the end of that. Real adapters call from a softirq or an interrupt.
+ * A software adapter completes in a work item, with interrupts off. There the softirq that polls
+ * would run in ksoftirqd, one more task switch for each page. Raised from an interrupt it runs
+ * when the interrupt ends. Real adapters complete in a softirq or an interrupt.
  */
 static void chan_completed(struct ib_cq *cq, void *context)
 {
@@ -205,9 +205,9 @@ static void chan_completed(struct ib_cq *cq, void *context)
 /**
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
- * @max_sends:	most sends posted at once, the drain's not counted
- * @max_sges:	of one
- * @max_recvs:	likewise receives
+ * @max_sends:	limit of posted sends, without the drain's
+ * @max_sges:	limit of gather entries of a send
+ * @max_recvs:	limit of posted receives, without the drain's
  * @vector:	completion vector, any number
  * @poll:	context of completions
  *
@@ -222,7 +222,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 	struct ib_qp_init_attr attr = {
 		.event_handler = cm_qp_event,
 		.qp_context = chan,
-		.cap.max_send_wr = max_sends + 1,	/* the drain's */
+		.cap.max_send_wr = max_sends + 1,	/* one for the drain */
 		.cap.max_recv_wr = max_recvs + 1,
 		.cap.max_send_sge = max_sges,
 		.cap.max_recv_sge = 1,
@@ -238,7 +238,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 		return PTR_ERR(cq);
 	chan->cq = cq;
 	init_irq_work(&chan->notify_work, chan_notify);
-	/* Nothing completes before there is a queue pair. */
+	/* Nothing completes before the queue pair exists. */
 	if (poll == IB_POLL_SOFTIRQ) {
 		chan->notify = cq->comp_handler;
 		cq->comp_handler = chan_completed;
@@ -257,10 +257,10 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 
 /**
  * farswap_rdma_chan_connect() - connect the queue pair
- * @chan:	with its queue pair
+ * @chan:	channel with its queue pair
  * @kind:	FARSWAP_CONNECT_*
- * @session:	what it belongs to; for control, what it is to resume, or 0
- * @number:	the queue's
+ * @session:	for data, the session of the queue; for control, the session to resume, or 0
+ * @number:	number of the queue
  *
  * Context: may sleep.
  * Return: 0 or -errno.
@@ -276,7 +276,7 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 		.initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX),
 		.flow_control = 1,
 		.retry_count = FARSWAP_RDMA_RETRIES,
-		.rnr_retry_count = 7,	/* without end */
+		.rnr_retry_count = 7,	/* forever */
 	};
 	int err;
 
@@ -287,7 +287,7 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);
 	if (!err && !farswap_rdma_port_is_ready(chan->id)) {
 		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
-			 "is behind %s, whose port is down", chan->id->device->name);
+			 "is reached through %s, whose port is down", chan->id->device->name);
 		err = -ENETDOWN;
 	}
 	if (!err)
@@ -298,8 +298,8 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 }
 
 /**
- * farswap_rdma_chan_stop() - let nothing more be sent or received
- * @chan:	channel; with a queue pair or without
+ * farswap_rdma_chan_stop() - put the queue pair into the error state
+ * @chan:	channel, with or without a queue pair
  *
  * Context: may sleep; doesn't wait for the donor.
  */
@@ -313,7 +313,7 @@ void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan)
 
 /**
  * farswap_rdma_chan_destroy_qp() - undo farswap_rdma_chan_create_qp()
- * @chan:	channel; dead; may be called twice
+ * @chan:	dead channel; may be called twice
  *
  * On return no completion is being handled.
  *
@@ -326,7 +326,7 @@ void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan)
 	rdma_destroy_qp(chan->id);
 	chan->qp = NULL;
 	if (chan->notify) {
-		/* Adapters may call it as long as there is the completion queue. */
+		/* Adapters may call the handler as long as the completion queue exists. */
 		WRITE_ONCE(chan->cq->comp_handler, chan->notify);
 		irq_work_sync(&chan->notify_work);
 	}
@@ -348,13 +348,13 @@ static void chan_drain_begin(struct farswap_rdma_drain *drain)
 }
 
 /**
- * farswap_rdma_chan_drain() - let what was posted complete, or destroy the queue pair
- * @chan:	channel; dead; with a queue pair or without
+ * farswap_rdma_chan_drain() - wait for what was posted, or destroy the queue pair
+ * @chan:	dead channel, with or without a queue pair
  *
- * ib_drain_qp(), with a bound: an adapter that loses completions loses those of a drain, too.
- * On return no completion is being handled, nor will any be.
+ * Like ib_drain_qp(), but bounded: an adapter that loses completions loses those of a
+ * drain too. On return no completion is being handled, nor will any be.
  *
- * Context: may sleep; waits for the device alone.
+ * Context: may sleep; waits for the device only.
  */
 void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: one control and several data queue pairs to one donor. Made once,
- * dies once. Its death has three parts that must come in this order:
+ * A connection: one control and several data queue pairs to one donor. It is made once
+ * and dies once, in three steps that must come in this order:
  *
  *	fail	any context: nothing more is posted, every region is dead
- *	quiesce	process: what was posted has completed; waits for the device alone
- *	retire	process: what needs the CM
+ *	quiesce	process: all that was posted has completed; waits for the device only
+ *	retire	process: destroys what needs the CM
  *
- * The memory goes with the last region.
+ * The last region's reference frees the memory.
  */
 #include <linux/dma-mapping.h>
 #include <linux/sizes.h>
@@ -19,16 +19,16 @@
 #include "internal.h"
 
 #define CONN_DEPTH		256
-/* Of a queue that has loads only. */
+/* Depth of a queue that has READs only. */
 #define CONN_READ_DEPTH		128
-/* Of one that has stores only, and posts less than that before it merges what waits. */
+/* Depth of a queue that has WRITEs only; it posts fewer than that before it merges. */
 #define CONN_WRITE_DEPTH	64
 
 /**
- * farswap_rdma_conn_alloc() - a connection of which nothing exists yet
+ * farswap_rdma_conn_alloc() - allocate a connection
  * @session:	session
  *
- * Context: may sleep; of session->work.
+ * Context: may sleep; session->work only.
  * Return: the connection, or NULL.
  */
 struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session)
@@ -36,7 +36,7 @@ struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *sessio
 	struct farswap_rdma_conn *conn;
 	unsigned int i;
 
-	/* Some pages, which need not be in a row: memory may be in pieces. */
+	/* Several pages, which need not be contiguous: memory may be fragmented. */
 	conn = vzalloc(struct_size(conn, queue, session->queues));
 	if (!conn)
 		return NULL;
@@ -65,7 +65,7 @@ static void conn_free(struct kref *ref)
 						      ref);
 
 	WARN_ON_ONCE(conn->pd || conn->control.id);
-	/* A region that went over to another may just be submitted to. */
+	/* A task may still be submitting to a region that has moved to another connection. */
 	kvfree_rcu(conn, rcu);
 }
 
@@ -81,13 +81,12 @@ void farswap_rdma_conn_put(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_conn_fail() - the connection is dead, and its regions as long as
- * they are its
+ * farswap_rdma_conn_fail() - mark the connection dead, and with it its regions
  * @conn:	connection
  * @error:	-errno
- * @why:	the same in words; static
+ * @why:	@error in words; static
  *
- * The one way for a connection to die. The first caller's reason stands.
+ * This is the only way for a connection to die. The first caller's reason is kept.
  *
  * Context: any.
  */
@@ -102,7 +101,7 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	farswap_rdma_session_failed(conn);
 }
 
-/* Why the donor refused, in words its owner can act on. */
+/* Put the donor's refusal into words that an administrator can act on. */
 static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
 {
 	u64 ours = conn->session->slab_bytes >> 20;
@@ -127,7 +126,7 @@ static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
 		return -EINVAL;
 	}
 	conn->gone = status == FARSWAP_STATUS_LEAVING;
-	snprintf(conn->detail, sizeof(conn->detail), "refused us: %s",
+	snprintf(conn->detail, sizeof(conn->detail), "refused the connection: %s",
 		 farswap_wire_status_name(status));
 	return farswap_wire_status_errno(status) ?: -EPROTO;
 }
@@ -166,22 +165,22 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 	    welcome->slab_bytes != session->slab_bytes)
 		return conn_refused(conn, welcome->status, 0);
 	if (welcome->queues > session->queues) {
-		strscpy(conn->detail, "offers more queues than we asked for");
+		strscpy(conn->detail, "offers more queues than requested");
 		return -EPROTO;
 	}
 	return farswap_rdma_resume_claim(conn, ours.resume);
 }
 
 /*
- * Sessions don't all have their completions on the same few interrupts, and those of loads, which
- * tasks wait for, are spread over all of them. So the two kinds are counted apart.
+ * Spread the completions of all sessions over the interrupts. READs, which tasks wait for, are
+ * counted apart from the others, so that they use all vectors evenly.
  */
 static atomic_t conn_vectors[2];
 
 /**
- * farswap_rdma_conn_next_vector() - the completion vector of the next queue
+ * farswap_rdma_conn_next_vector() - completion vector of the next queue
  * @device:	its device
- * @loads:	it is for loads alone
+ * @loads:	the queue has READs only
  *
  * Context: any.
  * Return: the vector.
@@ -209,7 +208,7 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 		strscpy(conn->detail, "is reached through more than one device");
 		return -EXDEV;
 	}
-	/* Room for one more, here and in the completion queue. */
+	/* The drain needs one entry of the queue, and two of the completion queue. */
 	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
 		     (u32)conn->device->attrs.max_cqe - 2);
 	queue->depth = depth;
@@ -221,7 +220,7 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {
-		/* Devices don't always have as many as they say. */
+		/* Some devices support fewer than they report. */
 		queue->max_sges = 1;
 		err = farswap_rdma_chan_create_qp(&queue->chan, depth, 1, 0, vector,
 						  IB_POLL_SOFTIRQ);
@@ -232,7 +231,7 @@ static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 					 conn->welcome.session, nr);
 }
 
-/* Of whole pages. */
+/* The most bytes that can be mapped at once, a multiple of the page size. */
 static unsigned int conn_map_bytes(struct ib_device *device)
 {
 	size_t most = SZ_1G;
@@ -254,7 +253,7 @@ static int conn_connect_control(struct farswap_rdma_conn *conn)
 	device = chan->id->device;
 	if (rdma_protocol_iwarp(device, chan->id->port_num)) {
 		snprintf(conn->detail, sizeof(conn->detail),
-			 "is behind %s, an iWARP device, which isn't supported",
+			 "is reached through %s, an iWARP device, which is not supported",
 			 device->name);
 		return -EOPNOTSUPP;
 	}
@@ -274,10 +273,10 @@ static int conn_connect_control(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_conn_connect() - do all it takes to be live
+ * farswap_rdma_conn_connect() - connect all queues and greet the donor
  * @conn:	connection
  *
- * What exists after a failure is for quiesce and retire.
+ * After a failure the caller quiesces and retires what exists.
  *
  * Context: may sleep, a few seconds a step.
  * Return: 0 or -errno.
@@ -298,7 +297,7 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 					   conn->refusal.version);
 		else if (err == -ECONNREFUSED && !conn->detail[0])
 			snprintf(conn->detail, sizeof(conn->detail),
-				 "no farswapd answers there: %s",
+				 "no farswapd at this address: %s",
 				 READ_ONCE(conn->why) ?: "rejected");
 		return err;
 	}
@@ -308,13 +307,13 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_conn_quiesce() - complete everything a dead connection has out
+ * farswap_rdma_conn_quiesce() - complete everything that a dead connection has in flight
  * @conn:	connection
  *
- * I/O comes first, because the core may be waiting for it in a callback that a
- * control message brought about.
+ * I/O completes first, because a control message may have called the core, and the
+ * callback may be waiting for that I/O.
  *
- * Context: process; waits for the device, not for the CM nor the donor.
+ * Context: process; waits for the device, not for the CM or the donor.
  */
 void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
 {
@@ -331,11 +330,11 @@ void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_conn_retire() - destroy a quiet connection's objects
+ * farswap_rdma_conn_retire() - destroy the objects of a quiet connection
  * @conn:	connection
  *
- * The identifiers go last: a device stays as long as one is bound to it. The donor is told of
- * the end by that, so they may stay longer than the connection: see port.c.
+ * The identifiers are destroyed last, because a device stays as long as one is bound to
+ * it. Destroying them notifies the donor, so they may outlive the connection: see port.c.
  *
  * Context: may sleep; waits for the CM.
  */
@@ -343,7 +342,7 @@ void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
 
-	/* Submitters that saw it alive still map and unmap for its device. */
+	/* Submitters that saw the connection alive may still map and unmap for its device. */
 	synchronize_rcu();
 	for (i = 0; i < conn->nr_chans; i++)
 		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);

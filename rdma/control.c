@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue pair: its buffers, and the releases that wait for one. What
- * comes in is call.c's, if we asked for it, else message.c's.
+ * The control queue pair: its buffers, and the releases that wait for a buffer. call.c
+ * handles answers, message.c everything else that arrives.
  *
- * Everything is posted under conn->lock after a look at conn->error, so that
- * taking the lock once after the error leaves nothing to be posted to a queue
- * pair that is destroyed. Completions come in process context.
+ * Everything is posted under conn->lock after a check of conn->error. So once conn->error is
+ * set and the lock has been taken and dropped, nothing more is posted to the queue pair, and it
+ * can be destroyed. Completions are handled in process context.
  */
 #include <linux/error-injection.h>
 #include <linux/slab.h>
@@ -20,7 +20,7 @@ static void control_ring_unmap(struct farswap_rdma_conn *conn,
 				    ring->dir);
 }
 
-/* What was mapped before an error is for control_ring_unmap(). */
+/* After an error control_ring_unmap() unmaps what was mapped before it. */
 static int control_ring_map(struct farswap_rdma_conn *conn,
 			    struct farswap_rdma_ring *ring, void **page, unsigned int count,
 			    enum dma_data_direction dir,
@@ -100,8 +100,8 @@ ALLOW_ERROR_INJECTION(control_post_send, ERRNO);
  * @len:	its length
  *
  * Context: process, under conn->lock.
- * Return: 0; -EAGAIN when there is no buffer, -EHOSTDOWN when the connection is
- * dead; else it should be.
+ * Return: 0; -EAGAIN when no buffer is free; -EHOSTDOWN when the connection is dead; any
+ * other error must be passed to farswap_rdma_conn_fail().
  */
 int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 			      size_t len)
@@ -119,7 +119,7 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 	int err;
 
 	lockdep_assert_held(&conn->lock);
-	/* Before anything of it is touched: it may be retired already. */
+	/* First of all: a dead connection may be retired already, and its objects gone. */
 	if (farswap_rdma_conn_dead(conn))
 		return -EHOSTDOWN;
 	sge.lkey = conn->pd->local_dma_lkey;
@@ -140,7 +140,7 @@ int farswap_rdma_control_send(struct farswap_rdma_conn *conn, const void *msg,
 	return 0;
 }
 
-/* Send what is to be released, as far as the buffers reach. */
+/* Send pending releases while buffers are left for them. */
 static int control_send_releases(struct farswap_rdma_conn *conn)
 {
 	struct farswap_region_msg msg;
@@ -234,11 +234,11 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	switch (wc->status) {
 	case IB_WC_SUCCESS:
 		break;
-	/* As adapters say it, and as soft RoCE does: all buffers are alike, and good. */
+	/* Adapters differ in this status. All our buffers are valid and equally large. */
 	case IB_WC_LOC_LEN_ERR:
 	case IB_WC_LOC_QP_OP_ERR:
 	case IB_WC_REM_INV_REQ_ERR:
-		farswap_rdma_conn_fail(conn, -EPROTO, "message longer than any");
+		farswap_rdma_conn_fail(conn, -EPROTO, "message too long");
 		return;
 	default:
 		farswap_rdma_conn_fail(conn, -EIO, ib_wc_status_msg(wc->status));
@@ -258,13 +258,13 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * farswap_rdma_control_create() - make the control queue pair and map its buffers
+ * farswap_rdma_control_create() - create the control queue pair and map its buffers
  * @conn:	bound to a device, with a protection domain
  *
  * The receives are posted.
  *
  * Context: may sleep.
- * Return: 0 or -errno; what exists then is for farswap_rdma_control_destroy().
+ * Return: 0 or -errno; after an error farswap_rdma_control_destroy() removes what exists.
  */
 int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 {
@@ -298,7 +298,7 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 
 /**
  * farswap_rdma_control_destroy() - undo farswap_rdma_control_create()
- * @conn:	quiet connection, however much of it exists
+ * @conn:	quiet connection; may be incomplete
  *
  * Context: may sleep.
  */
@@ -310,19 +310,19 @@ void farswap_rdma_control_destroy(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_control_quiesce() - end what a dead connection's messages await
+ * farswap_rdma_control_quiesce() - complete a dead connection's messages and requests
  * @conn:	dead connection
  *
  * On return no message is being handled.
  *
- * Context: process; waits for the device, and for the callback that runs.
+ * Context: process; waits for the device, and for a callback that is running.
  */
 void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 {
 	struct farswap_region *region, *next;
 	LIST_HEAD(dead);
 
-	/* What saw it alive has been posted by now. */
+	/* A poster that saw the connection alive has posted by now. */
 	spin_lock(&conn->lock);
 	spin_unlock(&conn->lock);
 	farswap_rdma_chan_drain(&conn->control);
@@ -336,11 +336,11 @@ void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_control_answer() - answer a request of the donor's
+ * farswap_rdma_control_answer() - answer a request of the donor
  * @conn:	connection
  * @msg:	the answer
  * @len:	its length
- * @seq:	the request's number
+ * @seq:	sequence number of the request
  *
  * Context: process.
  */
@@ -354,17 +354,17 @@ void farswap_rdma_control_answer(struct farswap_rdma_conn *conn, void *msg,
 	err = farswap_rdma_control_send(conn, msg, len);
 	spin_unlock(&conn->lock);
 	if (err == -EAGAIN)
-		farswap_rdma_conn_fail(conn, -EPROTO, "more requests than agreed");
+		farswap_rdma_conn_fail(conn, -EPROTO, "more requests than credits");
 	else if (err)
 		farswap_rdma_conn_fail(conn, err, "posting failed");
 }
 
 /**
- * farswap_rdma_control_ping() - send a PING, or try again to send it
- * @conn:	connection; no other is out
+ * farswap_rdma_control_ping() - send a PING, or retry to send it
+ * @conn:	connection; no other PING is in flight
  *
- * It counts as out from the first attempt on, or a donor that takes nothing more
- * would never be late.
+ * The time counts from the first attempt, so that a donor that accepts nothing more is
+ * found late too.
  *
  * Context: process.
  */
@@ -390,7 +390,7 @@ void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_control_release() - send what is in conn->releases
+ * farswap_rdma_control_release() - send the pending releases
  * @conn:	connection
  *
  * Context: process; doesn't wait.
@@ -407,15 +407,15 @@ void farswap_rdma_control_release(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_control_open() - let I/O and releases begin
- * @conn:	connection, live from now on
+ * farswap_rdma_control_open() - allow I/O and releases
+ * @conn:	connection, which is live from now on
  *
  * Context: process; doesn't wait.
  */
 void farswap_rdma_control_open(struct farswap_rdma_conn *conn)
 {
 	spin_lock(&conn->lock);
-	/* Pairs with farswap_rdma_io_submit(): the queues can be seen with it. */
+	/* Orders the set-up of the queues before @open; pairs with farswap_rdma_io_submit(). */
 	smp_store_release(&conn->open, true);
 	spin_unlock(&conn->lock);
 	farswap_rdma_control_release(conn);
@@ -433,7 +433,7 @@ static bool control_is_flushed(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_control_flush() - wait until the donor has got what was sent
+ * farswap_rdma_control_flush() - wait until all that was sent is acknowledged
  * @conn:	connection
  *
  * Context: may sleep, a second at most.

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the transport's files share. A session is with one donor and lives from
- * open to close; a connection is one attempt of it, successful or not, and is
- * never revived. Regions belong to a connection and are dead when it is, but may
- * go over to another: see resume.c.
+ * Shared by the files of the transport. A session is with one donor and lives from
+ * open to close. A connection is one attempt to connect that session, successful or
+ * not, and is never revived. A region belongs to a connection and dies with it, unless
+ * it moves to the next connection: see resume.c.
  *
- * Lock order, outermost first; all five are never held while sleeping for the
- * network:
+ * Lock order, outermost first. None of the five is held while waiting for the network:
  *
- *	port_lock		(mutex) all sessions, and what is parked: see port.c
+ *	port_lock		(mutex) list of sessions, parked connections: see port.c
  *	session->ops_lock	(mutex) callbacks of one session, one at a time
  *	  conn->lock		(process context) control messages and regions;
- *				an older connection's before a newer one's
+ *				an older connection's lock before a newer one's
  *	  queue->lock		(irq) I/O of one data queue
  *	    session->lock	(irq) state and current connection
  */
@@ -35,29 +34,29 @@
 
 #include "wire.h"
 
-/* Requests we may have out, a PING aside. */
+/* Requests in flight at once; PING has a credit of its own. */
 #define FARSWAP_RDMA_CALLS	(FARSWAP_CREDITS - 1)
-/* Send buffers; that many are kept for requests and answers, not releases. */
+/* Send buffers. The last ones are reserved for requests and answers: releases can't use them. */
 #define FARSWAP_RDMA_SENDS	(4 * FARSWAP_CREDITS)
 #define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
-/* Messages in a page, and pages of a ring. */
+/* Messages that fit into a page, and pages of a ring of buffers. */
 #define FARSWAP_RDMA_PAGE_MSGS	(PAGE_SIZE / FARSWAP_MSG_BYTES)
 #define FARSWAP_RDMA_RING_PAGES	DIV_ROUND_UP(FARSWAP_RDMA_SENDS, FARSWAP_RDMA_PAGE_MSGS)
-/* Longest answer to a request of ours: WELCOME. */
+/* The longest answer to a request of this side is WELCOME. */
 #define FARSWAP_RDMA_ANSWER_BYTES	72
-/* Samples of a queue's progress that are kept, of the ten in one io_timeout_ms. */
+/* Samples kept of a queue's progress; ten are taken in one io_timeout_ms. */
 #define FARSWAP_RDMA_MARKS	7
-/* Gather entries of a work request, at most. */
+/* Limit of gather entries of one work request. */
 #define FARSWAP_RDMA_SGES	32
 #define FARSWAP_RDMA_CALL_MS	1000
-/* How often an adapter sends again what nobody acknowledges. */
+/* The adapter retransmits an unacknowledged packet this many times. */
 #define FARSWAP_RDMA_RETRIES	7
-/* To find the address, and the route. */
+/* Limit for address and for route resolution. */
 #define FARSWAP_RDMA_CM_MS	3000
-/* The CM sends again what was lost of its own after some 4.5 s. */
+/* The CM retransmits a lost message of its own after about 4.5 s. */
 #define FARSWAP_RDMA_ACCEPT_MS	5500
 
-/* Errors can be injected into what is a function of its own only. */
+/* Errors can only be injected into a function that is not inlined. */
 #ifdef CONFIG_FUNCTION_ERROR_INJECTION
 #define farswap_rdma_injectable	noinline
 #else
@@ -65,13 +64,13 @@
 #endif
 
 /**
- * enum farswap_rdma_state - of a session
- * @FARSWAP_RDMA_IDLE:		no connection; the next attempt is due later
+ * enum farswap_rdma_state - states of a session
+ * @FARSWAP_RDMA_IDLE:		no connection; the next attempt is scheduled
  * @FARSWAP_RDMA_CONNECTING:	an attempt is being made
  * @FARSWAP_RDMA_LIVE:		connected
- * @FARSWAP_RDMA_FAILING:	a live connection is dead and being taken down
- * @FARSWAP_RDMA_CLOSED:	for good
- * @FARSWAP_RDMA_STATES:	how many there are
+ * @FARSWAP_RDMA_FAILING:	a live connection has died and is being taken down
+ * @FARSWAP_RDMA_CLOSED:	closed for good
+ * @FARSWAP_RDMA_STATES:	number of states
  */
 enum farswap_rdma_state {
 	FARSWAP_RDMA_IDLE,
@@ -83,37 +82,38 @@ enum farswap_rdma_state {
 };
 
 /**
- * struct farswap_session - what the core opened: a donor, for ever
+ * struct farswap_session - a session with one donor, from open to close
  * @lock:	protects @state, @closing and @conn
  * @state:	written by farswap_rdma_session_set_state() only
- * @closing:	no new connection
- * @entry:	in port.c's list
+ * @closing:	set by close; no new connection is begun
+ * @entry:	in the list of port.c
  * @conn:	the connection, from its first step to its retirement
  * @ops_lock:	held over each callback
  * @ops:	callbacks
- * @ctx:	their first argument
+ * @ctx:	first argument of the callbacks
  * @work:	connects, and retires what fail_work left; waits for the CM
- * @pause_ms:	before the next attempt; @work's and fail_work's, one at a time
- * @accept_ms:	how long to wait for an accept; @work's
- * @said:	last reason put in the log; likewise
- * @says:	how often something is
- * @attempt:	number of the last connection; @work's
- * @token:	what the donor called the last session, to resume it; @work's
- * @asked:	requests sent in the donor's session, over all its connections, HELLO
- *		aside; of one connection at a time, under its lock, as the next
- * @answered:	those of them that were answered
- * @held:	while suspended: the connection whose regions are to be resumed, a
+ * @pause_ms:	pause before the next attempt; only @work and fail_work use it, one at a time
+ * @accept_ms:	how long to wait for an accept; used by @work only
+ * @last_logged: last reason that was logged; used by @work and fail_work
+ * @log_limit:	rate limit of the log
+ * @attempt:	number of the last connection; used by @work only
+ * @token:	identifier that the donor gave the last session, to resume it; @work only
+ * @asked:	requests sent in the donor's session over all its connections, HELLO not
+ *		counted; protected by the lock of the current connection, as is @answered
+ * @answered:	how many of those were answered
+ * @held:	while suspended, the connection whose regions wait to be resumed, with a
  *		reference; written under @ops_lock
- * @held_until:	jiffies; @ops_lock. Of the first silence, until the donor is well again
- * @grace_work:	gives them up then
- * @send_page:	where each of its connections has its send buffers: connecting again must not need
- *		memory that reclaim can't find
- * @recv_page:	likewise receive buffers
+ * @held_until:	jiffies; protected by @ops_lock. Counts from the first failure until the
+ *		donor is healthy again
+ * @grace_work:	gives the held regions up at @held_until
+ * @send_page:	send buffers of each of its connections. They are kept, because connecting
+ *		again must not need memory that reclaim can't find
+ * @recv_page:	receive buffers, kept for the same reason
  * @slab_bytes:	size of a region
- * @queues:	data queues wanted
- * @instance:	this run's identity
- * @node:	this machine's
- * @address:	the donor's, as it was given
+ * @queues:	number of data queues wanted
+ * @instance:	identity of this run
+ * @node:	identity of this machine
+ * @address:	address of the donor, as given to open
  */
 struct farswap_session {
 	spinlock_t lock;	/* @state, @closing, @conn */
@@ -129,8 +129,8 @@ struct farswap_session {
 	struct delayed_work work;
 	unsigned int pause_ms;
 	unsigned int accept_ms;
-	char said[192];
-	struct ratelimit_state says;
+	char last_logged[192];
+	struct ratelimit_state log_limit;
 
 	u32 attempt;
 	u64 token;
@@ -150,17 +150,17 @@ struct farswap_session {
 };
 
 /**
- * struct farswap_region - a donor's memory, mapped
- * @conn:	the connection it belongs to; a reference. Changes under the locks of
- *		both; read under one of them, or under RCU
+ * struct farswap_region - a mapped region of a donor's memory
+ * @conn:	the connection that the region belongs to, with a reference. Changes under the
+ *		locks of both connections; read under one of them, or under RCU
  * @addr:	remote address
  * @bytes:	length
  * @rkey:	remote key
- * @id:		the donor's name for it
- * @evicted:	an EVICT has come; conn->lock
- * @evict_seq:	its number; conn->lock
- * @hash:	in conn->regions while it is the core's; conn->lock
- * @entry:	in conn->releases while UNMAP or DONE is to be sent; conn->lock
+ * @id:		the donor's name for the region
+ * @evicted:	an EVICT has arrived; conn->lock
+ * @evict_seq:	sequence number of that EVICT; conn->lock
+ * @hash:	in conn->regions while the core holds the region; conn->lock
+ * @entry:	in conn->releases until UNMAP or DONE is sent; conn->lock
  */
 struct farswap_region {
 	struct farswap_rdma_conn *conn;
@@ -176,10 +176,10 @@ struct farswap_region {
 };
 
 /**
- * enum farswap_rdma_step - how far a connect request has got
- * @FARSWAP_RDMA_STEP_NONE:		nowhere
- * @FARSWAP_RDMA_STEP_ADDR:		bound to a device
- * @FARSWAP_RDMA_STEP_ROUTE:		the way is known
+ * enum farswap_rdma_step - progress of a connect request
+ * @FARSWAP_RDMA_STEP_NONE:		not started
+ * @FARSWAP_RDMA_STEP_ADDR:		address resolved, bound to a device
+ * @FARSWAP_RDMA_STEP_ROUTE:		route resolved
  * @FARSWAP_RDMA_STEP_ESTABLISHED:	accepted
  */
 enum farswap_rdma_step {
@@ -191,8 +191,8 @@ enum farswap_rdma_step {
 
 /**
  * struct farswap_rdma_drain - the last work request of a queue
- * @cqe:	completion
- * @done:	it has completed
+ * @cqe:	completion handler
+ * @done:	completed when the work request is
  */
 struct farswap_rdma_drain {
 	struct ib_cqe cqe;
@@ -204,11 +204,11 @@ struct farswap_rdma_drain {
  * @conn:	connection
  * @id:		CM identifier; NULL before it is created
  * @qp:		queue pair; NULL unless it exists
- * @cq:		its completion queue, of sends and receives
- * @notify:	the RDMA core's, which has a softirq poll @cq
- * @notify_work: calls it from an interrupt
- * @drain:	of the sends, and of the receives
- * @step:	how far it has got; written by the CM's handler
+ * @cq:		completion queue of sends and receives
+ * @notify:	the RDMA core's handler, which schedules the softirq that polls @cq
+ * @notify_work: calls @notify from an interrupt
+ * @drain:	last work requests of the send queue [0] and of the receive queue [1]
+ * @step:	progress of the connect request; written by the CM's handler
  */
 struct farswap_rdma_chan {
 	struct farswap_rdma_conn *conn;
@@ -224,27 +224,27 @@ struct farswap_rdma_chan {
 /**
  * struct farswap_rdma_queue - a data queue
  * @chan:	its queue pair
- * @lock:	protects what follows
- * @depth:	work requests that may be posted
- * @inflight:	work requests that are
- * @bulk:	of those, the ones that are not urgent
- * @bulk_bytes:	in all of these
- * @max_sges:	I/Os that one may have
- * @posted:	the first I/Os of those that are, in the order posted
- * @backlog:	accepted but not posted; [1] are the urgent ones and go ahead.
- *		Not empty only while something is posted, or the connection dead
- * @turn:	counts posts while both wait: each eighth is not urgent
+ * @lock:	protects the fields below
+ * @depth:	limit of posted work requests
+ * @inflight:	posted work requests
+ * @bulk:	posted work requests that are not urgent
+ * @bulk_bytes:	bytes in those
+ * @max_sges:	limit of gather entries of a work request
+ * @posted:	first I/O of each posted work request, in the order posted
+ * @backlog:	accepted I/Os that are not posted; [1] are urgent and go first. Empty unless
+ *		something is posted or the connection is dead
+ * @turn:	counts posts while both lists wait: each eighth post is not urgent
  * @submitted:	I/Os accepted, by urgency
- * @completed:	of those, how many have completed; each kind does so in order
- * @good:	one has completed well
- * @mark:	past values of @submitted, one a sample
- * @sges:	of the work request that is just being posted; on a stack they would be
- *		cleared each time
+ * @completed:	I/Os completed, by urgency; each kind completes in order
+ * @good:	an I/O has completed successfully
+ * @mark:	past values of @submitted, one per sample
+ * @sges:	gather entries of the work request that is being posted; on the stack they
+ *		would be cleared on each call
  */
 struct farswap_rdma_queue {
 	struct farswap_rdma_chan chan;
 
-	spinlock_t lock;	/* all that follows */
+	spinlock_t lock;	/* all fields below */
 	unsigned int depth;
 	unsigned int inflight;
 	unsigned int bulk;
@@ -263,7 +263,7 @@ struct farswap_rdma_queue {
 /**
  * struct farswap_rdma_msg - a buffer of a ring
  * @conn:	connection
- * @cqe:	completion
+ * @cqe:	completion handler
  * @entry:	in conn->sends while unused
  */
 struct farswap_rdma_msg {
@@ -274,12 +274,12 @@ struct farswap_rdma_msg {
 
 /**
  * struct farswap_rdma_ring - mapped buffers of FARSWAP_MSG_BYTES
- * @page:	their pages, the session's
- * @dma:	the pages' addresses for the device
- * @nr_mapped:	pages that have one
- * @dir:	direction
- * @count:	how many buffers
- * @msg:	what goes with each
+ * @page:	pages of the buffers; the session owns them
+ * @dma:	DMA addresses of the pages
+ * @nr_mapped:	number of pages that have a DMA address
+ * @dir:	DMA direction
+ * @count:	number of buffers
+ * @msg:	state of each buffer
  */
 struct farswap_rdma_ring {
 	void **page;
@@ -291,11 +291,11 @@ struct farswap_rdma_ring {
 };
 
 /**
- * enum farswap_rdma_call_state - of a request
- * @FARSWAP_RDMA_CALL_FREE:	none
- * @FARSWAP_RDMA_CALL_WAITING:	sent; someone waits for the answer
- * @FARSWAP_RDMA_CALL_DONE:	answered; the waiter has still to look
- * @FARSWAP_RDMA_CALL_ABANDONED: sent; nobody waits any more
+ * enum farswap_rdma_call_state - states of a request
+ * @FARSWAP_RDMA_CALL_FREE:	unused
+ * @FARSWAP_RDMA_CALL_WAITING:	sent; a task waits for the answer
+ * @FARSWAP_RDMA_CALL_DONE:	answered; the task has not read the answer yet
+ * @FARSWAP_RDMA_CALL_ABANDONED: sent; the task has given up waiting
  */
 enum farswap_rdma_call_state {
 	FARSWAP_RDMA_CALL_FREE,
@@ -305,12 +305,12 @@ enum farswap_rdma_call_state {
 };
 
 /**
- * struct farswap_rdma_call - a request of ours
- * @state:	of it; protected by conn->lock, as all of it
- * @seq:	its number
- * @type:	type of its answer
- * @region:	for MAP: what the answer is about; the call's when abandoned
- * @abandoned_at: jiffies
+ * struct farswap_rdma_call - a request of this side; conn->lock protects it
+ * @state:	state
+ * @seq:	sequence number
+ * @type:	type of the expected answer
+ * @region:	for MAP: the region to fill in; owned by the call once it is abandoned
+ * @abandoned_at: when the task gave up, jiffies
  * @answer:	the answer, when done
  */
 struct farswap_rdma_call {
@@ -324,60 +324,60 @@ struct farswap_rdma_call {
 
 /**
  * struct farswap_rdma_conn - one connection with a donor
- * @ref:	the session's, one more while it is held, and one for each region
+ * @ref:	the session's reference, one more while it is held, and one for each region
  * @rcu:	frees it
- * @session:	session; valid while the connection isn't dead
- * @attempt:	its number, which the donor is told with each connect request
- * @error:	0, or why it is dead, for good. Set by farswap_rdma_conn_fail()
- *		only; everything that posts looks at it first
- * @why:	the same in words; static, set just after @error
- * @revoked:	the donor's adapter has refused an I/O, mostly for a dead key, be that @error or
- *		not: an adapter's event may be first
- * @resumed:	it goes on with the regions of an earlier one; session->ops_lock
- * @quiet:	it has been live, and what was posted has completed
+ * @session:	session; valid while the connection is not dead
+ * @attempt:	number of the connection, sent to the donor with each connect request
+ * @error:	0, or why the connection is dead. Set once, by farswap_rdma_conn_fail();
+ *		whatever posts checks it first
+ * @why:	@error in words; static, set just after @error
+ * @revoked:	the donor's adapter has refused an I/O, mostly because the region's MR was
+ *		deregistered. @error may differ, when an adapter's event came first
+ * @resumed:	continues with the regions of an earlier connection; session->ops_lock
+ * @quiet:	has been live, and all that was posted has completed
  * @removed:	its device waits for its identifiers to be destroyed
  * @ifindex:	its network interface; 0 before the address is resolved
- * @parked:	in port.c's list, when only identifiers are left of it
- * @gone:	who answered is not the daemon that had our regions; set before @error
- * @refused:	0, or the error of what the donor has refused it with; of session->work
- * @unexplained: the one before it failed by a dead key, and the donor did not say of which
- *		region; of session->work
- * @detail:	more words, of session->work
- * @refusal:	what a reject said; written before @error is set
- * @wait:	for steps, answers, free calls and @error
+ * @parked:	in the list of port.c, when only its identifiers are left
+ * @gone:	the peer that answered is not the daemon that had the regions; set before @error
+ * @refused:	0, or the -errno for the donor's refusal; used by session->work only
+ * @unexplained: the previous connection failed by a revoked rkey, and the donor did not name
+ *		the region; used by session->work only
+ * @detail:	details of the failure, for the log; used by session->work only
+ * @refusal:	contents of a reject; written before @error is set
+ * @wait:	waits for steps, answers, free calls and @error
  * @device:	device; NULL before the address is resolved
- * @map_bytes:	what can be mapped for the device at once
+ * @map_bytes:	most bytes that the device can map at once
  * @pd:		protection domain; NULL unless it exists
- * @welcome:	what the donor said; written before the connection is live
- * @live_since:	jiffies
+ * @welcome:	the donor's WELCOME; written before the connection is live
+ * @live_since:	when the connection became live, jiffies
  * @open:	I/O and releases may be posted: it is, or was, live; set under @lock
  * @fail_work:	ends a live connection: I/O first; waits for no CM
  * @tick:	keep-alive and watchdog
- * @next_mark:	jiffies of the next sample; @tick's, as those below
+ * @next_mark:	when the next sample is due, jiffies; used by @tick only, as is @nr_marks
  * @nr_marks:	samples taken
- * @asks_since:	when the donor's questions were last counted anew, jiffies;
- *		of the control queue pair's handler alone, as is the next
- * @nr_asks:	how many there were since
- * @wanted:	an EVICT has come; likewise
+ * @queries_since: start of the current count of the donor's queries, jiffies; used by the
+ *		handler of the control queue pair only, as are the next two
+ * @nr_queries:	queries since then
+ * @wanted:	an EVICT has arrived
  * @control:	control queue pair
- * @lock:	protects what follows, down to @ping_begun
+ * @lock:	protects the fields from @send to @ping_begun
  * @send:	send buffers
  * @recv:	receive buffers
- * @sends:	unused ones of @send
- * @nr_sends:	how many
- * @next_seq:	number of the next request
- * @call:	requests that are out
- * @releases:	regions whose UNMAP or DONE is to be sent
- * @nr_released: regions given back, less those for which an EVICT has come nevertheless
- * @regions:	regions the core holds, by id
- * @ping_out:	a PING is out
- * @ping_unsent:	there was no buffer to send it in
- * @ping_seq:	its number
- * @ping_begun:	when it was first to be sent, jiffies
- * @soft:	its adapter is software, a task of this machine: it completes outside interrupts
- * @urgent_at:	when a READ was last submitted that a task waits for, jiffies
- * @nr_queues:	data queues that exist; fixed once the connection is live
- * @nr_chans:	how many there are in @queue
+ * @sends:	unused buffers of @send
+ * @nr_sends:	number of unused buffers
+ * @next_seq:	sequence number of the next request
+ * @call:	requests in flight
+ * @releases:	regions whose UNMAP or DONE is not sent yet
+ * @nr_released: regions given back, minus the EVICTs that arrived for them afterwards
+ * @regions:	regions that the core holds, by id
+ * @ping_out:	a PING is in flight
+ * @ping_unsent:	that PING waits for a buffer
+ * @ping_seq:	its sequence number
+ * @ping_begun:	when it was first tried, jiffies
+ * @soft:	the adapter is software: it completes in a task, not in an interrupt
+ * @urgent_at:	when the last READ that a task waits for was submitted, jiffies
+ * @nr_queues:	number of connected data queues; fixed once the connection is live
+ * @nr_chans:	number of entries in @queue
  * @queue:	data queues, as many as the session wants
  */
 struct farswap_rdma_conn {
@@ -410,12 +410,12 @@ struct farswap_rdma_conn {
 	struct delayed_work tick;
 	unsigned long next_mark;
 	unsigned int nr_marks;
-	unsigned long asks_since;
-	unsigned int nr_asks;
+	unsigned long queries_since;
+	unsigned int nr_queries;
 	bool wanted;
 
 	struct farswap_rdma_chan control;
-	spinlock_t lock;	/* all that follows, down to @ping_begun */
+	spinlock_t lock;	/* the fields down to @ping_begun */
 	struct farswap_rdma_ring send;
 	struct farswap_rdma_ring recv;
 	struct list_head sends;
@@ -437,7 +437,7 @@ struct farswap_rdma_conn {
 	struct farswap_rdma_queue queue[];
 };
 
-/* Of so many data queues, those for READs: they are the first. A single one takes all. */
+/* READs use the first queues, WRITEs the others. A single queue takes both. */
 static inline unsigned int farswap_rdma_loads(unsigned int nr_queues)
 {
 	return nr_queues - nr_queues / 2;
@@ -483,7 +483,7 @@ void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn);
 void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 			    const char *why);
 
-/* Dead for good? Then nothing may be posted, though its regions may go over. */
+/* Nothing may be posted on a dead connection, though its regions may move to another one. */
 static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
 {
 	return unlikely(READ_ONCE(conn->error));

@@ -2,33 +2,32 @@
 /*
  * Page I/O: READ and WRITE work requests, in order on their queue.
  *
- * Few of those that nobody waits for, WRITEs and what is read ahead, are posted at a time. Those
- * that wait meanwhile are merged when their turn comes, as far as they follow each other (those
- * that don't are posted): a single work request with as many scatter or gather entries costs the
- * network one acknowledgment or request and this machine one completion. So how much is merged
- * adapts itself: nothing while the network is faster than reclaim, and a fault finds no long
- * queue ahead of it. Where the adapter is software, WRITEs go one by one, and small, while tasks
- * wait for READs: a fault needs the processor three times, for its READ to be sent, to complete,
- * and to go on, and finds it busy with all packets of what is posted.
+ * Only a few I/Os that no task waits for (WRITEs and readahead) are posted at a time. The others
+ * wait in the backlog and are merged when their turn comes, if they are contiguous; I/Os that are
+ * not contiguous are posted at once. One work request with many gather entries costs the network
+ * one acknowledgment or request, and this machine one completion. So merging adapts itself: there
+ * is none while the network is faster than reclaim, and a fault never finds a long queue ahead of
+ * it. With a software adapter WRITEs are posted singly and small while tasks wait for READs: a
+ * fault needs the processor three times (to send the READ, to complete it, to continue), and each
+ * time waits for the packets of all that is posted.
  *
- * Why no late WRITE can hurt (rule 6):
+ * Why no late WRITE can do harm (rule 6):
  * 1. A slot is stored elsewhere or again only after done(), and done() reports an
  *    error only after farswap_rdma_conn_fail() has marked the connection dead.
  * 2. A dead connection's regions are dead: submit refuses them, and a WRITE that
- *    succeeds after all is reported as failed. So a packet that is late hits
- *    memory nobody will read as ours; the donor's own side is rule 7. Regions that
- *    go over to another connection come alive only when the donor has destroyed
- *    its ends of the dead one's queue pairs, and nothing late can arrive.
- * 3. Posting and looking for death are one critical section of queue->lock. That lock is
- *    taken once after the mark, so nothing is posted when the queue pair is destroyed.
- * 4. A page is handed back only with its work request's completion, or after the queue
- *    pair is destroyed: a late READ response finds no work request to land in.
+ *    succeeds nevertheless is reported as failed. So a late packet hits memory that
+ *    nobody reads as ours; rule 7 covers the donor's side. A region moves to another
+ *    connection only after the donor has destroyed its ends of the dead connection's
+ *    queue pairs, when nothing late can arrive.
+ * 3. A critical section of queue->lock checks for death and posts. The lock is taken once
+ *    after the connection is marked dead, so nothing is posted when the queue pair is destroyed.
+ * 4. A page is handed back only when its work request has completed, or after the queue
+ *    pair is destroyed: a late READ response finds no work request.
  *
- * A READ's status alone isn't believed. When the donor's network stack refuses to
- * send a READ response, rxe 6.12 resumes it with the wrong opcode, and the other
- * rxe, which has no status for that, completes the READ as good with nothing
- * read. So each READ overwrites a canary, at the end of each page or folio that it reads, since
- * packets arrive in order.
+ * The status of a READ is not sufficient. When the donor's network stack refuses to send a READ
+ * response, rxe of Linux 6.12 continues with the wrong opcode. The other rxe has no status for
+ * that, and completes the READ as successful without any data. So each READ overwrites a canary
+ * at the end of each page or folio; packets arrive in order, so the end arrives last.
  *
  * Locking: queue->lock.
  */
@@ -43,37 +42,37 @@
 
 #include "internal.h"
 
-/* A fault waits no longer for one that is under way, and a large folio's may be larger. */
+/* Bounds how long a fault waits for a WRITE in progress. A single large folio may be larger. */
 #define IO_MERGE_BYTES	SZ_128K
-/* Work requests that keep the network busy while others wait to be merged. */
+/* Enough work requests to keep the network busy while others wait to be merged. */
 #define IO_POSTED	4U
-/* A software adapter's WRITE while tasks wait for READs, and for so long after the last. */
-#define IO_BESIDE_BYTES	SZ_16K
-#define IO_BESIDE_TIME	(HZ / 10)
-/* A dead queue pair's work requests complete in much less. */
+/* Limits a software adapter's WRITE while tasks wait for READs, and for a while afterwards. */
+#define IO_YIELD_BYTES	SZ_16K
+#define IO_YIELD_TIME	(HZ / 10)
+/* A dead queue pair's work requests complete much sooner. */
 #define IO_FLUSH_MS		100
-/* With more than these waiting, they are in a hurry too: one that is late fails the connection. */
-#define IO_BESIDE_MAX	64
+/* With more than these in flight WRITEs don't yield: a late one would fail the connection. */
+#define IO_YIELD_MAX	64
 
-/* In struct farswap_io.transport. */
+/* Stored in struct farswap_io.transport. */
 struct farswap_rdma_io {
-	struct list_head entry;		/* queue->posted, ->backlog, another's merged */
-	struct list_head merged;	/* what its work request has besides */
-	unsigned int nr;		/* I/Os that it has */
+	struct list_head entry;		/* queue->posted, queue->backlog or another's merged */
+	struct list_head merged;	/* other I/Os of its work request */
+	unsigned int nr;		/* number of I/Os of its work request */
 	unsigned int bytes;
 	struct ib_cqe cqe;
 	struct farswap_rdma_queue *queue;
-	unsigned int nr_sges;		/* of this I/O alone */
+	unsigned int nr_sges;		/* for this I/O only */
 	union {
 		u64 dma;
-		u64 *pieces;		/* with more than one */
+		u64 *pieces;		/* if nr_sges > 1 */
 	};
 };
 
 static_assert(sizeof(struct farswap_rdma_io) <=
 	      FARSWAP_IO_PRIVATE_WORDS * sizeof(unsigned long));
 
-/* What no page holds: random, and nobody is told. */
+/* Random and secret, so that no page holds it. */
 static u64 io_canary __ro_after_init;
 
 static struct farswap_rdma_io *to_rio(struct farswap_io *io)
@@ -109,8 +108,8 @@ static void io_unmap_pieces(struct farswap_io *io, struct ib_device *device, uns
 }
 
 /*
- * Bounce buffers, of guests whose memory is encrypted, take no large folio as a whole. If it
- * can't be mapped in pieces either it is stored or read elsewhere.
+ * Bounce buffers, as in guests with encrypted memory, can't take a large folio as a whole. If it
+ * can't be mapped in pieces either, the core stores or reads it elsewhere.
  */
 static int io_map_pieces(struct farswap_io *io, struct ib_device *device)
 {
@@ -157,7 +156,7 @@ static void io_unmap(struct farswap_io *io, struct ib_device *device)
 		ib_dma_unmap_page(device, rio->dma, io->length, io_direction(io));
 }
 
-/* Where the canary is: the last word of what is read. */
+/* The last word of what is read. */
 static u64 *io_canary_place(const struct farswap_io *io)
 {
 	return page_address(io->page) + io->length - sizeof(u64);
@@ -169,8 +168,8 @@ static void io_canary_set(const struct farswap_io *io)
 		*io_canary_place(io) = io_canary;
 }
 
-/* Swapped data that looks like this is one in 2^64, and read from elsewhere. */
-static bool io_canary_alive(const struct farswap_rdma_io *rio)
+/* A page contains this value with probability 2^-64; it is then read from another copy. */
+static bool io_canary_intact(const struct farswap_rdma_io *rio)
 {
 	const struct farswap_rdma_io *other;
 
@@ -184,14 +183,14 @@ static bool io_canary_alive(const struct farswap_rdma_io *rio)
 	return false;
 }
 
-static void io_be_alone(struct farswap_rdma_io *rio)
+static void io_init_single(struct farswap_rdma_io *rio)
 {
 	INIT_LIST_HEAD(&rio->merged);
 	rio->nr = 1;
 	rio->bytes = to_io(rio)->length;
 }
 
-/* Tell whose pages they are, all those of a work request. @rio may be gone afterwards. */
+/* Complete all I/Os of a work request. @rio may be freed afterwards. */
 static void io_report(struct farswap_rdma_io *rio, int error)
 {
 	struct farswap_rdma_io *other, *next;
@@ -212,43 +211,43 @@ static void io_unmap_all(struct farswap_rdma_io *rio)
 		io_unmap(to_io(other), device);
 }
 
-/* It was never posted, or its queue pair is gone. */
+/* Fail a work request that was never posted, or whose queue pair is destroyed. */
 static void io_abandon(struct farswap_rdma_io *rio)
 {
 	io_unmap_all(rio);
 	io_report(rio, -EHOSTDOWN);
 }
 
-/* Is what @next is about right behind what @io is? */
-static bool io_is_followed(const struct farswap_io *io, const struct farswap_io *next)
+/* Does @next begin where @io ends? */
+static bool io_is_contiguous(const struct farswap_io *io, const struct farswap_io *next)
 {
 	return next->op == io->op && next->region == io->region &&
 	       next->offset == io->offset + io->length;
 }
 
-/* Is it to give way to READs that tasks wait for? */
-static bool io_is_beside(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
+/* Must this WRITE yield to READs that tasks wait for? */
+static bool io_must_yield(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
 {
 	const struct farswap_rdma_conn *conn = queue->chan.conn;
 
 	return io->op == FARSWAP_IO_WRITE && READ_ONCE(conn->soft) && conn->nr_queues > 1 &&
-	       queue->submitted[0] - queue->completed[0] <= IO_BESIDE_MAX &&
-	       time_before(jiffies, READ_ONCE(conn->urgent_at) + IO_BESIDE_TIME);
+	       queue->submitted[0] - queue->completed[0] <= IO_YIELD_MAX &&
+	       time_before(jiffies, READ_ONCE(conn->urgent_at) + IO_YIELD_TIME);
 }
 
-/* Is there room for one that nobody waits to be merged with? */
+/* May this I/O be posted at once, rather than wait to be merged? */
 static bool io_has_room(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
 {
 	if (io->urgent || queue->max_sges == 1)
 		return queue->inflight < queue->depth;
-	if (io_is_beside(queue, io))
+	if (io_must_yield(queue, io))
 		return !queue->bulk;
 	return queue->bulk < min(queue->depth, IO_POSTED);
 }
 
 /*
- * Beyond that, what waits first is posted if what waits next doesn't follow it: then there is
- * nothing to wait for.
+ * Beyond that the first I/O is posted if the second is not contiguous with it, because waiting
+ * would not merge anything.
  */
 static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list)
 {
@@ -260,17 +259,17 @@ static bool io_may_post(struct farswap_rdma_queue *queue, struct list_head *list
 	if (io_has_room(queue, first))
 		return true;
 	if (first->urgent || queue->bulk_bytes >= IO_MERGE_BYTES || list_is_singular(list) ||
-	    io_is_beside(queue, first))
+	    io_must_yield(queue, first))
 		return false;
-	return !io_is_followed(first, to_io(list_next_entry(rio, entry)));
+	return !io_is_contiguous(first, to_io(list_next_entry(rio, entry)));
 }
 
-/* What waits next goes with @rio, as far as it follows. */
+/* Merge the I/Os that follow @rio in the backlog, as far as they are contiguous. */
 static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *rio,
 		     struct list_head *list)
 {
 	struct farswap_io *last = to_io(rio), *next;
-	unsigned int most = io_is_beside(queue, last) ? IO_BESIDE_BYTES : IO_MERGE_BYTES;
+	unsigned int most = io_must_yield(queue, last) ? IO_YIELD_BYTES : IO_MERGE_BYTES;
 	unsigned int sges = rio->nr_sges;
 
 	lockdep_assert_held(&queue->lock);
@@ -278,7 +277,7 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
 		sges += to_rio(next)->nr_sges;
 		if (sges > queue->max_sges || rio->bytes + next->length > most ||
-		    !io_is_followed(last, next))
+		    !io_is_contiguous(last, next))
 			break;
 		rio->bytes += next->length;
 		list_move_tail(&to_rio(next)->entry, &rio->merged);
@@ -286,7 +285,7 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 	}
 }
 
-/* Return the next free one. */
+/* Return the next free entry. */
 static struct ib_sge *io_set_sges(const struct farswap_rdma_queue *queue,
 				  struct farswap_rdma_io *rio, struct ib_sge *sge)
 {
@@ -339,8 +338,8 @@ static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
 ALLOW_ERROR_INJECTION(io_post, ERRNO);
 
 /*
- * Post what waits. What can't be posted waits on, for the flush that the caller
- * brings about by failing the connection.
+ * Post the backlog. I/O that can't be posted stays there; the caller then fails the connection,
+ * which flushes it.
  */
 static int io_post_backlog(struct farswap_rdma_queue *queue)
 {
@@ -351,7 +350,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 
 	lockdep_assert_held(&queue->lock);
 	while (!farswap_rdma_conn_dead(queue->chan.conn)) {
-		/* Urgent ones first, but never so that the others stand still. */
+		/* Urgent I/O first, but never so that the rest starves. */
 		urgent = !list_empty(&queue->backlog[1]) &&
 			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8 ||
 			  !io_may_post(queue, &queue->backlog[0]));
@@ -365,7 +364,7 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 		err = io_post(queue, rio);
 		if (unlikely(err)) {
 			list_splice_init(&rio->merged, list);
-			io_be_alone(rio);
+			io_init_single(rio);
 			list_add(&rio->entry, list);
 			return err;
 		}
@@ -409,12 +408,12 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	int err;
 
 	io_unmap_all(rio);
-	/* Before done(): see the top of this file. */
+	/* The connection is marked dead before done(): see the top of this file. */
 	if (unlikely(error)) {
 		if (error == -EKEYREVOKED || error == -EREMOTEIO)
 			WRITE_ONCE(conn->revoked, true);
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
-	} else if (unlikely(io_canary_alive(rio))) {
+	} else if (unlikely(io_canary_intact(rio))) {
 		error = -EIO;
 		farswap_rdma_conn_fail(conn, error, "READ completed without data");
 	}
@@ -442,7 +441,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	io_report(rio, error);
 }
 
-/* Loads on the first half of the queues, stores on the second. */
+/* READs use the first half of the queues, WRITEs the second. */
 static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
 						enum farswap_io_op op)
 {
@@ -459,7 +458,7 @@ static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
  * farswap_rdma_io_submit() - &struct farswap_transport.submit
  * @io:		the I/O
  *
- * The device is used under RCU: retirement waits for that before it goes.
+ * The device is used under RCU: farswap_rdma_conn_retire() waits for a grace period.
  *
  * Context: any up to softirq.
  * Return: 0; -EHOSTDOWN, or -ENOMEM when the page can't be mapped for the device.
@@ -477,17 +476,17 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 
 	rcu_read_lock();
 	conn = READ_ONCE(io->region->conn);
-	/* Pairs with farswap_rdma_control_open(). */
+	/* Pairs with the release in farswap_rdma_control_open(): the queues are set up. */
 	if (farswap_rdma_conn_dead(conn) || unlikely(!smp_load_acquire(&conn->open))) {
 		err = -EHOSTDOWN;
 		goto out_unlock_rcu;
 	}
 	queue = io_pick_queue(conn, io->op);
 	rio->queue = queue;
-	io_be_alone(rio);
+	io_init_single(rio);
 	rio->cqe.done = io_done;
 	io_canary_set(io);
-	/* Stores look at it, on other processors too. */
+	/* Written only when it changes: WRITEs on other processors read it. */
 	if (io->urgent && READ_ONCE(conn->urgent_at) != now)
 		WRITE_ONCE(conn->urgent_at, now);
 	err = io_map(io, conn->device);
@@ -510,7 +509,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 		queue->submitted[io->urgent]++;
 	spin_unlock_irqrestore(&queue->lock, flags);
 
-	/* What can't be posted from the backlog is flushed from there, with the rest. */
+	/* If the backlog can't be posted it is flushed with the connection. */
 	if (unlikely(err || backlog_err))
 		farswap_rdma_conn_fail(conn, err ?: backlog_err, "posting failed");
 	if (unlikely(err)) {
@@ -523,10 +522,10 @@ out_unlock_rcu:
 }
 
 /**
- * farswap_rdma_io_flush_backlog() - fail what a dead queue has not posted
+ * farswap_rdma_io_flush_backlog() - fail the I/O that a dead queue has not posted
  * @queue:	the queue; its connection is dead
  *
- * On return nothing is posted to the queue any more.
+ * On return nothing more is posted to the queue.
  *
  * Context: process.
  */
@@ -559,10 +558,10 @@ static bool io_is_flushed(struct farswap_rdma_queue *queue)
  * farswap_rdma_io_end() - complete the I/O that a dead queue has posted
  * @queue:	the queue; its backlog is flushed, its queue pair in error
  *
- * An adapter that loses completions would lose a drain's too, and the wait for that has no bound.
- * So what has not been flushed soon is completed when the queue pair is destroyed.
+ * An adapter that loses completions would lose those of a drain too, and ib_drain_qp() waits
+ * without a bound. So I/O that is not flushed soon completes when the queue pair is destroyed.
  *
- * Context: process; waits for the device alone.
+ * Context: process; waits for the device only.
  */
 void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 {
@@ -572,7 +571,7 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 			       msecs_to_jiffies(IO_FLUSH_MS)))
 		return;
 	farswap_rdma_chan_destroy_qp(&queue->chan);
-	/* No completion is handled any more. */
+	/* The queue pair is destroyed, so no completion handler runs. */
 	list_for_each_entry_safe(rio, next, &queue->posted, entry) {
 		list_del(&rio->entry);
 		io_abandon(rio);
@@ -580,12 +579,12 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 }
 
 /**
- * farswap_rdma_io_init() - an empty queue
- * @queue:	the queue; its connection is known
+ * farswap_rdma_io_init() - initialise a queue
+ * @queue:	the queue, with its connection set
  */
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
 {
-	queue->chan.conn->urgent_at = jiffies - IO_BESIDE_TIME;
+	queue->chan.conn->urgent_at = jiffies - IO_YIELD_TIME;
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->posted);
 	INIT_LIST_HEAD(&queue->backlog[0]);
@@ -593,7 +592,7 @@ void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
 }
 
 /**
- * farswap_rdma_io_prepare() - choose what no READ may leave behind
+ * farswap_rdma_io_prepare() - choose the canary
  */
 void __init farswap_rdma_io_prepare(void)
 {

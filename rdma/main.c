@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * farswap-rdma.ko: farswap's transport over RDMA reliable connections. This file
- * loads, unloads and registers; it knows nothing of a session's inside.
+ * loads, unloads and registers it.
  */
 #define pr_fmt(fmt) "farswap_rdma: " fmt
 
@@ -22,7 +22,7 @@ static int queues_set(const char *text, const struct kernel_param *param)
 	unsigned int wanted;
 
 	if (kstrtouint(text, 0, &wanted) || wanted == 1 || wanted > FARSWAP_QUEUES_MAX) {
-		pr_err("queues: \"%.*s\" must be 2 to %u, or 0 for as many as CPUs\n",
+		pr_err("queues: invalid value \"%.*s\" (range 2-%u, or 0 for as many as CPUs)\n",
 		       (int)min(strcspn(text, "\n"), 32), text, FARSWAP_QUEUES_MAX);
 		return -EINVAL;
 	}
@@ -38,9 +38,9 @@ static const struct kernel_param_ops queues_ops = {
 module_param_cb(queues, &queues_ops, &queues, 0644);
 MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, 2 to 4");
 
-/* Ends sessions and watches them: I/O waits for that, and it waits for no CM. */
+/* Ends and monitors sessions. I/O waits for this queue, so it never waits for the CM. */
 struct workqueue_struct *farswap_rdma_wq;
-/* Connects: waits for the CM, which may wait for memory. */
+/* Connects. Waits for the CM, which may wait for memory. */
 struct workqueue_struct *farswap_rdma_connect_wq;
 
 static const struct farswap_transport farswap_rdma_transport = {
@@ -58,10 +58,10 @@ static const struct farswap_transport farswap_rdma_transport = {
 };
 
 /**
- * farswap_rdma_default_queues() - data queues of a session opened now
+ * farswap_rdma_default_queues() - number of data queues of a new session
  *
  * Context: any.
- * Return: how many.
+ * Return: the number.
  */
 unsigned int farswap_rdma_default_queues(void)
 {

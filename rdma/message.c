@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the donor asks of us: EVICT, CHECK_ACTIVITY, PING; and PONG. The core is
- * asked through its callbacks; only about regions that it holds, and not more
- * often than a donor has reason to: its answers cost this machine's time.
+ * Requests of the donor: EVICT, CHECK_ACTIVITY and PING; and PONG. Callbacks pass them to
+ * the core, but only for regions that it holds, and only up to a rate that suffices for any
+ * donor: answering costs time of this machine.
  */
 #include "internal.h"
 
-/* A donor's seconds are not ours. */
-#define MESSAGE_ASKS_MAX	(2 * FARSWAP_ASKS_PER_SECOND)
+/* Twice the limit of the donor, since the clocks differ. */
+#define MESSAGE_QUERIES_MAX	(2 * FARSWAP_QUERIES_PER_SECOND)
 
-/* False: it is too much, and the connection dead. */
-static bool message_count_asks(struct farswap_rdma_conn *conn, unsigned int asks)
+/* Fail the connection and return false if the donor queries too often. */
+static bool message_count_queries(struct farswap_rdma_conn *conn, unsigned int count)
 {
-	if (time_after(jiffies, conn->asks_since + HZ)) {
-		conn->asks_since = jiffies;
-		conn->nr_asks = 0;
+	if (time_after(jiffies, conn->queries_since + HZ)) {
+		conn->queries_since = jiffies;
+		conn->nr_queries = 0;
 	}
-	conn->nr_asks += asks;
-	if (conn->nr_asks <= MESSAGE_ASKS_MAX)
+	conn->nr_queries += count;
+	if (conn->nr_queries <= MESSAGE_QUERIES_MAX)
 		return true;
-	farswap_rdma_conn_fail(conn, -EPROTO, "asks more than it may in a second");
+	farswap_rdma_conn_fail(conn, -EPROTO, "too many queries in a second");
 	return false;
 }
 
@@ -40,7 +40,7 @@ static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 		region->evicted = true;
 		region->evict_seq = farswap_wire_seq(buf);
 	} else if (conn->nr_released) {
-		/* Our UNMAP or DONE has crossed it: once for each that we gave back. */
+		/* Our UNMAP or DONE has crossed this EVICT, once for each region given back. */
 		conn->nr_released--;
 		crossed = true;
 	}
@@ -48,7 +48,7 @@ static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 	if (crossed)
 		return;
 	if (!first) {
-		message_count_asks(conn, 1);
+		message_count_queries(conn, 1);
 		return;
 	}
 
@@ -78,7 +78,7 @@ static void message_check_activity(struct farswap_rdma_conn *conn, const void *b
 	size_t len;
 
 	count = farswap_wire_read_check_activity(buf, region);
-	if (!message_count_asks(conn, count))
+	if (!message_count_queries(conn, count))
 		return;
 	mutex_lock(&session->ops_lock);
 	for (i = 0; i < count && !farswap_rdma_conn_dead(conn); i++)
@@ -95,7 +95,7 @@ static void message_ping(struct farswap_rdma_conn *conn, const void *buf)
 	struct farswap_hdr answer;
 	size_t len = farswap_wire_bare(&answer, FARSWAP_MSG_PONG);
 
-	if (!message_count_asks(conn, 1))
+	if (!message_count_queries(conn, 1))
 		return;
 	farswap_rdma_control_answer(conn, &answer, len, farswap_wire_seq(buf));
 }
@@ -113,11 +113,11 @@ static void message_pong(struct farswap_rdma_conn *conn, const void *buf)
 	}
 	spin_unlock(&conn->lock);
 	if (!ours)
-		farswap_rdma_conn_fail(conn, -EPROTO, "answer to nothing we asked");
+		farswap_rdma_conn_fail(conn, -EPROTO, "answer without a request");
 }
 
 /**
- * farswap_rdma_message_handle() - act on a message that is no answer to a call
+ * farswap_rdma_message_handle() - handle a message that is not an answer
  * @conn:	connection
  * @buf:	the message, checked
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Why connections ended or could not be made, counted, in debugfs.
+ * Counts in debugfs why connections ended or could not be made.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-/* There are about forty; what finds no room is the last one's. */
+/* There are about forty reasons; the last entry counts all that find no other. */
 #define REASONS	64
 
 static struct {
@@ -20,8 +20,8 @@ static DEFINE_SPINLOCK(reason_lock);
 static struct dentry *reason_file;
 
 /**
- * farswap_rdma_reason_count() - a connection has ended
- * @why:	in words
+ * farswap_rdma_reason_count() - count why a connection ended
+ * @why:	the reason in words
  *
  * Context: process.
  */
@@ -52,9 +52,9 @@ static int reasons_show(struct seq_file *m, void *v)
 DEFINE_SHOW_ATTRIBUTE(reasons);
 
 /**
- * farswap_rdma_reason_init() - show them
+ * farswap_rdma_reason_init() - create the debugfs file
  *
- * The core made the directory, and stays longer than this module.
+ * The directory belongs to the core, which outlives this module.
  */
 void __init farswap_rdma_reason_init(void)
 {
@@ -68,7 +68,7 @@ void __init farswap_rdma_reason_init(void)
 }
 
 /**
- * farswap_rdma_reason_exit() - show them no more
+ * farswap_rdma_reason_exit() - remove the debugfs file
  */
 void farswap_rdma_reason_exit(void)
 {

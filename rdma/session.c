@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions: opened by the core, connected again and again until closed. One
- * work item connects and retires connections; another, conn->fail_work, ends a
- * live one. The second never waits for the first nor for the CM, because I/O
+ * Sessions: the core opens them, and they are reconnected until the core closes them. One
+ * work item connects and retires connections; another, conn->fail_work, ends a live
+ * connection. fail_work never waits for the first one nor for the CM, because I/O
  * completes through it.
  *
- * Locking: session->lock covers state, closing and conn; ops_lock keeps the
- * core's callbacks apart.
+ * Locking: session->lock covers state, closing and conn; ops_lock serialises the
+ * callbacks of the core.
  */
 #define pr_fmt(fmt) "farswap_rdma: " fmt
 
@@ -20,16 +20,16 @@
 
 #define SESSION_PAUSE_MIN_MS	100
 #define SESSION_PAUSE_MAX_MS	5000
-/* The grace is short. */
+/* While suspended: grace_ms is short. */
 #define SESSION_PAUSE_HELD_MS	500U
-/* So is this, at first: a connect request that was lost is not sent again for some seconds. */
+/* First limit while suspended: the CM retransmits a lost connect request only after seconds. */
 #define SESSION_ACCEPT_HELD_MS	1500U
-/* This machine's own farswapd: another may have the address some day. */
+/* The donor is this machine's own farswapd. Retry nevertheless: the address may move. */
 #define SESSION_PAUSE_SELF_MS	300000
-/* A donor that comes and goes is a few lines a minute; debugfs counts the rest. */
-#define SESSION_SAYS_BURST	10
+/* Limits the log to a few lines a minute per donor; debugfs counts the rest. */
+#define SESSION_LOG_BURST	10
 
-/* From where a session may come into a state. */
+/* For each state, the states from which a session may enter it. */
 static const u8 session_moves[FARSWAP_RDMA_STATES] = {
 	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_FAILING),
 	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_IDLE),
@@ -44,8 +44,8 @@ static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_s
 }
 
 /*
- * False, with nothing changed, if it may not become live. The other states follow what was
- * done to the connection: refused one, the session would never connect again.
+ * Return false without a change if the move to LIVE is illegal. The other states only follow what
+ * was done to the connection; if one were refused the session would never connect again.
  */
 static bool session_become(struct farswap_session *session, enum farswap_rdma_state state)
 {
@@ -58,7 +58,7 @@ static bool session_become(struct farswap_session *session, enum farswap_rdma_st
 	return true;
 }
 
-/* The only writer of session->state; returns what session_become() does. */
+/* The only writer of session->state. Returns what session_become() returns. */
 static bool farswap_rdma_session_set_state(struct farswap_session *session,
 					   enum farswap_rdma_state state)
 {
@@ -72,7 +72,7 @@ static void session_queue_connect(struct farswap_session *session, unsigned int 
 			   msecs_to_jiffies(ms));
 }
 
-/* When to try again: later each time, and not all clients at once. */
+/* The pause before the next attempt grows, and is random, so that clients spread out. */
 static unsigned int session_next_pause(struct farswap_session *session, int error)
 {
 	unsigned int ms = session->pause_ms;
@@ -85,12 +85,12 @@ static unsigned int session_next_pause(struct farswap_session *session, int erro
 	return ms - ms / 8 + get_random_u32_below(ms / 4);
 }
 
-/* Count it; one line for each change of reason. */
-static void session_say(struct farswap_session *session, const char *what,
+/* Count the reason, and log it if it has changed. */
+static void session_log(struct farswap_session *session, const char *what,
 			struct farswap_rdma_conn *conn, int error)
 {
 	const char *why = conn->detail[0] ? conn->detail : READ_ONCE(conn->why);
-	char line[sizeof(session->said)];
+	char line[sizeof(session->last_logged)];
 
 	why = why ?: "?";
 	farswap_rdma_reason_count(why);
@@ -98,10 +98,10 @@ static void session_say(struct farswap_session *session, const char *what,
 		strscpy(line, why);
 	else
 		snprintf(line, sizeof(line), "%s: %s (%d)", what, why, error);
-	if (!strcmp(line, session->said))
+	if (!strcmp(line, session->last_logged))
 		return;
-	strscpy(session->said, line, sizeof(session->said));
-	if (!__ratelimit(&session->says))
+	strscpy(session->last_logged, line, sizeof(session->last_logged));
+	if (!__ratelimit(&session->log_limit))
 		return;
 	if (error == -ELOOP)
 		pr_info("donor %s: %s\n", session->address, line);
@@ -113,8 +113,8 @@ static void session_say(struct farswap_session *session, const char *what,
  * farswap_rdma_session_failed() - a connection has just died
  * @conn:	the connection
  *
- * A live one is ended by fail_work. One that is being made is left to who makes
- * it. May be called twice.
+ * fail_work ends a live connection. A connection that is being made is left to the work
+ * that makes it. May be called twice.
  *
  * Context: any.
  */
@@ -132,11 +132,11 @@ void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_session_closing() - will there be no other connection
+ * farswap_rdma_session_closing() - is the session being closed
  * @session:	session
  *
  * Context: process.
- * Return: whether it is being closed.
+ * Return: whether no other connection will be made.
  */
 bool farswap_rdma_session_closing(struct farswap_session *session)
 {
@@ -149,7 +149,7 @@ bool farswap_rdma_session_closing(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_session_get_conn() - its connection, in whatever state
+ * farswap_rdma_session_get_conn() - the session's connection, in any state
  * @session:	session
  *
  * Context: process.
@@ -168,7 +168,7 @@ struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *
 }
 
 /**
- * farswap_rdma_session_is_live() - is it connected
+ * farswap_rdma_session_is_live() - is the session connected
  * @session:	session
  *
  * Context: process.
@@ -201,7 +201,7 @@ void farswap_rdma_session_hurry(struct farswap_session *session, unsigned int ms
 static void session_down(struct farswap_session *session, int error)
 {
 	mutex_lock(&session->ops_lock);
-	/* One that is suspended stays so when an attempt to connect fails. */
+	/* A suspended session stays suspended when an attempt to connect fails. */
 	if (!session->held && !farswap_rdma_session_closing(session))
 		session->ops->down(session->ctx, error);
 	mutex_unlock(&session->ops_lock);
@@ -211,9 +211,9 @@ static void session_down(struct farswap_session *session, int error)
  * farswap_rdma_session_fail_work() - end a live connection
  * @work:	its fail_work
  *
- * All its I/O is completed, then the core is told, then what needs the CM is
- * left to session->work. Page-outs wait for this, so it must not wait for one:
- * drivers allocate when they modify a queue pair.
+ * Completes all its I/O, then notifies the core, then leaves what needs the CM to
+ * session->work. Page-outs wait for this work, so it must not wait for a page-out:
+ * drivers allocate memory when they modify a queue pair.
  */
 void farswap_rdma_session_fail_work(struct work_struct *work)
 {
@@ -224,7 +224,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 
 	farswap_rdma_conn_quiesce(conn);
 	if (conn->error != -ESHUTDOWN)
-		session_say(session, "lost", conn, conn->error);
+		session_log(session, "lost", conn, conn->error);
 	if (time_after(jiffies, conn->live_since +
 				msecs_to_jiffies(SESSION_PAUSE_MAX_MS)))
 		session->pause_ms = SESSION_PAUSE_MIN_MS;
@@ -235,7 +235,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* Destroy the dead and quiet connection; false when there is to be no other. */
+/* Destroy the dead and quiet connection. Return false when no other may follow. */
 static bool session_retire(struct farswap_session *session)
 {
 	struct farswap_rdma_conn *conn = session->conn;
@@ -266,7 +266,7 @@ static bool session_begin(struct farswap_session *session,
 	return begun;
 }
 
-/* Connected: tell the core, unless it has died or is to be closed. */
+/* Notify the core that the session is up, unless it has died or is closing. */
 static bool session_up(struct farswap_session *session,
 		       struct farswap_rdma_conn *conn)
 {
@@ -274,7 +274,7 @@ static bool session_up(struct farswap_session *session,
 	bool up = false;
 
 	memcpy(peer.node, conn->welcome.node, sizeof(peer.node));
-	/* down() must not overtake up(): fail_work needs ops_lock for it. */
+	/* down() must not overtake up(): fail_work takes ops_lock before it calls down(). */
 	mutex_lock(&session->ops_lock);
 	conn->live_since = jiffies;
 	spin_lock_irq(&session->lock);
@@ -282,11 +282,11 @@ static bool session_up(struct farswap_session *session,
 		up = farswap_rdma_session_set_state(session, FARSWAP_RDMA_LIVE);
 	spin_unlock_irq(&session->lock);
 	if (up) {
-		if (__ratelimit(&session->says))
+		if (__ratelimit(&session->log_limit))
 			pr_info("donor %s: connected over %s, %u data queues\n",
 				session->address, conn->device->name,
 				conn->nr_queues);
-		session->said[0] = '\0';
+		session->last_logged[0] = '\0';
 		session->accept_ms = 0;
 		session->token = conn->welcome.session;
 		farswap_rdma_control_open(conn);
@@ -322,10 +322,10 @@ static void session_connect(struct farswap_session *session)
 		return;
 
 	farswap_rdma_conn_fail(conn, err ?: -ESHUTDOWN, "can't be set up");
-	/* A donor that refuses disconnects next, which may be noticed before its answer. */
+	/* After a refusal the donor disconnects, and that may be seen before the answer. */
 	err = conn->refused ?: conn->error;
 	if (conn->error != -ESHUTDOWN)
-		session_say(session, "can't connect", conn, err);
+		session_log(session, "can't connect", conn, err);
 	farswap_rdma_conn_quiesce(conn);
 	if (conn->gone)
 		farswap_rdma_resume_lost(session, err);
@@ -338,10 +338,10 @@ static void session_work(struct work_struct *work)
 {
 	struct farswap_session *session = container_of(to_delayed_work(work),
 						       struct farswap_session, work);
-	/* What is allocated here must not wait for swap. */
+	/* Allocations here must not wait for swap. */
 	unsigned int noio = memalloc_noio_save();
 
-	/* It may have been hurried into a state in which there is nothing to do. */
+	/* The work may have been kicked in a state in which it has nothing to do. */
 	if (!session->conn)
 		session_connect(session);
 	else if (READ_ONCE(session->conn->quiet) && session_retire(session))
@@ -350,7 +350,7 @@ static void session_work(struct work_struct *work)
 }
 
 /**
- * farswap_rdma_session_get_live() - the connection to work with
+ * farswap_rdma_session_get_live() - the session's live connection
  * @session:	session
  *
  * Context: process.
@@ -395,10 +395,10 @@ static bool session_alloc_pages(struct farswap_session *session)
 
 /**
  * farswap_rdma_session_open() - &struct farswap_transport.open
- * @address:	the donor's
- * @params:	what for
+ * @address:	address of the donor
+ * @params:	parameters
  * @ops:	callbacks
- * @ctx:	their first argument
+ * @ctx:	first argument of the callbacks
  *
  * Context: may sleep.
  * Return: the session, or ERR_PTR(-ENOMEM).
@@ -421,7 +421,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	spin_lock_init(&session->lock);
 	mutex_init(&session->ops_lock);
 	INIT_DELAYED_WORK(&session->work, session_work);
-	ratelimit_state_init(&session->says, 60 * HZ, SESSION_SAYS_BURST);
+	ratelimit_state_init(&session->log_limit, 60 * HZ, SESSION_LOG_BURST);
 	farswap_rdma_resume_init(session);
 	session->attempt = get_random_u32();
 	session->ops = ops;
@@ -443,11 +443,11 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
  * farswap_rdma_session_close() - &struct farswap_transport.close
  * @session:	session; freed
  *
- * The order is what ends the ping-pong of the two work items: once closing is
- * seen no connection begins or becomes live, so fail_work can't be queued again
- * after it is flushed, nor session->work after it is cancelled.
+ * The order stops the two work items from queueing each other: once closing is seen no
+ * connection begins or becomes live, so fail_work can't be queued again after it is
+ * flushed, nor session->work after it is cancelled.
  *
- * Context: may sleep; waits for the donor to have what was released, a second at
+ * Context: may sleep; waits until the donor has received the releases, a second at
  * most.
  */
 void farswap_rdma_session_close(struct farswap_session *session)
@@ -463,10 +463,10 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	farswap_rdma_port_unwatch(session);
 
 	if (conn) {
-		/* Or the donor would keep for us what we gave back. */
+		/* Otherwise the donor would keep the regions that the core has released. */
 		farswap_rdma_control_flush(conn);
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "closed");
-		/* Whoever failed it first may not have got to this yet. */
+		/* The task that failed it first may not have called this yet. */
 		farswap_rdma_session_failed(conn);
 		flush_work(&conn->fail_work);
 		farswap_rdma_conn_put(conn);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watch over a live connection: a PING now and then, and the bound on I/O.
+ * Monitors a live connection: sends a PING periodically, and bounds the time of I/O.
  *
  * I/Os of one urgency complete in the order they were submitted, since a queue
- * posts each kind in order and completes in the order posted. So it is enough
- * to note now and then how many have been submitted: when FARSWAP_RDMA_MARKS
- * samples later not as many have completed, one is overdue. A sample is taken
- * ten times in io_timeout_ms, so an overdue I/O is noticed in 0.7 to 0.8 of it;
- * the rest is for the end of the queue pair.
+ * posts each kind in order and completes in the order posted. So it suffices to
+ * sample how many have been submitted: if fewer than a sample have completed
+ * FARSWAP_RDMA_MARKS samples later, an I/O is overdue. Ten samples are taken in
+ * io_timeout_ms, so an overdue I/O is found after 0.7 to 0.8 of it; the rest of the
+ * time is left to end the queue pair.
  */
 #include "internal.h"
 
@@ -16,17 +16,17 @@
 #define WATCH_PONG_MS		5000
 #define WATCH_IO_TIMEOUT_MS	1000
 #define WATCH_SAMPLES		10
-/* Of which an adapter's timeout is a power of two; the powers that are of use: 17 ms, 2 s. */
+/* An adapter's timeout is a power of two of this. The useful powers are 17 ms to 2 s. */
 #define WATCH_ACK_NS		4096
 #define WATCH_ACK_LEAST		12
-/* Four times, as a power of two. */
+/* A factor of four, as a power of two. */
 #define WATCH_ACK_SLOWER	2
 #define WATCH_ACK_MOST		19
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
 
 static const char watch_of_length[] =
-	"pages don't come through as messages do: is each MTU the same?";
+	"messages arrive, pages don't: check the MTU on both sides";
 
 static unsigned int watch_io_timeout_ms = WATCH_IO_TIMEOUT_MS;
 
@@ -36,7 +36,7 @@ static unsigned long watch_sample_jiffies(void)
 		   1UL);
 }
 
-/* Is an I/O overdue? Else take a sample. */
+/* Return whether an I/O is overdue, and take a sample. */
 static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
 {
 	unsigned int at = nr_marks % FARSWAP_RDMA_MARKS;
@@ -56,9 +56,8 @@ static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
 }
 
 /*
- * Is it a matter of length that this queue's pages don't come through? It may be if the connection
- * is not the first, so that messages, which are short, have just done so, and no page has in this
- * direction.
+ * Do long packets get lost on this queue? That is likely if the connection was resumed, so that
+ * messages, which are short, have passed, but no page has in this direction.
  */
 static bool watch_is_of_length(const struct farswap_rdma_conn *conn, unsigned int nr)
 {
@@ -77,7 +76,7 @@ static void watch_io(struct farswap_rdma_conn *conn)
 
 	if (time_before(jiffies, conn->next_mark))
 		return;
-	/* From now, not from when it was due: a late tick must not come early. */
+	/* Counted from now, so that a late tick does not shorten the next period. */
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	for (i = 0; i < conn->nr_queues; i++)
 		if (watch_queue(&conn->queue[i], conn->nr_marks))
@@ -108,14 +107,14 @@ static void watch_queue_tick(struct farswap_rdma_conn *conn)
 {
 	unsigned long now = jiffies, pause = msecs_to_jiffies(WATCH_PERIOD_MS);
 
-	/* No later than the next sample, or the bound would grow by the rest. */
+	/* Not later than the next sample, or the bound would grow by the difference. */
 	if (time_before(conn->next_mark, now + pause))
 		pause = time_after(conn->next_mark, now) ? conn->next_mark - now : 0;
 	queue_delayed_work(farswap_rdma_wq, &conn->tick, pause);
 }
 
 /**
- * farswap_rdma_watch_tick() - look once and come again
+ * farswap_rdma_watch_tick() - check the connection and schedule the next check
  * @work:	conn->tick
  */
 void farswap_rdma_watch_tick(struct work_struct *work)
@@ -132,8 +131,8 @@ void farswap_rdma_watch_tick(struct work_struct *work)
 }
 
 /**
- * farswap_rdma_watch_start() - begin to watch
- * @conn:	connection, complete; watched until it is quiesced
+ * farswap_rdma_watch_start() - start to monitor
+ * @conn:	complete connection; monitored until it is quiesced
  *
  * Context: any.
  */
@@ -145,14 +144,14 @@ void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_watch_ack_timeout() - when an adapter is to send again
- * @exact:	it is known to wait no longer than it is told
+ * farswap_rdma_watch_ack_timeout() - the adapter's retransmission timeout
+ * @exact:	the adapter does not wait longer than configured
  *
- * So that it has done so as often as it may when io_timeout_ms is over. Other adapters may take
- * up to four times as long as they are told, and many do.
+ * Chosen so that all retransmissions are over within io_timeout_ms. Other adapters may wait
+ * up to four times the configured time, and many do.
  *
  * Context: any.
- * Return: as in &struct ib_qp_attr.timeout, a power of two of 4.096 us.
+ * Return: the exponent of &struct ib_qp_attr.timeout: 4.096 us times a power of two.
  */
 u8 farswap_rdma_watch_ack_timeout(bool exact)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Building the control messages and the CM's private data, complete but for the
- * number. When one is sent is not decided here.
+ * Builds the control messages and the CM's private data, except for the sequence
+ * number. Other files decide when a message is sent.
  */
 #include <linux/string.h>
 
@@ -23,9 +23,9 @@ static size_t begin(void *buf, u16 type, u32 len)
 
 /**
  * farswap_wire_connect() - build a connect request's private data
- * @buf:	where
+ * @buf:	destination
  * @kind:	FARSWAP_CONNECT_*
- * @session:	WELCOME's, for data; for control the one to be resumed, or 0
+ * @session:	for data, WELCOME's session; for control, the session to resume, or 0
  * @queue:	number of the queue pair, for data
  * @attempt:	number of this attempt to connect
  *
@@ -48,7 +48,7 @@ size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
 
 /**
  * farswap_wire_bare() - build a message that is only a header
- * @buf:	where
+ * @buf:	destination
  * @type:	QUERY_MEM, PING or PONG
  *
  * Return: its length.
@@ -60,8 +60,8 @@ size_t farswap_wire_bare(void *buf, u16 type)
 
 /**
  * farswap_wire_hello() - build a HELLO
- * @buf:	where
- * @hello:	what it says
+ * @buf:	destination
+ * @hello:	its contents
  *
  * Return: its length.
  */
@@ -82,8 +82,8 @@ size_t farswap_wire_hello(void *buf, const struct farswap_wire_greeting *hello)
 
 /**
  * farswap_wire_map() - build a MAP
- * @buf:	where
- * @slab:	our name for the slab
+ * @buf:	destination
+ * @slab:	the client's name for the slab
  *
  * Return: its length.
  */
@@ -98,9 +98,9 @@ size_t farswap_wire_map(void *buf, u64 slab)
 
 /**
  * farswap_wire_region_msg() - build an UNMAP, a DONE or a KEY
- * @buf:	where
- * @type:	which
- * @region:	the region given back, or asked about
+ * @buf:	destination
+ * @type:	FARSWAP_MSG_UNMAP, FARSWAP_MSG_DONE or FARSWAP_MSG_KEY
+ * @region:	the region
  *
  * Return: its length.
  */
@@ -115,10 +115,10 @@ size_t farswap_wire_region_msg(void *buf, u16 type, u64 region)
 
 /**
  * farswap_wire_activity() - build an ACTIVITY
- * @buf:	where
- * @region:	the regions asked for
+ * @buf:	destination
+ * @region:	the queried regions
  * @pages:	their activities
- * @count:	how many, at most FARSWAP_ACTIVITY_REGIONS
+ * @count:	number of regions, at most FARSWAP_ACTIVITY_REGIONS
  *
  * Return: its length.
  */
@@ -139,10 +139,10 @@ size_t farswap_wire_activity(void *buf, const u64 *region, const u32 *pages,
 
 /**
  * farswap_wire_resume() - build a RESUME
- * @buf:	where
- * @region:	regions that we hold
- * @count:	how many, at most FARSWAP_RESUME_REGIONS; that many if @more
- * @more:	another follows
+ * @buf:	destination
+ * @region:	regions that this client holds
+ * @count:	number of regions, at most FARSWAP_RESUME_REGIONS; exactly that many if @more
+ * @more:	another RESUME follows
  *
  * Return: its length.
  */
@@ -161,9 +161,9 @@ size_t farswap_wire_resume(void *buf, const u64 *region, unsigned int count,
 }
 
 /**
- * farswap_wire_set_seq() - number a built message
+ * farswap_wire_set_seq() - set the sequence number of a message
  * @buf:	the message
- * @seq:	its number
+ * @seq:	the number
  */
 void farswap_wire_set_seq(void *buf, u32 seq)
 {

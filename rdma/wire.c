@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The layout of the control messages and the CM's private data; checking and
- * reading what was received. farswap_wire_check() is the one gate: nothing reads a
- * buffer that it has not let pass. What a message means is not decided here.
+ * The layout of the control messages and of the CM's private data; checks and reads
+ * received ones. farswap_wire_check() is the only gate: nothing reads a buffer that has
+ * not passed it. Other files interpret the messages.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -15,7 +15,7 @@
 
 #include "wire.h"
 
-/* The layout, against literal numbers; the daemon has its own list. */
+/* The layout in literal numbers; the daemon has a list of its own. */
 static_assert(sizeof(struct farswap_connect) == 24);
 static_assert(offsetof(struct farswap_connect, attempt) == 20);
 static_assert(sizeof(struct farswap_accept) == 16);
@@ -48,7 +48,7 @@ static_assert(offsetof(struct farswap_resumed, gone) == 16);
 static_assert(sizeof(struct farswap_keyed) == 32);
 static_assert(offsetof(struct farswap_keyed, region) == 24);
 
-/* rdma_connect(3) and rdma_accept(3), for RDMA_PS_TCP. */
+/* Limits of rdma_connect(3) and rdma_accept(3) for RDMA_PS_TCP. */
 static_assert(sizeof(struct farswap_connect) <= 56);
 static_assert(sizeof(struct farswap_accept) <= 196);
 static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES);
@@ -80,7 +80,7 @@ static const char * const farswap_wire_fault_names[] = {
 	[FARSWAP_WIRE_OK] = "ok",
 	[FARSWAP_WIRE_SHORT] = "message shorter than a header",
 	[FARSWAP_WIRE_MAGIC] = "message without the magic number",
-	[FARSWAP_WIRE_VERSION] = "message of another version",
+	[FARSWAP_WIRE_VERSION] = "message with a different protocol version",
 	[FARSWAP_WIRE_TYPE] = "message of unknown type",
 	[FARSWAP_WIRE_LENGTH] = "message of wrong length",
 	[FARSWAP_WIRE_RESERVED] = "reserved field not zero",
@@ -153,14 +153,14 @@ check_check_activity(const struct farswap_check_activity *msg)
 }
 
 /**
- * farswap_wire_check() - may this message be read?
+ * farswap_wire_check() - check a received message
  * @buf:	the bytes received
- * @len:	how many
+ * @len:	their number
  *
- * Checks all that can be checked without knowing what was asked. What only a
- * client sends is checked for its length alone.
+ * Checks everything that does not depend on the request. For messages that only a client
+ * sends it checks just the length.
  *
- * Return: FARSWAP_WIRE_OK or what is wrong.
+ * Return: FARSWAP_WIRE_OK or the fault.
  */
 enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 {
@@ -204,13 +204,13 @@ enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 }
 
 /**
- * farswap_wire_check_accept() - check and read an accept's or reject's data
+ * farswap_wire_check_accept() - check and read the private data of an accept or reject
  * @buf:	private data; the CM may have padded it
  * @len:	its length
- * @answer:	what it says; set if the magic is right, whatever the version
+ * @answer:	its contents; set if the magic is right, whatever the version
  *
- * Return: FARSWAP_WIRE_OK or what is wrong. Another version is not wrong here:
- * it is for the caller to say which.
+ * Return: FARSWAP_WIRE_OK or the fault. A different version is not a fault here: the
+ * caller reports it.
  */
 enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 						  struct farswap_wire_answer *answer)
@@ -231,7 +231,7 @@ enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 }
 
 /**
- * farswap_wire_fault_name() - a fault in words
+ * farswap_wire_fault_name() - describe a fault
  * @fault:	the fault
  *
  * Return: a static string.
@@ -242,8 +242,8 @@ const char *farswap_wire_fault_name(enum farswap_wire_fault fault)
 }
 
 /**
- * farswap_wire_status_name() - a FARSWAP_STATUS_* in words
- * @status:	the status; a donor may be newer and know more of them
+ * farswap_wire_status_name() - describe a FARSWAP_STATUS_*
+ * @status:	the status; a newer donor may send an unknown one
  *
  * Return: a static string.
  */
@@ -253,30 +253,30 @@ const char *farswap_wire_status_name(u32 status)
 	case FARSWAP_STATUS_OK:
 		return "ok";
 	case FARSWAP_STATUS_NO_MEMORY:
-		return "nothing left to lend";
+		return "no memory left to lend";
 	case FARSWAP_STATUS_BAD_VERSION:
-		return "another protocol version";
+		return "different protocol version";
 	case FARSWAP_STATUS_BAD_SLAB_SIZE:
-		return "another slab size";
+		return "different slab size";
 	case FARSWAP_STATUS_BAD_AUTH:
 		return "not authorised";
 	case FARSWAP_STATUS_BAD_SESSION:
 		return "no such session";
 	case FARSWAP_STATUS_BAD_MESSAGE:
-		return "bad message";
+		return "invalid message";
 	case FARSWAP_STATUS_BUSY:
 		return "too many clients";
 	case FARSWAP_STATUS_LEAVING:
 		return "shutting down";
 	case FARSWAP_STATUS_SELF:
-		return "is this machine: left out";
+		return "is this machine: not used";
 	default:
 		return "unknown status";
 	}
 }
 
 /**
- * farswap_wire_status_errno() - a FARSWAP_STATUS_* as an error
+ * farswap_wire_status_errno() - convert a FARSWAP_STATUS_* to an error
  * @status:	the status
  *
  * Return: 0 or -errno.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of the wire: messages built, checked and read. Pure: bytes
- * in, numbers out; no verbs, no allocation, so that it runs in user space too.
+ * The client's side of the wire format: messages are built, checked and read. Pure functions
+ * from bytes to numbers, without verbs or allocation, so that they run in user space too.
  */
 #ifndef FARSWAP_RDMA_WIRE_H
 #define FARSWAP_RDMA_WIRE_H
@@ -14,12 +14,12 @@
  * @FARSWAP_WIRE_OK:		nothing
  * @FARSWAP_WIRE_SHORT:		shorter than a header
  * @FARSWAP_WIRE_MAGIC:		not farswap
- * @FARSWAP_WIRE_VERSION:	another version
+ * @FARSWAP_WIRE_VERSION:	different protocol version
  * @FARSWAP_WIRE_TYPE:		no such message
  * @FARSWAP_WIRE_LENGTH:	not the length of its type
  * @FARSWAP_WIRE_RESERVED:	a reserved or unused field is not zero
- * @FARSWAP_WIRE_VALUE:		a field has a value it can't have
- * @FARSWAP_WIRE_FAULTS:	how many there are
+ * @FARSWAP_WIRE_VALUE:		a field is out of range
+ * @FARSWAP_WIRE_FAULTS:	number of faults
  */
 enum farswap_wire_fault {
 	FARSWAP_WIRE_OK,
@@ -34,13 +34,13 @@ enum farswap_wire_fault {
 };
 
 /**
- * struct farswap_wire_greeting - a HELLO, as numbers
- * @node:	this machine
- * @instance:	this run
+ * struct farswap_wire_greeting - contents of a HELLO
+ * @node:	identity of this machine
+ * @instance:	identity of this run
  * @slab_bytes:	size of a slab
- * @queues:	data queue pairs wanted
- * @grace_ms:	how long regions are to be kept when the connections fail
- * @resume:	0, or what WELCOME called the session to be resumed
+ * @queues:	number of data queue pairs wanted
+ * @grace_ms:	how long the donor keeps the regions when the connections fail
+ * @resume:	0, or WELCOME's identifier of the session to resume
  */
 struct farswap_wire_greeting {
 	const u8 *node;
@@ -52,15 +52,15 @@ struct farswap_wire_greeting {
 };
 
 /**
- * struct farswap_wire_welcome - a WELCOME, as numbers
+ * struct farswap_wire_welcome - contents of a WELCOME
  * @status:	FARSWAP_STATUS_*
- * @queues:	data queue pairs we may connect
- * @resumed:	FARSWAP_RESUMED_*: is it the session that was to be resumed
- * @node:	the donor's machine
- * @instance:	the donor's run
+ * @queues:	number of data queue pairs the client may connect
+ * @resumed:	FARSWAP_RESUMED_*: whether the requested session is resumed
+ * @node:	identity of the donor's machine
+ * @instance:	identity of the donor's run
  * @slab_bytes:	size of the donor's regions
- * @session:	what the data connections present
- * @answers:	how many requests the donor has answered in it, HELLO aside
+ * @session:	identifier that the data connections present
+ * @answers:	number of requests the donor has answered in the session, HELLO not counted
  */
 struct farswap_wire_welcome {
 	u32 status;
@@ -74,7 +74,7 @@ struct farswap_wire_welcome {
 };
 
 /**
- * struct farswap_wire_region - an MR_INFO, as numbers
+ * struct farswap_wire_region - contents of an MR_INFO
  * @status:	FARSWAP_STATUS_*
  * @rkey:	remote key
  * @id:		the donor's name for the region
@@ -90,7 +90,7 @@ struct farswap_wire_region {
 };
 
 /**
- * struct farswap_wire_answer - an accept's or a reject's private data
+ * struct farswap_wire_answer - private data of an accept or a reject
  * @version:	the donor's version
  * @status:	FARSWAP_STATUS_*
  */
@@ -99,7 +99,7 @@ struct farswap_wire_answer {
 	u16 status;
 };
 
-/* wire.c: checking. */
+/* wire.c: checking */
 enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len);
 enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 						  struct farswap_wire_answer *answer);
@@ -107,7 +107,7 @@ const char *farswap_wire_fault_name(enum farswap_wire_fault fault);
 const char *farswap_wire_status_name(u32 status);
 int farswap_wire_status_errno(u32 status);
 
-/* Reading; only what farswap_wire_check() let pass. */
+/* Reading: only messages that have passed farswap_wire_check(). */
 u16 farswap_wire_type(const void *buf);
 u32 farswap_wire_seq(const void *buf);
 void farswap_wire_read_welcome(const void *buf, struct farswap_wire_welcome *welcome);
@@ -118,7 +118,7 @@ unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region);
 u64 farswap_wire_read_resumed(const void *buf);
 u32 farswap_wire_read_keyed(const void *buf, u64 *region, u32 *rkey);
 
-/* wire-build.c; each returns the message's length. */
+/* wire-build.c: each function returns the message's length. */
 size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
 			    u32 attempt);
 size_t farswap_wire_bare(void *buf, u16 type);

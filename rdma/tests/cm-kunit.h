@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a queue pair's event ends, and that what it had can be resumed: some adapters tell so of a
- * request of ours that failed, before it completes.
+ * Queue pair events end a connection in a way that allows it to be resumed: some adapters raise
+ * them for a failed request of ours before it completes.
  */
 #include <kunit/test.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page I/O on a device that only takes note: what is posted when, what is merged, and who is
- * told what.
+ * Page I/O on a device that only records: what is posted when, what is merged, and which I/O
+ * completes how.
  */
 #include <kunit/test.h>
 #include <linux/gfp.h>
@@ -120,7 +120,7 @@ static void io_test_submit(struct kunit *test, unsigned int nth, enum farswap_io
 	KUNIT_ASSERT_EQ(test, farswap_rdma_io_submit(io), 0);
 }
 
-/* One that a task waits for. */
+/* Submit a READ that a task waits for. */
 static void io_test_submit_urgent(struct kunit *test, unsigned int nth)
 {
 	struct io_test *io_test = test->priv;
@@ -136,7 +136,7 @@ static void io_test_complete(struct io_test *io_test, unsigned int nth, enum ib_
 	wc.wr_cqe->done(NULL, &wc);
 }
 
-/* Have so many of them, from the first on, ended well, once each, and no other at all? */
+/* Have exactly the first @nr I/Os completed, once each, without an error? */
 static bool io_test_ended(const struct io_test *io_test, unsigned int nr)
 {
 	unsigned int i;
@@ -171,7 +171,7 @@ static void io_test_expect_posted(struct kunit *test, unsigned int nth, unsigned
 	}
 }
 
-/* What waits is merged, in order, and all of it is told when its work request has ended. */
+/* I/Os that wait are merged in order, and all complete with their work request. */
 static void io_test_merge(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -202,8 +202,8 @@ static void io_test_merge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue->completed[0], 40);
 }
 
-/* Those that don't follow each other don't wait, up to a bound. */
-static void io_test_strangers(struct kunit *test)
+/* I/Os that are not contiguous don't wait, up to a bound. */
+static void io_test_apart(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
 	unsigned int i;
@@ -218,7 +218,7 @@ static void io_test_strangers(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, IO_TEST_IOS));
 }
 
-/* Neighbours by number alone: another region's, and going down. */
+/* Not contiguous though the numbers are: another region, and descending offsets. */
 static void io_test_borders(struct kunit *test)
 {
 	static const u8 regions[] = { 0, 0, 1, 1, 1 }, slots[] = { 10, 11, 12, 13, 12 };
@@ -238,14 +238,14 @@ static void io_test_borders(struct kunit *test)
 	io_test_expect_posted(test, 6, 1, 12, 8, 1);
 }
 
-/* So many pages have been read. */
+/* Simulate that these pages have been read. */
 static void io_test_fill(struct io_test *io_test, unsigned int first, unsigned int nr)
 {
 	for (; nr--; first++)
 		memset(page_address(io_test->pages + first), first, PAGE_SIZE);
 }
 
-/* READs are merged, but not those that a task waits for, which go ahead of the others. */
+/* READs are merged, except those that a task waits for, which overtake the others. */
 static void io_test_reads(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -276,7 +276,7 @@ static void io_test_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue->bulk_bytes, 0);
 }
 
-/* More that tasks wait for than the queue takes: the others still get their turn. */
+/* Even when urgent I/O fills the queue the rest gets its turn. */
 static void io_test_full(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -298,7 +298,7 @@ static void io_test_full(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 24));
 }
 
-/* "Good", and one page of several was not written to. */
+/* A successful completion, but one page of several was not written to. */
 static void io_test_canary(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -312,7 +312,7 @@ static void io_test_canary(struct kunit *test)
 	io_test_fill(io_test, 10, 2);
 	io_test_complete(io_test, 0, IB_WC_SUCCESS);
 	KUNIT_ASSERT_EQ(test, io_test->nr_posted, IO_POSTED + 1);
-	/* Failing it is not what is tested. */
+	/* Set directly: farswap_rdma_conn_fail() is not tested here. */
 	io_test->conn->error = -ECONNRESET;
 	for (i = 1; i < IO_POSTED + 1; i++)
 		io_test_complete(io_test, i, IB_WC_SUCCESS);
@@ -323,10 +323,10 @@ static void io_test_canary(struct kunit *test)
 }
 
 /*
- * While a task waits for a page, and for a while after that, a software adapter has one WRITE under
- * way, of four pages at most, whether they follow each other or not; READs ahead are as ever.
+ * While a task waits for a page, and for a while after that, a software adapter has one WRITE in
+ * flight, of four pages at most, contiguous or not; readahead is not affected.
  */
-static void io_test_beside(struct kunit *test)
+static void io_test_yield(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
 	unsigned long begun = jiffies;
@@ -337,7 +337,7 @@ static void io_test_beside(struct kunit *test)
 	io_test_submit_urgent(test, 40);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 1);
 	KUNIT_EXPECT_TRUE(test, time_before_eq(begun, io_test->conn->urgent_at));
-	/* However long the rest takes. */
+	/* Independent of how long the rest takes. */
 	io_test->conn->urgent_at = jiffies + 60 * HZ;
 	for (i = 0; i < 10; i++)
 		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
@@ -351,8 +351,8 @@ static void io_test_beside(struct kunit *test)
 	io_test_complete(io_test, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 3 + IO_POSTED);
 	KUNIT_EXPECT_EQ(test, io_test->posted[2 + IO_POSTED].nr_sges, 4);
-	/* The waiting is over, for long enough. */
-	io_test->conn->urgent_at = jiffies - IO_BESIDE_TIME;
+	/* The wait ended long enough ago. */
+	io_test->conn->urgent_at = jiffies - IO_YIELD_TIME;
 	io_test_complete(io_test, 2 + IO_POSTED, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 6 + IO_POSTED);
 	KUNIT_EXPECT_EQ(test, io_test->posted[3 + IO_POSTED].nr_sges, 5);
@@ -362,7 +362,7 @@ static void io_test_beside(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, io_test->ios[i].ended, 1);
 }
 
-/* When the connection is dead each is told so, once: what was merged, and what still waits. */
+/* On a dead connection each I/O fails once, whether merged or waiting. */
 static void io_test_dead(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -383,7 +383,7 @@ static void io_test_dead(struct kunit *test)
 	}
 }
 
-/* What can't be mapped at once is one work request all the same, and nothing is merged beyond. */
+/* A folio that can't be mapped at once is still one work request, and nothing is merged with it. */
 static void io_test_pieces(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
@@ -420,11 +420,11 @@ static void io_test_pieces(struct kunit *test)
 
 static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_merge),
-	KUNIT_CASE(io_test_strangers),
+	KUNIT_CASE(io_test_apart),
 	KUNIT_CASE(io_test_borders),
 	KUNIT_CASE(io_test_reads),
 	KUNIT_CASE(io_test_full),
-	KUNIT_CASE(io_test_beside),
+	KUNIT_CASE(io_test_yield),
 	KUNIT_CASE(io_test_canary),
 	KUNIT_CASE(io_test_dead),
 	KUNIT_CASE(io_test_pieces),

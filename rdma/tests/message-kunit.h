@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the donor asks: an EVICT of what we hold, or have just given back, and how many of
- * others. The connection is without a device.
+ * Requests of the donor: an EVICT of a region that is held, or was just given back, and the limit
+ * for others. The connection has no device.
  */
 #include <kunit/test.h>
 
@@ -43,8 +43,8 @@ static int message_test_init(struct kunit *test)
 	session->ctx = message_test;
 	message_test->conn = farswap_rdma_conn_alloc(session);
 	KUNIT_ASSERT_NOT_NULL(test, message_test->conn);
-	/* No other second begins meanwhile. */
-	message_test->conn->asks_since = jiffies + 60 * HZ;
+	/* No other second begins during the test. */
+	message_test->conn->queries_since = jiffies + 60 * HZ;
 	for (i = 0; i < MESSAGE_TEST_REGIONS; i++) {
 		struct farswap_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
 
@@ -58,7 +58,7 @@ static int message_test_init(struct kunit *test)
 	return 0;
 }
 
-/* What waits to be told to the donor is freed as when the connection is quiesced. */
+/* Free the pending releases, as quiescing the connection does. */
 static void message_test_exit(struct kunit *test)
 {
 	struct message_test *message_test = test->priv;
@@ -94,14 +94,14 @@ static void message_test_held(struct kunit *test)
 	message_test_comes(message_test, 101);
 	KUNIT_EXPECT_EQ(test, 1, message_test->nr_evicts);
 	KUNIT_EXPECT_EQ(test, 101, message_test->evicted);
-	KUNIT_EXPECT_EQ(test, 0, message_test->conn->nr_asks);
-	/* A second time it is a question. */
+	KUNIT_EXPECT_EQ(test, 0, message_test->conn->nr_queries);
+	/* A repeated EVICT counts as a query. */
 	message_test_comes(message_test, 101);
 	KUNIT_EXPECT_EQ(test, 1, message_test->nr_evicts);
-	KUNIT_EXPECT_EQ(test, 1, message_test->conn->nr_asks);
+	KUNIT_EXPECT_EQ(test, 1, message_test->conn->nr_queries);
 }
 
-/* A donor that takes back many while we give many back is not to lose us for it. */
+/* A donor that evicts many regions while the client gives many back must not be failed. */
 static void message_test_crossed(struct kunit *test)
 {
 	struct message_test *message_test = test->priv;
@@ -112,12 +112,12 @@ static void message_test_crossed(struct kunit *test)
 		farswap_rdma_region_release(message_test->regions[i]);
 		message_test->regions[i] = NULL;
 	}
-	conn->nr_asks = MESSAGE_ASKS_MAX;
+	conn->nr_queries = MESSAGE_QUERIES_MAX;
 	message_test_comes(message_test, 100);
 	message_test_comes(message_test, 101);
 	KUNIT_EXPECT_FALSE(test, farswap_rdma_conn_dead(conn));
 	KUNIT_EXPECT_EQ(test, 0, message_test->nr_evicts);
-	/* Of the one that is held there was none yet; of any other there is no reason to be. */
+	/* 102 is still held and not evicted yet; an EVICT of any other region is a query. */
 	message_test_comes(message_test, 102);
 	KUNIT_EXPECT_EQ(test, 1, message_test->nr_evicts);
 	KUNIT_EXPECT_FALSE(test, farswap_rdma_conn_dead(conn));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sessions: every move from one state to another, the legal ones and all others.
+ * Sessions: every move between two states, legal or not.
  */
 #include <kunit/test.h>
 
@@ -24,7 +24,7 @@ static void session_test_moves(struct kunit *test)
 					    "from %u to %u", from, to);
 }
 
-/* It is not made live by a move that is not legal. */
+/* An illegal move does not make a session live. */
 static void session_test_refused(struct kunit *test)
 {
 	struct farswap_session *session = kunit_kzalloc(test, struct_size(session, address, 1),

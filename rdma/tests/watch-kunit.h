@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * When an adapter sends again: all its retries are over in io_timeout_ms, whether it waits as long
- * as it is told or four times as long, where the least and the greatest wait allow that.
+ * Retransmission timeout: all retries are over within io_timeout_ms, whether the adapter waits as
+ * configured or four times as long, unless the smallest or the largest timeout applies.
  */
 #include <kunit/test.h>
 
@@ -25,7 +25,7 @@ static void watch_test_ack_timeout(struct kunit *test)
 			once = WATCH_TEST_ACK_NS(power) * (exact ? 1 : 4);
 			all = once * (FARSWAP_RDMA_RETRIES + 1);
 			bound = io_timeout_ms[i] * (u64)NSEC_PER_MSEC;
-			/* Of powers of two the nearest: less than twice, more than half. */
+			/* The nearest power of two: less than twice, more than half. */
 			if (power > WATCH_ACK_LEAST)
 				KUNIT_EXPECT_LE_MSG(test, all, 2 * bound, "%u ms, exact %d",
 						    io_timeout_ms[i], exact);
@@ -36,7 +36,7 @@ static void watch_test_ack_timeout(struct kunit *test)
 	farswap_rdma_watch_set_io_timeout(before);
 }
 
-/* Only of a resumed connection, and of a direction in which nothing has come through. */
+/* Only for a resumed connection, and a direction in which nothing has passed. */
 static void watch_test_length(struct kunit *test)
 {
 	struct farswap_rdma_conn *conn = kunit_kzalloc(test, struct_size(conn, queue, 4),

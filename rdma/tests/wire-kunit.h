@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's wire: what it builds, byte by byte, and what its gate lets pass.
+ * The client's wire format: what it builds, byte by byte, and what its check accepts.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -32,7 +32,7 @@ static bool is_zero(size_t from, size_t to)
 	return true;
 }
 
-/* Each built message has the bytes protocol.rst says, and no other set. */
+/* Each built message has the bytes of protocol.rst, and touches no others. */
 static void wire_test_build(struct kunit *test)
 {
 	static const u8 connect[] = "fswp\5\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
@@ -146,7 +146,7 @@ static void wire_test_length(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, others, "no message passes at another length");
 }
 
-/* A message that is too short is not looked at: the sanitizer would say so. */
+/* The check reads nothing of a message that is too short; otherwise the sanitizer reports it. */
 static void wire_test_short(struct kunit *test)
 {
 	size_t len;
@@ -309,14 +309,14 @@ static void wire_test_accept(struct kunit *test)
 			      "accept data of something else");
 }
 
-/* Each allocates memory, which takes its time in a kernel that watches that. */
+/* Each round allocates memory, which is slow with KASAN. */
 #ifdef CONFIG_KASAN
 #define FUZZ_ROUNDS	10000
 #else
 #define FUZZ_ROUNDS	100000
 #endif
 
-/* Random damage never makes the gate or the readers leave the buffer. */
+/* Randomly damaged messages never make the check or the readers leave the buffer. */
 static void wire_test_fuzz(struct kunit *test)
 {
 	struct farswap_wire_welcome welcome;

@@ -31,7 +31,7 @@
  * Regions that a donor may ask about in a second; each PING counts as one. A client
  * ends a session with more than twice as many in a second of its own.
  */
-#define FARSWAP_ASKS_PER_SECOND		1024
+#define FARSWAP_QUERIES_PER_SECOND		1024
 
 #define FARSWAP_SLAB_BYTES_MIN		(2ULL << 20)
 #define FARSWAP_SLAB_BYTES_MAX		(1ULL << 30)

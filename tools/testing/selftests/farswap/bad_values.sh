@@ -89,7 +89,7 @@ queues_are_checked() {
 	for queues_value in 1 17 -1 x ""; do
 		log_mark
 		! printf '%s\n' "$queues_value" >"$QUEUES" && [ "$(cat "$QUEUES")" = 16 ] || return 1
-		log_has farswap_rdma 'queues: ".*" must be' || {
+		log_has farswap_rdma 'queues: invalid value ".*" .range' || {
 			log_show
 			return 1
 		}

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/_lib.sh"
 
 other=${DONORS%% *}
-self_line="donor $CLIENT: is this machine: left out"
+self_line="donor $CLIENT: is this machine: not used"
 
 own_start() {
 	sh -c "$1 $START_FARSWAPD memory=24M headroom=0 slab=$(cat "$FARSWAP/slab_mb")M"
@@ -41,7 +41,7 @@ is_said_once() {
 }
 
 tried_times() {
-	sed -n 's/ is this machine: left out$//p' "$FARSWAP_DEBUG/session_ends"
+	sed -n 's/ is this machine: not used$//p' "$FARSWAP_DEBUG/session_ends"
 }
 
 # A new run of the module is no other machine.
