@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
 ifneq ($(KERNELRELEASE),)
-# Read by kbuild, for make clean without a configuration.
+# kbuild reads this, for make clean without a configuration.
 ifneq ($(CONFIG_MODULES),)
 include $(src)/kernel-check.mk
 endif
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
-# Not in every 6.12, and the default there.
+# Some releases of 6.12 lack WQ_PERCPU; there it is the default.
 subdir-ccflags-y += $(if $(shell grep -s WQ_PERCPU $(srctree)/include/linux/workqueue.h),,-DWQ_PERCPU=0)
 obj-y += mm/ rdma/
 else
 
-# The running kernel's headers where that is one we are made for, else those
-# that tools/testing/qemu/fetch.sh has put into its cache.
+# The headers of the running kernel if it is 6.12, otherwise those in the cache
+# of tools/testing/qemu/fetch.sh.
 FETCH := tools/testing/qemu/fetch.sh
 HOST_KDIR := /lib/modules/$(shell uname -r)/build
 CACHED_KDIR = $(shell FARSWAP_CACHE='$(FARSWAP_CACHE)' $(FETCH) --kdir)
@@ -24,8 +24,8 @@ endif
 KCONFIG := CONFIG_FARSWAP=m CONFIG_FARSWAP_RDMA=m
 KBUILD = $(call no_blank,$(CURDIR))$(call no_blank,$(KDIR))$(MAKE) -C $(or $(KDIR),$(no_kdir)) \
 	M=$(CURDIR) $(KCONFIG)
-no_blank = $(if $(word 2,$(1)),$(error farswap: the kernel's build takes no path with a blank in it, as "$(1)" has: move it))
-no_kdir = $(error $(if $(KDIR),farswap: no kernel's headers are in "$(KDIR)",no kernel headers for 6.12): run $(FETCH), or say KDIR=)
+no_blank = $(if $(word 2,$(1)),$(error farswap: the kernel's build does not support a space in the path "$(1)": move the directory))
+no_kdir = $(error $(if $(KDIR),farswap: no kernel headers in "$(KDIR)",farswap: no kernel headers for 6.12): run $(FETCH), or set KDIR=)
 
 SELFTESTS := tools/testing/selftests/farswap
 TEST_MODULES := tools/testing/modules
@@ -39,7 +39,7 @@ all: modules daemon
 modules: kernel-check
 	$(KBUILD) modules
 
-# Can the modules be built for that kernel? Says why not.
+# Fails with a reason if the modules can't be built for this kernel.
 kernel-check:
 	@$(call no_blank,$(CURDIR))$(call no_blank,$(KDIR))$(MAKE) -s --no-print-directory \
 		--eval 'ok: ;' -f $(or $(wildcard $(KDIR)/include/config/auto.conf),$(no_kdir)) \
@@ -60,12 +60,12 @@ unit:
 model:
 	@tools/testing/model/check.sh
 
-# kbuild leaves depmod out where there is no System.map, as in Debian's headers.
+# kbuild skips depmod without a System.map, which Debian's headers lack.
 define DEPMOD_INSTALLED
 @release=$$(cat $(KDIR)/include/config/kernel.release) && \
 	PATH=$$PATH:/usr/sbin:/sbin depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $$release && \
 	{ [ "$$release" = "$$(uname -r)" ] || \
-		echo "farswap: the modules are for Linux $$release, but $$(uname -r) runs here: for that, KDIR= must name its headers"; }
+		echo "farswap: installed modules for Linux $$release, but $$(uname -r) is running: set KDIR= to its headers"; }
 endef
 
 install: modules daemon
@@ -83,7 +83,7 @@ check-tree: modules daemon tests
 	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
 		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)" $(or $(TESTS),$($(VARIANT)_TESTS))
 
-# Each way the network can go away, for each time.
+# Every way to lose the network, for every duration.
 check-away: modules daemon tests
 	@tools/testing/qemu/run-selftests.py --env AWAY=all --timeout 900 network_away.sh
 
@@ -106,7 +106,7 @@ coverage: modules daemon tests
 		tools/testing/tree/coverage.py "$$kernel" out/coverage/direct out/coverage/attach && \
 		exit $$status; }
 
-# What is left of the patches where farswap is off, and what only the kernel's build compiles.
+# Checks that the patches add nothing to a kernel without farswap, and compiles the in-tree code.
 inspect:
 	@tools/testing/tree/inspect.sh $(KERNEL)
 
@@ -119,7 +119,7 @@ htmldocs:
 
 # KSRC= UNDO=1
 tree:
-	@tools/testing/tree/graft.sh $(if $(UNDO),--undo) "$(or $(KSRC),$(error say KSRC=/path/to/linux-6.12 or 7.3, where farswap is to go))"
+	@tools/testing/tree/graft.sh $(if $(UNDO),--undo) "$(or $(KSRC),$(error set KSRC= to the source of Linux 6.12 or 7.3 that farswap is added to))"
 
 check:
 	@tools/testing/qemu/check.py
@@ -190,7 +190,7 @@ bench-cluster:
 
 # BASE=, a revision
 bench-compare:
-	@tools/testing/bench/compare.py "$(or $(BASE),$(error say BASE=revision, with which this tree is to be compared))"
+	@tools/testing/bench/compare.py "$(or $(BASE),$(error set BASE= to the revision to compare this tree with))"
 
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
@@ -203,40 +203,40 @@ clean:
 
 help:
 	@echo "make            build the kernel modules and the daemon"
-	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=what farswapd -V says)"
-	@echo "make kernel-check  say what a kernel lacks for the modules, if anything (KDIR=)"
+	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=version that farswapd -V prints)"
+	@echo "make kernel-check  check that the modules can be built for a kernel (KDIR=)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"
-	@echo "make check-tree build a kernel with farswap in it, and run the selftests there (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"
-	@echo "make inspect    what is left of the patches in the swap code of a kernel without farswap (KERNEL=)"
-	@echo "make kunit      have the kernel's kunit.py run the KUnit suites"
-	@echo "make kselftest  have the kernel's own kselftest run the selftests, both ways in (TESTS=)"
-	@echo "make kernel-selftests  the kernel's own tests of memory, with farswap and without (TESTS=)"
-	@echo "make coverage   which lines of mm/ and rdma/ the selftests run (TESTS=)"
-	@echo "make tree       put farswap into a kernel's source, to build it in (KSRC=, UNDO=1)"
-	@echo "make fetch      fetch Debian's 6.12 kernel and what the tests need"
-	@echo "make check      build, lint, unit tests, models, and all selftests and chaos in QEMU"
-	@echo "make nightly    what takes too long for make check: every selftest on the debug kernels, and others (STEPS=)"
-	@echo "make htmldocs   these documents as HTML, in out/htmldocs"
-	@echo "make lint       checkpatch, sparse, kernel-doc, shellcheck and others"
-	@echo "make unit       unit tests on this machine"
-	@echo "make model      search the models of slabs, replicas, staging and sessions for ways to break the rules"
-	@echo "make mutants    break farswap on purpose: each time a test must fail (NAMES=)"
+	@echo "make check-tree build a kernel with farswap in its tree and run the selftests on it (KERNEL=6.12 or 7.3, VARIANT=debug, debug-attach, builtin or race, TESTS=)"
+	@echo "make inspect    check that the patches add nothing to the swap code of a kernel without farswap (KERNEL=)"
+	@echo "make kunit      run the KUnit suites with the kernel's kunit.py"
+	@echo "make kselftest  run the selftests with the kernel's kselftest, in both hook modes (TESTS=)"
+	@echo "make kernel-selftests  run the kernel's mm selftests, with and without farswap (TESTS=)"
+	@echo "make coverage   report which lines of mm/ and rdma/ the selftests cover (TESTS=)"
+	@echo "make tree       add farswap to a kernel's source tree, or remove it (KSRC=, UNDO=1)"
+	@echo "make fetch      fetch Debian's 6.12 kernel and the packages for the tests"
+	@echo "make check      build, lint, run unit tests and models, and all selftests and chaos in QEMU"
+	@echo "make nightly    run what is too long for make check, such as every selftest on the debug kernels (STEPS=)"
+	@echo "make htmldocs   build the documents as HTML, in out/htmldocs"
+	@echo "make lint       run checkpatch, sparse, kernel-doc, shellcheck and others"
+	@echo "make unit       run the unit tests on this machine"
+	@echo "make model      check the models of slabs, replicas, staging and sessions for violations of the invariants"
+	@echo "make mutants    check that a test fails for each patch that breaks farswap on purpose (NAMES=)"
 	@echo "make tests      build the selftests"
-	@echo "make chaos      a verified load while all goes wrong that can (SEED=, SECONDS=, EVENTS=, BACKUP=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
-	@echo "make demo       Redis over remote memory in QEMU, then over the disk alone"
-	@echo "make bench      farswap beside NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
-	@echo "make bench-headroom  a donor's memory while its own programs need it: a plot"
-	@echo "make bench-events  what evictions, mapping, a donor's death and the backup cost (ONLY=)"
-	@echo "make bench-ways   what the direct way into the kernel brings against attaching"
-	@echo "make bench-prefetch  reading ahead by the trend of faults, beside the kernel's readahead"
-	@echo "make bench-instructions  what a page costs in and out without a network, beside zram and brd"
-	@echo "make bench-budget  the instructions of a page in and of one out, by function"
-	@echo "make bench-flat  whether a page costs more where there are more slabs or donors"
-	@echo "make bench-hotspots  where both machines' time goes, for a page out and one in, beside NVMe-oF"
-	@echo "make bench-stages  where the time of a page-out and of a page fault goes, stage by stage, and that of the slowest"
-	@echo "make bench-cluster  six machines that all swap and lend, beside disks alone: use of memory, time of programs (SEED=)"
-	@echo "make bench-compare BASE=revision  this tree beside another revision, in ratios"
-	@echo "make bench-techniques  what techniques give that were tried and left, by turns (NAMES=)"
+	@echo "make chaos      run a verified load under random failures (SEED=, SECONDS=, EVENTS=, BACKUP=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
+	@echo "make demo       run Redis in QEMU over remote memory, then over the disk only"
+	@echo "make bench      compare farswap with NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
+	@echo "make bench-headroom  plot a donor's memory while its own programs grow"
+	@echo "make bench-events  measure the cost of evictions, mapping, a donor's death and the backup (ONLY=)"
+	@echo "make bench-ways   compare the in-tree hook mode with ftrace"
+	@echo "make bench-prefetch  compare trend-based prefetch with the kernel's readahead"
+	@echo "make bench-instructions  count instructions of page-in and page-out without a network, compared with zram and brd"
+	@echo "make bench-budget  count instructions of a page-in and a page-out by function"
+	@echo "make bench-flat  check that the cost of a page does not grow with slabs or donors"
+	@echo "make bench-hotspots  profile both machines during page-out and page-in, compared with NVMe-oF"
+	@echo "make bench-stages  break down the time of page-outs and page faults by stage, slowest included"
+	@echo "make bench-cluster  six machines that swap and lend, compared with disks only: memory use, run times (SEED=)"
+	@echo "make bench-compare BASE=revision  compare this tree with another revision, in ratios"
+	@echo "make bench-techniques  measure techniques that were tried and dropped, alternating (NAMES=)"
 	@echo "make clean      remove what was built"
 endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Force-included by the build out of tree: the kernels that it is for. A kernel that has
- * farswap in its source differs in its patches, not here.
+ * Force-included by the out-of-tree build: checks that the kernel is supported. A kernel
+ * with farswap in its source tree is patched instead.
  */
 #ifndef _FARSWAP_COMPAT_H
 #define _FARSWAP_COMPAT_H
@@ -13,17 +13,17 @@
 #error "as a module of its own farswap is for Linux 6.12 (KDIR=its headers); for 7.3: make tree"
 #endif
 
-/* The hook knows where x86 calls ftrace from, and its calls' encoding. */
+/* The hook depends on where x86 calls ftrace, and on the encoding of those calls. */
 #ifndef CONFIG_X86_64
 #error "farswap is for x86-64"
 #endif
 
-/* Under ftrace preemption may be off, and what it calls takes the swap code's own locks. */
+/* With PREEMPT_RT ftrace callbacks can't take the swap code's locks, which sleep. */
 #ifdef CONFIG_PREEMPT_RT
 #error "farswap attaches itself to no kernel with PREEMPT_RT; for one: make tree"
 #endif
 
-/* What it hooks may be inlined across files. */
+/* LTO may inline the hooked functions across files. */
 #ifdef CONFIG_LTO_CLANG
 #error "farswap attaches itself to no kernel built with LTO; for one: make tree"
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What lies between the farswap core and a transport: sessions with donors,
- * regions of their memory, and page I/O on those. Nothing of a network is in
- * here; a transport over shared memory has the same face.
+ * The interface between the farswap core and a transport: sessions with donors, regions
+ * of their memory, and page I/O on those. It does not depend on a network; a transport
+ * over shared memory could implement it too.
  */
 #ifndef _LINUX_FARSWAP_TRANSPORT_H
 #define _LINUX_FARSWAP_TRANSPORT_H
@@ -13,14 +13,14 @@
 struct module;
 struct page;
 
-/* Opaque: a transport embeds these in its own. */
+/* Opaque: a transport embeds these in structures of its own. */
 struct farswap_session;
 struct farswap_region;
 
-/* The port of an address that names none. */
+/* The default port of an address. */
 #define FARSWAP_TRANSPORT_PORT	9400
 
-/* Words of struct farswap_io that belong to the transport. */
+/* Words of struct farswap_io reserved for the transport. */
 #define FARSWAP_IO_PRIVATE_WORDS	12
 
 /**
@@ -35,18 +35,17 @@ enum farswap_io_op {
 
 /**
  * struct farswap_io - one page I/O
- * @region:	where the remote bytes are
+ * @region:	the remote region
  * @page:	first of @length bytes of physically contiguous pages
  * @offset:	bytes from the region's start, a multiple of the page size
  * @length:	bytes, a multiple of the page size, inside the region
  * @op:		direction
- * @urgent:	a task is about to wait for this one: post it ahead and at once
+ * @urgent:	a task is about to wait for this I/O: post it first and at once
  * @done:	called once for each successful ->submit(), in any context up to
- *		softirq, with 0 or -errno. When it is called neither the pages nor
- *		anything that can still be read back can be touched by this I/O
- *		any more. It may free the io.
+ *		softirq, with 0 or -errno. From then on this I/O touches neither the
+ *		pages nor any remote memory that can still be read. May free the io.
  *
- * The memory is the core's and lives until @done returns.
+ * The core owns the memory, and keeps it until @done returns.
  */
 struct farswap_io {
 	struct farswap_region *region;
@@ -61,10 +60,10 @@ struct farswap_io {
 };
 
 /**
- * struct farswap_session_params - what a session is opened with
+ * struct farswap_session_params - parameters of a session
  * @slab_bytes:	size of a region, a power of two
- * @node:	this machine's identity, 16 bytes
- * @instance:	this run's identity
+ * @node:	identity of this machine, 16 bytes
+ * @instance:	identity of this run
  */
 struct farswap_session_params {
 	u64 slab_bytes;
@@ -73,9 +72,9 @@ struct farswap_session_params {
 };
 
 /**
- * struct farswap_peer - who answered
- * @node:	the donor's identity, 16 bytes
- * @instance:	the donor's run
+ * struct farswap_peer - the donor that accepted a session
+ * @node:	identity of the donor's machine, 16 bytes
+ * @instance:	identity of the donor's run
  */
 struct farswap_peer {
 	u8 node[16];
@@ -83,37 +82,35 @@ struct farswap_peer {
 };
 
 /**
- * struct farswap_session_ops - what a transport tells the core of a session
+ * struct farswap_session_ops - callbacks of a transport into the core
  * @up:		The session works: ->query(), ->map() and ->submit() may be used.
  *		Process context; may sleep, but not wait for the session.
- * @down:	The session failed with @error (-errno). Every region of it is dead
- *		for good; ->submit() refuses them with -EHOSTDOWN since before the
- *		first error was reported through &struct farswap_io.done, and by
- *		now all I/O of the session has been completed. The core releases
- *		each region. Called once after each @up, with @suspended in between
- *		or not, unless ->close() comes first, and once after each failed
- *		attempt to connect (then without an @up before it), but not while
- *		suspended; the transport goes on trying to connect by itself.
- *		Process context; may sleep.
- * @suspended:	The session's connection failed with @error (-errno), but its
- *		regions may yet go on: ->submit() refuses them with -EHOSTDOWN since
- *		before the first error was reported through &struct farswap_io.done,
- *		and by now all I/O of the session has been completed. @resumed or
- *		@down follows, the latter within grace_ms. Until then ->release() may
- *		be called, and @evict and @lost may come. Process context; may sleep.
- * @lost:	The donor has no more the region named @id, which alone is dead for
- *		good: ->submit() refuses it with -EHOSTDOWN. The core releases it. Only
+ * @down:	The session failed with @error (-errno). All its regions are dead for good:
+ *		->submit() has refused them with -EHOSTDOWN since before the first error
+ *		was reported through &struct farswap_io.done, and all I/O of the session
+ *		has completed. The core releases each region. Called once after each @up,
+ *		with or without @suspended in between, unless ->close() comes first; and
+ *		once after each failed attempt to connect, unless suspended. The transport
+ *		keeps trying to connect. Process context; may sleep.
+ * @suspended:	The session's connection failed with @error (-errno), but its regions may
+ *		be resumed. ->submit() has refused them with -EHOSTDOWN since before the
+ *		first error was reported through &struct farswap_io.done, and all I/O of the
+ *		session has completed. @resumed follows, or within grace_ms @down. Until then
+ *		->release() may be called, and @evict and @lost may arrive. Process context;
+ *		may sleep.
+ * @lost:	The donor no longer has the region @id, and only that one is dead for good:
+ *		->submit() refuses it with -EHOSTDOWN. The core releases it. Called only
  *		while suspended. Process context; may sleep.
- * @resumed:	The regions that were neither released nor @lost are as they were
- *		before @suspended, but for writes that failed since: of these it is not
- *		known what the region holds. ->query(), ->map() and ->submit() may
- *		be used. Process context; may sleep.
- * @evict:	The donor wants the region named @id back within @deadline_ms. The
- *		core answers with ->release(), later. Process context.
- * @activity:	Return the activity, page I/Os a second, of the region named @id,
- *		or 0 if the core holds no such region. Process context.
+ * @resumed:	The regions that were neither released nor @lost are as they were before
+ *		@suspended, except where a write has failed since: there the contents are
+ *		unknown. ->query(), ->map() and ->submit() may be used. Process context;
+ *		may sleep.
+ * @evict:	The donor wants the region @id back within @deadline_ms. The core calls
+ *		->release() later. Process context.
+ * @activity:	Return the activity of the region @id in page I/Os a second, or 0 if the
+ *		core holds no such region. Process context.
  *
- * Calls for one session never overlap each other. @ctx is what ->open() got.
+ * Calls for one session never overlap. @ctx is the argument of ->open().
  */
 struct farswap_session_ops {
 	void (*up)(void *ctx, const struct farswap_peer *peer);
@@ -126,35 +123,32 @@ struct farswap_session_ops {
 };
 
 /**
- * struct farswap_transport - a way to reach donors
+ * struct farswap_transport - operations of a transport
  * @name:	short name, for the log
- * @owner:	module; pinned from farswap_transport_get() on
- * @open:	Start a session with the donor at @address, which
- *		farswap_address_parse() understands; connects, and reconnects with
- *		growing pauses, in the background until ->close(). May sleep.
- *		ERR_PTR: -ENOMEM.
- * @close:	End the session. Every region must have been released. On return no
- *		callback runs or will. May sleep; bounded.
- * @query:	Ask how much memory the donor could still lend, in bytes. Sleeps, at
- *		most about a second. 0, -EHOSTDOWN, -ETIMEDOUT.
- * @map:	Ask for a region for the slab that the core calls @slab. Sleeps, at most
- *		about a second. ERR_PTR: -ENOSPC refused, -ENOMEM, -EHOSTDOWN,
- *		-ETIMEDOUT.
- * @region_id:	The donor's name for a region, as ->evict() gives it.
- * @release:	Give a region back, after an EVICT or not, dead or not. No I/O on
- *		it may be in flight, and the core must not use it again. Process
- *		context; does not wait for the donor.
- * @submit:	Start an I/O. Any context up to softirq; never sleeps, never
- *		allocates. 0: &struct farswap_io.done will be called, within
- *		io_timeout_ms; else -errno and it won't: -EHOSTDOWN when the session
- *		is dead, others when the page can't be used for I/O.
- * @set_io_timeout: Bound on an I/O from ->submit() to its done(), milliseconds,
- *		for all sessions, from now on. An I/O that exceeds it fails its whole
- *		session. Process context.
- * @set_grace:	How long regions are held after a connection failed, milliseconds,
- *		for all sessions: to ask the donor for with the next connection, and
- *		to wait after the next failure. 0: a session that fails is down at
- *		once. Process context.
+ * @owner:	module; pinned by farswap_transport_get()
+ * @open:	Start a session with the donor at @address, in the format of
+ *		farswap_address_parse(). Connects in the background, and reconnects with
+ *		growing pauses, until ->close(). May sleep. ERR_PTR: -ENOMEM.
+ * @close:	End the session, whose regions must all have been released. On return no
+ *		callback runs or will run. May sleep; bounded.
+ * @query:	Query how much memory the donor could still lend, in bytes. Sleeps about a
+ *		second at most. 0, -EHOSTDOWN, -ETIMEDOUT.
+ * @map:	Request a region for the slab that the core calls @slab. Sleeps about a
+ *		second at most. ERR_PTR: -ENOSPC refused, -ENOMEM, -EHOSTDOWN, -ETIMEDOUT.
+ * @region_id:	The donor's name for a region, as passed to ->evict().
+ * @release:	Give a region back, dead or alive, evicted or not. No I/O on it may be in
+ *		flight, and the core must not use it again. Process context; does not wait
+ *		for the donor.
+ * @submit:	Start an I/O. Any context up to softirq; never sleeps or allocates. After 0
+ *		&struct farswap_io.done is called within io_timeout_ms; after -errno it is
+ *		not: -EHOSTDOWN when the session is dead, other errors when the page can't be
+ *		used for I/O.
+ * @set_io_timeout: Set the limit for an I/O from ->submit() to its done(), in milliseconds,
+ *		for all sessions. An I/O that exceeds it fails its session. Process context.
+ * @set_grace:	Set how long regions are held after a connection failed, in milliseconds,
+ *		for all sessions: the next connection asks the donor for it, and the next
+ *		failure waits that long. With 0 a failed session is down at once. Process
+ *		context.
  */
 struct farswap_transport {
 	const char *name;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between mm and farswap: what the hook calls in the core, and what the core
- * asks of the hook. The hook is the only code that knows by which way the
- * kernel's swap code was reached.
+ * The interface between the hook and the farswap core, in both directions. Only the hook
+ * depends on how farswap is attached to the kernel's swap code.
  */
 #ifndef _LINUX_FARSWAP_H
 #define _LINUX_FARSWAP_H
@@ -14,10 +13,10 @@ struct swap_info_struct;
 struct vm_fault;
 
 /**
- * enum farswap_slot_flags - what the kernel knows of a slot
- * @FARSWAP_SLOT_USED:		somebody uses it
- * @FARSWAP_SLOT_CACHED:	it has a folio in the swap cache
- * @FARSWAP_SLOT_ZERO:		it is a zero page, kept as this mark only
+ * enum farswap_slot_flags - state of a swap slot
+ * @FARSWAP_SLOT_USED:		the slot is allocated
+ * @FARSWAP_SLOT_CACHED:	a folio of it is in the swap cache
+ * @FARSWAP_SLOT_ZERO:		it holds a zero page, stored as this flag only
  */
 enum farswap_slot_flags {
 	FARSWAP_SLOT_USED = 1 << 0,
@@ -25,7 +24,7 @@ enum farswap_slot_flags {
 	FARSWAP_SLOT_ZERO = 1 << 2,
 };
 
-/* The core, called by the hook. */
+/* Implemented by the core, called by the hook. */
 bool farswap_store(struct folio *folio);
 bool farswap_load(struct folio *folio, bool urgent);
 bool farswap_load_large(struct folio *folio);
@@ -42,7 +41,7 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 void farswap_swapoff_drain(unsigned int type);
 void farswap_swapoff(unsigned int type);
 
-/* The hook, called by the core. */
+/* Implemented by the hook, called by the core. */
 void farswap_hook_count(struct folio *folio);
 void farswap_hook_read(struct folio *folio);
 struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,

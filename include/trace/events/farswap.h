@@ -27,7 +27,7 @@ TRACE_EVENT(farswap_slab_state,
 		  __get_str(old), __get_str(new))
 );
 
-/* No donor has room, so the region of a cold slab goes over to a hot one. */
+/* No donor has room, so a hot slab takes over the region of a cold one. */
 TRACE_EVENT(farswap_slab_gives_way,
 	TP_PROTO(unsigned int type, unsigned int index, u32 cold, unsigned int to_type,
 		 unsigned int to_index, u32 hot),
@@ -89,13 +89,13 @@ DECLARE_EVENT_CLASS(farswap_io_end,
 		  __entry->nr, __entry->error, __entry->ns)
 );
 
-/* A remote write, from submission to completion. */
+/* From the submission of a remote write to its completion. */
 DEFINE_EVENT(farswap_io_end, farswap_store_end,
 	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
 	TP_ARGS(swap_entry, nr, error, ns)
 );
 
-/* A remote read, likewise. */
+/* From the submission of a remote read to its completion. */
 DEFINE_EVENT(farswap_io_end, farswap_load_end,
 	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
 	TP_ARGS(swap_entry, nr, error, ns)

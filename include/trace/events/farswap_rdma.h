@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of farswap's RDMA transport: what becomes of the sessions.
+ * Tracepoints of farswap's RDMA transport: states and errors of sessions.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM farswap_rdma
@@ -10,7 +10,7 @@
 
 #include <linux/tracepoint.h>
 
-/* enum farswap_rdma_state, by value: an enumerator of a module has no symbol. */
+/* Values of enum farswap_rdma_state; a module can't export the names of enumerators. */
 #define farswap_rdma_show_state(state)		\
 	__print_symbolic(state,			\
 			 { 0, "idle" },		\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * The farswap control protocol, between a client (the kernel module) and a
- * donor (farswapd). The only definition of the wire; the prose and the message
- * ladders are in Documentation/mm/farswap/protocol.rst.
+ * donor (farswapd). This file alone defines the wire format; the message
+ * exchanges are described in Documentation/mm/farswap/protocol.rst.
  *
  * Every field is little-endian and naturally aligned; there is no implicit
  * padding. Reserved fields are sent as zero and refused otherwise. Numbers are
@@ -19,16 +19,16 @@
 
 /* Receives that each side keeps posted on the control queue pair. */
 #define FARSWAP_RECV_DEPTH		64
-/* Messages a side may have sent that the other has not answered yet. */
+/* Unanswered messages that a side may have sent. */
 #define FARSWAP_CREDITS			16
-/* No message is longer; every receive buffer has this size. */
+/* The longest message; every receive buffer has this size. */
 #define FARSWAP_MSG_BYTES		512
 /* Regions in one CHECK_ACTIVITY or ACTIVITY. */
 #define FARSWAP_ACTIVITY_REGIONS	16
 /* Regions in one RESUME. */
 #define FARSWAP_RESUME_REGIONS		60
 /*
- * Regions that a donor may ask about in a second; each PING counts as one. A client
+ * Regions that a donor may query in a second; each PING counts as one. A client
  * ends a session with more than twice as many in a second of its own.
  */
 #define FARSWAP_QUERIES_PER_SECOND		1024
@@ -44,7 +44,7 @@
 #define FARSWAP_CONNECT_CONTROL		1
 #define FARSWAP_CONNECT_DATA		2
 
-/* struct farswap_hello.auth_kind: the network is trusted; auth is zero. */
+/* struct farswap_hello.auth_kind: the network is trusted, and auth is zero. */
 #define FARSWAP_AUTH_NONE		0
 
 /* struct farswap_hdr.type */
@@ -70,15 +70,15 @@
 /* struct farswap_welcome.resumed */
 #define FARSWAP_RESUMED_NOT		0
 #define FARSWAP_RESUMED_SAME_KEYS	1
-#define FARSWAP_RESUMED_NEW_KEYS	2	/* another device: KEY asks for each */
+#define FARSWAP_RESUMED_NEW_KEYS	2	/* another device: KEY queries each rkey */
 
-/* The status of farswap_accept, farswap_welcome and farswap_mr_info; 9 was used once */
+/* Status of farswap_accept, farswap_welcome and farswap_mr_info; 9 was used once. */
 #define FARSWAP_STATUS_OK		0
-#define FARSWAP_STATUS_NO_MEMORY	1	/* nothing left to lend */
-#define FARSWAP_STATUS_BAD_VERSION	2	/* see the version beside it */
-#define FARSWAP_STATUS_BAD_SLAB_SIZE	3	/* see the slab_bytes beside it */
+#define FARSWAP_STATUS_NO_MEMORY	1	/* no memory left to lend */
+#define FARSWAP_STATUS_BAD_VERSION	2	/* see the version field */
+#define FARSWAP_STATUS_BAD_SLAB_SIZE	3	/* see the slab_bytes field */
 #define FARSWAP_STATUS_BAD_AUTH		4
-#define FARSWAP_STATUS_BAD_SESSION	5	/* a data queue pair of no session */
+#define FARSWAP_STATUS_BAD_SESSION	5	/* data queue pair of an unknown session */
 #define FARSWAP_STATUS_BAD_MESSAGE	6
 #define FARSWAP_STATUS_BUSY		7	/* too many clients or queue pairs */
 #define FARSWAP_STATUS_LEAVING		8	/* the donor is shutting down */
@@ -89,13 +89,13 @@
  * @magic:	FARSWAP_MAGIC
  * @version:	FARSWAP_VERSION of the client
  * @kind:	FARSWAP_CONNECT_CONTROL or FARSWAP_CONNECT_DATA
- * @session:	for control 0, or the session to be resumed, as in HELLO; for data the
- *		session WELCOME gave
- * @queue:	0 for control; for data the queue pair's number, from 0
+ * @session:	for control 0, or the session to resume, as in HELLO; for data the
+ *		session of WELCOME
+ * @queue:	for data the number of the queue pair, from 0; for control 0
  * @reserved:	zero
- * @attempt:	the client's number for this attempt to connect, the same in all its
- *		requests and another in the next: a data request that comes late is
- *		not taken for one of the connection that resumes the session
+ * @attempt:	number of this attempt to connect: the same in all its requests, and
+ *		different in the next. So a late data request is not taken for one of
+ *		the connection that resumes the session
  */
 struct farswap_connect {
 	__le32 magic;
@@ -122,12 +122,12 @@ struct farswap_accept {
 };
 
 /**
- * struct farswap_hdr - what every message begins with
+ * struct farswap_hdr - header of every message
  * @magic:	FARSWAP_MAGIC
  * @version:	FARSWAP_VERSION
  * @type:	FARSWAP_MSG_*
  * @length:	bytes of the whole message, this header included
- * @seq:	a request's number, the sender's choice; its answer repeats it
+ * @seq:	number of a request, chosen by the sender; the answer repeats it
  */
 struct farswap_hdr {
 	__le32 magic;
@@ -140,15 +140,15 @@ struct farswap_hdr {
 /**
  * struct farswap_hello - client to donor, the first message of a session
  * @hdr:	header
- * @node:	the client's machine, the same over reboots
- * @instance:	the client's run, another each time its module is loaded; a farswapd that
- *		finds it in /sys/kernel/farswap/instance runs on the client itself
+ * @node:	identity of the client's machine, the same after a reboot
+ * @instance:	identity of the client's run, different each time the module is loaded. A
+ *		farswapd that finds it in /sys/kernel/farswap/instance runs on the client
  * @slab_bytes:	size of a slab, a power of two
- * @queues:	data queue pairs the client will connect
+ * @queues:	number of data queue pairs the client wants to connect
  * @auth_kind:	FARSWAP_AUTH_NONE
- * @grace_ms:	how long the session's regions are to be kept when its connections
+ * @grace_ms:	how long the donor keeps the session's regions when its connections
  *		fail, milliseconds; 0: not at all
- * @resume:	0, or the session WELCOME gave whose regions are to be kept on
+ * @resume:	0, or the session of an earlier WELCOME to resume
  * @auth:	zero
  */
 struct farswap_hello {
@@ -166,17 +166,17 @@ struct farswap_hello {
 /**
  * struct farswap_welcome - donor to client, answers HELLO
  * @hdr:	header
- * @status:	FARSWAP_STATUS_*; unless OK the donor disconnects next
- * @queues:	data queue pairs the client may connect, at most what it asked
- * @resumed:	FARSWAP_RESUMED_*: whether this is the session that HELLO asked for, with
- *		its regions; then RESUME comes next
- * @node:	the donor's machine
- * @instance:	the donor's run, another each time farswapd starts
+ * @status:	FARSWAP_STATUS_*; unless OK the donor then disconnects
+ * @queues:	number of data queue pairs the client may connect, at most as requested
+ * @resumed:	FARSWAP_RESUMED_*: whether this is the session that HELLO named, with its
+ *		regions; if so RESUME comes next
+ * @node:	identity of the donor's machine
+ * @instance:	identity of the donor's run, different each time farswapd starts
  * @slab_bytes:	size of the donor's regions
- * @session:	what the data connections present, and HELLO to resume; hard to
- *		guess; stays the same when it is resumed
- * @answers:	how many requests of the client, HELLO aside, the donor has answered in
- *		this session, whatever the connection; 0 for another than was asked for
+ * @session:	identifier for the data connections, and for a HELLO that resumes the
+ *		session; hard to guess; unchanged when the session is resumed
+ * @answers:	number of requests of the client, HELLO not counted, that the donor has
+ *		answered in this session over all its connections; 0 in a new session
  */
 struct farswap_welcome {
 	struct farswap_hdr hdr;
@@ -194,7 +194,7 @@ struct farswap_welcome {
  * struct farswap_free_mem - donor to client, answers QUERY_MEM
  * @hdr:	header
  * @free_bytes:	memory the donor can still lend
- * @mapped:	regions this client holds here
+ * @mapped:	number of regions lent to this client
  * @reserved:	zero
  */
 struct farswap_free_mem {
@@ -207,7 +207,7 @@ struct farswap_free_mem {
 /**
  * struct farswap_map - client to donor: lend a region
  * @hdr:	header
- * @slab:	the client's name for the slab, for who watches the wire
+ * @slab:	the client's name for the slab, for network traces
  */
 struct farswap_map {
 	struct farswap_hdr hdr;
@@ -219,8 +219,8 @@ struct farswap_map {
  * @hdr:	header
  * @status:	FARSWAP_STATUS_*; unless OK the rest is zero
  * @rkey:	remote key
- * @region:	the donor's name for the region, never used twice in a run
- * @addr:	remote address of its first byte, never used twice in a run
+ * @region:	the donor's name for the region, never reused in a run
+ * @addr:	remote address of its first byte, never reused in a run
  * @bytes:	its length, the slab size
  */
 struct farswap_mr_info {
@@ -235,9 +235,9 @@ struct farswap_mr_info {
 /**
  * struct farswap_region_msg - UNMAP and DONE, client to donor
  * @hdr:	header; DONE repeats the seq of the EVICT
- * @region:	the region the client will not touch any more
+ * @region:	the region that the client will not access again
  *
- * Either gives the region back; neither is answered.
+ * Either message gives the region back. Neither is answered.
  */
 struct farswap_region_msg {
 	struct farswap_hdr hdr;
@@ -248,7 +248,7 @@ struct farswap_region_msg {
  * struct farswap_evict - donor to client: give a region back
  * @hdr:	header
  * @region:	the region
- * @deadline_ms: milliseconds until the donor kills the region's key
+ * @deadline_ms: milliseconds until the donor deregisters the region's MR
  * @reserved:	zero
  *
  * Answered with DONE. A client that has just sent UNMAP for the region need
@@ -262,11 +262,11 @@ struct farswap_evict {
 };
 
 /**
- * struct farswap_check_activity - donor to client: how busy are these regions
+ * struct farswap_check_activity - donor to client: query the activity of regions
  * @hdr:	header
- * @count:	how many of @region are meant, 1 to FARSWAP_ACTIVITY_REGIONS
+ * @count:	entries used in @region, 1 to FARSWAP_ACTIVITY_REGIONS
  * @reserved:	zero
- * @region:	the regions; zero past @count
+ * @region:	the regions; zero from @count on
  */
 struct farswap_check_activity {
 	struct farswap_hdr hdr;
@@ -276,7 +276,7 @@ struct farswap_check_activity {
 };
 
 /**
- * struct farswap_activity_entry - one region's activity
+ * struct farswap_activity_entry - activity of one region
  * @region:	the region
  * @pages:	page I/Os a second, the client's moving average, rounded up
  * @reserved:	zero
@@ -290,9 +290,9 @@ struct farswap_activity_entry {
 /**
  * struct farswap_activity - client to donor, answers CHECK_ACTIVITY
  * @hdr:	header
- * @count:	entries, as in the request; a region no longer held counts 0
+ * @count:	number of entries, as in the request; a region no longer held counts 0
  * @reserved:	zero
- * @entry:	the answers in the order asked; zero past @count
+ * @entry:	the answers in the order of the request; zero from @count on
  */
 struct farswap_activity {
 	struct farswap_hdr hdr;
@@ -304,9 +304,9 @@ struct farswap_activity {
 /**
  * struct farswap_resume - client to donor: the regions it still holds
  * @hdr:	header
- * @count:	how many of @region are meant: all of them unless it is the last
+ * @count:	entries used in @region; all of them, unless this is the last RESUME
  * @more:	1 if another RESUME follows the answer, 0 if this is the last
- * @region:	the regions, each named once; zero past @count
+ * @region:	the regions, each once; zero from @count on
  */
 struct farswap_resume {
 	struct farswap_hdr hdr;
@@ -318,8 +318,8 @@ struct farswap_resume {
 /**
  * struct farswap_resumed - donor to client, answers RESUME
  * @hdr:	header
- * @gone:	those of the regions that it has no more, a bit for each in the order in
- *		which RESUME named them, the lowest first; zero past its count
+ * @gone:	bitmap of the regions that the donor no longer has: bit 0 is the first
+ *		region of the RESUME; zero from its count on
  */
 struct farswap_resumed {
 	struct farswap_hdr hdr;
@@ -327,11 +327,11 @@ struct farswap_resumed {
 };
 
 /**
- * struct farswap_keyed - donor to client, answers KEY, a struct farswap_region_msg
+ * struct farswap_keyed - donor to client, answers KEY (a struct farswap_region_msg)
  * @hdr:	header
- * @status:	FARSWAP_STATUS_OK, or the region is gone
- * @rkey:	its key now; its address is the same as before
- * @region:	the region that KEY named
+ * @status:	FARSWAP_STATUS_OK; otherwise the donor no longer has the region
+ * @rkey:	its current rkey; its address is unchanged
+ * @region:	the region of the KEY
  */
 struct farswap_keyed {
 	struct farswap_hdr hdr;

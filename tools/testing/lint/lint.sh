@@ -300,8 +300,8 @@ lint_builds() { # kernels and directories that the modules can't be built for or
 	dir=$(mktemp -d) && mkdir "$dir/a b" && cp Makefile kernel-check.mk "$dir/a b" || return 1
 	output=$(make --no-print-directory -C "$dir/a b" KDIR="$KDIR" modules 2>&1 | head -n 1)
 	rm -rf "$dir"
-	[[ $output == *"*** farswap: "*" blank "* ]] || {
-		echo "a directory with a blank in its name: $output"
+	[[ $output == *"*** farswap: "*" space "* ]] || {
+		echo "a directory with a space in its name: $output"
 		bad=1
 	}
 	# Others call kbuild themselves.
