@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which cgroup the daemon is in, and what memory.high and memory.max leave. A process that may
- * not be killed gets no memory beyond the one, and is made to sleep beyond the other. Before
- * that the kernel drops what files' pages nobody has used lately, so these count as left.
+ * Finds the daemon's cgroup and how much memory memory.high and memory.max leave it. A process
+ * that may not be killed gets no memory beyond memory.max, and is throttled beyond memory.high.
+ * Before that the kernel drops inactive file pages, so these count as available.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ void cgroup_init(void)
 	cgroup_own[0] = '\0';
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
-		/* Those of version 1 have names. Above a namespace's root nothing is seen. */
+		/* Version 1 has named hierarchies. Paths above the namespace are useless. */
 		if (!strncmp(line, "0::/", 4) && strncmp(line, "0::/..", 6))
 			snprintf(cgroup_own, sizeof(cgroup_own), "%s", line + strlen("0::"));
 	}
@@ -31,7 +31,7 @@ void cgroup_init(void)
 		(void)fclose(file);
 }
 
-/* What a limit leaves. The files say "max" where there is none. */
+/* Return what a limit leaves. The files contain "max" if there is no limit. */
 static uint64_t cgroup_left(const char *dir, const char *name)
 {
 	char path[sizeof(CGROUP_ROOT) + PATH_MAX + 32];
@@ -56,7 +56,7 @@ uint64_t cgroup_room(void)
 	char dir[PATH_MAX];
 	size_t i;
 
-	/* Of a container the root has files, too; the machine's has none. */
+	/* The root cgroup of a container has these files, that of the machine does not. */
 	snprintf(dir, sizeof(dir), "%s", strcmp(cgroup_own, "/") ? cgroup_own : "");
 	for (;;) {
 		for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What limits on memory the daemon's own cgroup and those above it have (version 2).
+ * Memory limits of the daemon's cgroup and its ancestors (version 2).
  */
 #ifndef CGROUP_H
 #define CGROUP_H
 
 #include <stdint.h>
 
-/* Find out which it is in; it is taken to stay there. */
+/* Find the daemon's cgroup. It is assumed not to change. */
 void cgroup_init(void);
 
-/* How much more memory they let it have, in bytes; UINT64_MAX without a limit. */
+/* Bytes that the limits leave; UINT64_MAX without a limit. */
 uint64_t cgroup_room(void);
 
 #endif

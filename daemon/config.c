@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads the configuration. Every complaint names the place, what is wrong and
- * what would be right. Checks values only, not what the machine has.
+ * Reads the configuration. An error message names the place, what is wrong and what
+ * would be right. Checks the values only, not whether the machine has the resources.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -24,7 +24,7 @@
 #define CONFIG_CLIENTS_MAX	4096
 #define CONFIG_AHEAD_MAX	64
 
-/* A place, and where the complaint about it goes. */
+/* Position in the configuration, and the buffer for an error message. */
 struct config_at {
 	const char *where;
 	unsigned int line;		/* 0: not in a file */
@@ -49,7 +49,7 @@ static int config_wrong(const struct config_at *at, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* "256M" and such; false if it isn't one or doesn't fit. */
+/* Parse a size such as "256M". Return false if it is invalid or overflows. */
 static bool config_bytes(const char *value, uint64_t *bytes)
 {
 	unsigned int shift = 0;
@@ -120,7 +120,7 @@ static bool config_address(const char *value, struct sockaddr_storage *out)
 		if (*colon != ':' || !isdigit((unsigned char)colon[1]))
 			return false;
 		port = strtoul(colon + 1, &rest, 10);
-		/* The daemon has no right to the lower ones when it listens. */
+		/* The daemon has dropped the privilege for lower ports when it listens. */
 		if (*rest || port < 1024 || port > 65535)
 			return false;
 	}
@@ -237,7 +237,7 @@ static int config_set(struct config *config, const struct config_at *at, const c
 			    key);
 }
 
-/* "key value" or "key = value"; changes @line. */
+/* Parse "key value" or "key = value". Modifies @line. */
 static int config_line(struct config *config, const struct config_at *at, char *line)
 {
 	char *key, *value, *end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the user decides: farswapd.conf and -o.
+ * The configuration: farswapd.conf and -o.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -20,7 +20,7 @@ struct config {
 	uint64_t memory;		/* bytes to lend, a multiple of slab */
 	uint64_t slab;
 	char control[CONTROL_PATH_MAX];
-	uint64_t headroom;		/* bytes to leave available; 0: don't look */
+	uint64_t headroom;		/* bytes to leave available; 0: unlimited use */
 	unsigned int evict_ms;
 	unsigned int grace_ms;
 	unsigned int clients;
@@ -29,10 +29,10 @@ struct config {
 };
 
 void config_init(struct config *config);
-/* Each: 0, or -errno and one line in @error that says what would be right. */
+/* Return 0, or -errno and one line in @error that says what would be right. */
 int config_read(struct config *config, const char *path, char error[CONFIG_ERROR_MAX]);
 int config_option(struct config *config, const char *option, char error[CONFIG_ERROR_MAX]);
-/* What only holds for all values together; rounds memory down to whole slabs. */
+/* Check values against each other, and round memory down to whole slabs. */
 int config_check(struct config *config, char error[CONFIG_ERROR_MAX]);
 
 #endif

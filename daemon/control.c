@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The unix socket for farswapctl. Only root's: its mode is 0600. A connection is
- * one request and one reply; each side of it has a deadline.
+ * The Unix socket for farswapctl, mode 0600, so that only root can use it. A connection
+ * carries one request and one reply, each with a deadline.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,11 +23,11 @@
 #include "session.h"
 #include "status.h"
 
-/* More wait to be accepted. */
+/* Further connections wait to be accepted. */
 #define CONTROL_CONNS_MAX	64
-/* To send the request, and to take the reply. */
+/* Deadline for sending the request, and for reading the reply. */
 #define CONTROL_IO_MS		5000
-/* When there are no more files to be had. */
+/* Pause before accepting again when no file descriptor is available. */
 #define CONTROL_RETRY_MS	1000
 
 #define CONTROL_BROKEN	"; memory whose key can't be killed stays until farswapd ends"
@@ -41,7 +41,7 @@ struct control_conn {
 	char *reply;			/* header and text */
 	size_t bytes;
 	size_t sent;
-	struct evict_job *job;		/* whose end it waits for */
+	struct evict_job *job;		/* the job that the client waits for */
 	struct drain_wait drain;
 	bool waits_drain;
 };
@@ -85,7 +85,7 @@ static void control_write(struct control_conn *conn)
 		control_close(conn);
 }
 
-/* @text gets 0 or an errno in front, and is sent; it becomes the connection's. */
+/* Send @error (0 or an errno) and @text. Takes ownership of @text. */
 static void control_reply(struct control_conn *conn, int error, char *text, size_t len)
 {
 	struct control_reply reply = {
@@ -134,7 +134,7 @@ static void control_text(struct control_conn *conn, void (*show)(FILE *out))
 		return;
 	}
 	show(out);
-	/* Part of it would be taken for all of it. */
+	/* The client can't tell a truncated text from a complete one. */
 	failed = ferror(out);
 	if (fclose(out) || failed) {
 		free(text);
@@ -156,7 +156,7 @@ static void control_evicted(void *arg, const struct evict_result *result)
 
 static void control_evict(struct control_conn *conn)
 {
-	/* No deadline here: the job has one. */
+	/* The connection needs no deadline: the job has one. */
 	loop_timer_stop(&conn->timer);
 	conn->job = evict_start(conn->request.arg, false, control_evicted, conn);
 	if (!conn->job)
@@ -207,7 +207,7 @@ static void control_drain(struct control_conn *conn)
 		control_print(conn, ENOMEM, "out of memory");
 		return;
 	}
-	/* No deadline but the wait's own. */
+	/* The connection needs no deadline: the wait has one. */
 	loop_timer_stop(&conn->timer);
 	conn->waits_drain = true;
 	drain_wait(&conn->drain, conn->request.arg * 1000, control_drained, conn);
@@ -262,7 +262,7 @@ static void control_event(void *arg, uint32_t events)
 		control_write(conn);
 		return;
 	}
-	/* While a job runs only its going away is of interest. */
+	/* While a job runs only a hangup matters. */
 	if (conn->got == sizeof(conn->request)) {
 		if (events & (EPOLLHUP | EPOLLERR))
 			control_close(conn);
@@ -307,7 +307,7 @@ static void control_accept(void *arg, uint32_t events)
 	}
 	fd = accept4(control.fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
-		/* Who can't be accepted would be told of again at once. */
+		/* Otherwise the pending connection would be reported again at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			loop_fd_events(&control.fd, 0);
 			loop_timer_set(&control.retry, CONTROL_RETRY_MS);
@@ -326,7 +326,7 @@ static void control_accept(void *arg, uint32_t events)
 	control.count++;
 }
 
-/* The directory of the socket, if it's only that which is missing. */
+/* Create the directory of the socket, but not the directories above it. */
 static void control_make_directory(const char *path)
 {
 	char dir[CONTROL_PATH_MAX];
@@ -340,7 +340,7 @@ static void control_make_directory(const char *path)
 	(void)mkdir(dir, 0755);
 }
 
-/* A socket that a dead farswapd left goes; one where somebody answers stays, and all else. */
+/* Replace a stale socket, but not one that is in use, nor a file of any other type. */
 static int control_bind(int fd, const struct sockaddr_un *addr)
 {
 	struct stat there;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What farswapd and farswapctl say to each other over a unix socket: one
- * request, one reply with text after it, end. Both are of one version and run
- * on one machine, so fields are in the machine's byte order; numbers are never
- * reused all the same.
+ * The protocol between farswapd and farswapctl over a Unix socket: one request, then one
+ * reply followed by text. Both are of one version and run on one machine, so fields are in
+ * host byte order. Numbers are never reused.
  */
 #ifndef CONTROL_H
 #define CONTROL_H
@@ -11,7 +10,7 @@
 #include <stdint.h>
 
 #define CONTROL_PATH		"/run/farswapd/control"
-#define CONTROL_PATH_MAX	108	/* of struct sockaddr_un */
+#define CONTROL_PATH_MAX	108	/* size of sun_path */
 #define CONTROL_MAGIC		0x6c746366U
 #define CONTROL_VERSION		1
 #define CONTROL_TEXT_MAX	(64U << 20)
@@ -19,8 +18,8 @@
 enum control_command {
 	CONTROL_STATUS = 1,
 	CONTROL_METRICS = 2,
-	CONTROL_EVICT = 3,		/* @arg: how many, or CONTROL_EVICT_ALL */
-	CONTROL_DRAIN = 4,		/* @arg: seconds to wait; 0: as long as it should take */
+	CONTROL_EVICT = 3,		/* @arg: number of regions, or CONTROL_EVICT_ALL */
+	CONTROL_DRAIN = 4,		/* @arg: seconds to wait; 0: the expected time */
 	CONTROL_UNDRAIN = 5,
 };
 
@@ -37,8 +36,8 @@ struct control_request {
 struct control_reply {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t error;			/* 0, or an errno; then the text says why */
-	uint32_t bytes;			/* of text that follows */
+	uint16_t error;			/* 0, or an errno that the text explains */
+	uint32_t bytes;			/* length of the text */
 	uint32_t reserved;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * farswapctl asks the farswapd of this machine. Prints what it answers; the
- * exit status is 0 if it did what it was asked.
+ * farswapctl sends a command to the farswapd of this machine and prints the reply. The
+ * exit status is 0 if the command succeeded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static int ctl_connect(const char *path, bool may_take_long)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		ctl_fail("no socket: %s", strerror(errno));
-	/* The end of what takes long is farswapd's to bound. */
+	/* farswapd bounds the time of long commands. */
 	if (!may_take_long)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
@@ -119,7 +119,7 @@ static void ctl_ask(const char *path, const struct control_request *request)
 	close(fd);
 }
 
-/* A number from 1 to @max; 0 if it is none. */
+/* Parse a number from 1 to @max. Return 0 if it is invalid. */
 static uint64_t ctl_number(const char *arg, uint64_t max)
 {
 	unsigned long n;

@@ -2,11 +2,11 @@
 /*
  * RDMA devices: their events, and what happens when one is removed.
  *
- * librdmacm opens a device once and keeps it open. The drivers that can't take a device from
- * a process, soft RoCE among them, wait in its removal until the process closes it, so it is
- * closed as soon as it has no users. That the removal has begun is told by the CM, unless the CM
- * is told after libibverbs' part of the kernel, which waits; then the device's entry in sysfs is
- * missing.
+ * librdmacm opens a device once and keeps it open. Drivers that can't disassociate a device
+ * from a process, such as soft RoCE, wait during its removal until the process closes it. So
+ * a device that is being removed is closed as soon as it has no users. Normally the CM reports
+ * the removal. It does not if the kernel notifies libibverbs' part first, which then waits; in
+ * that case the device's entry in sysfs is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct device {
 	unsigned int users;
 	ino_t inode;			/* of its entry in sysfs */
 	bool gone;
-	bool told;			/* that it failed */
+	bool told;			/* its failure has been logged */
 	struct loop_fd async;
 };
 
@@ -51,7 +51,7 @@ static struct device *device_find(struct ibv_context *verbs)
 	return NULL;
 }
 
-/* One of the same name may have come in its place. */
+/* A new device of the same name may have replaced it. */
 static bool device_is_there(const struct device *device)
 {
 	struct stat now;
@@ -60,7 +60,7 @@ static bool device_is_there(const struct device *device)
 		!device->inode || now.st_ino == device->inode;
 }
 
-/* An event of a queue pair, or of a completion queue, costs its connection. */
+/* An event of a queue pair or a completion queue ends the connection. */
 static void device_event(void *arg, uint32_t events)
 {
 	struct device *device = arg;
@@ -69,7 +69,7 @@ static void device_event(void *arg, uint32_t events)
 	struct conn *conn;
 
 	if (ibv_get_async_event(device->verbs, &event)) {
-		/* Disassociated: it would be ready for ever. */
+		/* The device is disassociated: its descriptor would be ready forever. */
 		if (events & (EPOLLERR | EPOLLHUP))
 			loop_fd_del(&device->async);
 		return;
@@ -82,7 +82,7 @@ static void device_event(void *arg, uint32_t events)
 		session = conn->session;
 		break;
 	case IBV_EVENT_COMM_EST:
-		/* The client's first message overtook its last one of the CM. */
+		/* The client's first message has overtaken its last CM message. */
 		conn = event.element.qp->qp_context;
 		if (conn->id)
 			rdma_notify(conn->id, IBV_EVENT_COMM_EST);
@@ -94,7 +94,7 @@ static void device_event(void *arg, uint32_t events)
 		break;
 	}
 	ibv_ack_async_event(&event);
-	/* The kernel says so too of a device that it takes away. */
+	/* The kernel reports this error for a device that is being removed, too. */
 	if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device_is_there(device)) {
 		device_gone(device->verbs);
 	} else if (session) {
@@ -116,7 +116,7 @@ static void device_set_nonblocking(struct ibv_context *verbs)
 		fcntl(verbs->async_fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-/* The pool's regions all get registered, if there are clients that use them. */
+/* Check that the device can register all regions, as it must when clients use them all. */
 static void device_check(struct ibv_context *verbs)
 {
 	struct ibv_device_attr attr;
@@ -149,8 +149,8 @@ void device_add(struct ibv_context *verbs)
 }
 
 /*
- * librdmacm closes the context of a device that is gone only when it next finds another device,
- * which may be after the removal. So other files take the place of its descriptors.
+ * librdmacm closes the context of a removed device only when it next discovers another device,
+ * which may be after the removal. So its descriptors are replaced by /dev/null.
  */
 static void device_close(struct device *device)
 {
@@ -201,7 +201,7 @@ void device_gone(struct ibv_context *verbs)
 	device_put(verbs);
 }
 
-/* Has its removal begun, whether or not the CM has said so? */
+/* Check for devices whose removal has begun, whether or not the CM has reported it. */
 static void device_look(void *arg)
 {
 	struct list *pos;

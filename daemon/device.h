@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RDMA devices that were opened, their asynchronous events, and their removal.
+ * Opened RDMA devices: asynchronous events and removal.
  */
 #ifndef DEVICE_H
 #define DEVICE_H
@@ -9,12 +9,12 @@
 
 void device_init(void);
 void device_exit(void);
-/* librdmacm has opened it. It is watched from now on, with or without users. */
+/* Start to watch a device that librdmacm has opened, with or without users. */
 void device_add(struct ibv_context *verbs);
-/* Objects of a device that is used exist. */
+/* Count the users of a device: sessions that have objects on it. */
 void device_get(struct ibv_context *verbs);
 void device_put(struct ibv_context *verbs);
-/* The CM says that it is being removed. */
+/* Handle the removal of a device, which the CM has reported. */
 void device_gone(struct ibv_context *verbs);
 
 #endif

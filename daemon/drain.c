@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Draining. The pool's limit is held at 0, so that nothing is lent and what comes
- * back goes to the machine; and all that is lent is evicted. It is over when no
- * region has memory, which is looked at when the pool has nothing to do: each
- * region that comes back gives it something. Knows nothing of messages.
+ * Draining. The pool's limit is held at 0, so that nothing is lent and returned memory
+ * goes to the machine, and all lent regions are evicted. The drain is complete when no
+ * region has memory. That is checked whenever the pool has run out of work, because each
+ * returned region makes work for the pool. Does not depend on messages.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 #include "session.h"
 #include "stats.h"
 
-/* Beyond the clients' deadline: to give the memory to the kernel. */
+/* Time after the clients' deadline for returning the memory to the kernel. */
 #define DRAIN_EXTRA_MS	5000
 
 static struct {
@@ -103,7 +103,7 @@ void drain_wait(struct drain_wait *wait, uint64_t ms,
 	loop_timer_init(&wait->timer, drain_timeout, wait);
 	loop_timer_set(&wait->timer, ms ? ms : evict_deadline_ms() + DRAIN_EXTRA_MS);
 	list_add_tail(&wait->link, &drain.waits);
-	/* So that it ends where there is nothing to wait for. */
+	/* Lets the drain complete at once if nothing is lent. */
 	message_kick_pool();
 }
 

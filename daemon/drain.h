@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Draining: nothing is lent any more, what is lent is taken back, and the memory
- * goes to the machine; until undrained, or the daemon ends.
+ * Draining: lends nothing, evicts all lent regions and returns the memory to the machine,
+ * until undrained or the daemon stops.
  */
 #ifndef DRAIN_H
 #define DRAIN_H
@@ -19,23 +19,23 @@ enum drain_state {
 
 enum drain_end {
 	DRAIN_END_DONE,
-	DRAIN_END_TIMEOUT,		/* it goes on */
+	DRAIN_END_TIMEOUT,		/* the drain continues */
 	DRAIN_END_UNDRAINED,
-	DRAIN_END_LEAVING,		/* the daemon stops */
+	DRAIN_END_LEAVING,		/* the daemon is stopping */
 };
 
-/* Of the drain so far. */
+/* Progress of a drain. */
 struct drain_result {
 	enum drain_end end;
-	unsigned int lent;		/* regions, when it began */
-	unsigned int left;		/* still lent */
-	unsigned int killed;		/* keys of clients that were too late */
-	unsigned int gone;		/* of clients that had gone */
-	unsigned int broken;		/* not to be had back */
-	uint64_t ms;			/* since it began */
+	unsigned int lent;		/* regions lent when it began */
+	unsigned int left;		/* regions still lent */
+	unsigned int killed;		/* regions revoked from clients that were late */
+	unsigned int gone;		/* regions of clients that had disconnected */
+	unsigned int broken;		/* regions that can't be recovered */
+	uint64_t ms;			/* time since it began */
 };
 
-/* Someone who waits for the end. */
+/* A waiter for the end of a drain. */
 struct drain_wait {
 	struct list link;
 	struct loop_timer timer;
@@ -43,19 +43,19 @@ struct drain_wait {
 	void *arg;
 };
 
-/* 0, also where it is drained already; -ENOMEM: nothing has changed. */
+/* Return 0, also if already drained; or -ENOMEM with nothing changed. */
 int drain_begin(void);
-/* @end: what those who wait are told. */
+/* @end: the result for the waiters. */
 void drain_stop(enum drain_end end);
 /*
- * @done is called once, from the loop and never from here, at the latest after @ms;
- * 0: after the time that it should take.
+ * Call @done once from the event loop (never from within this function), after @ms at the
+ * latest; 0: after the time that a drain should take.
  */
 void drain_wait(struct drain_wait *wait, uint64_t ms,
 		void (*done)(void *arg, const struct drain_result *result), void *arg);
-/* @done won't be called. */
+/* Cancel a wait: @done is not called. */
 void drain_forget(struct drain_wait *wait);
-/* The pool has nothing to do for the moment. */
+/* Check for the end of the drain, when the pool is out of work. */
 void drain_look(void);
 enum drain_state drain_state(void);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batch eviction: pick E + E' lent regions at random, ask their clients how
- * busy they are, evict the E least busy. A client that does not answer in time
- * counts as idle. Knows nothing of messages.
+ * Batch eviction: pick E + E' lent regions at random, query the activity of each from
+ * its client, evict the E least active. A client that does not answer in time counts as
+ * idle. Does not depend on messages.
  *
- * What is kept for clients whose connections failed goes first: nobody has to be
- * asked, nor waited for. One client's after another's, so that few are hit.
+ * Regions of clients in their grace period go first, because they need neither a query nor a
+ * wait. They are taken client by client, so that few clients are hit.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -14,7 +14,7 @@
 #include "session.h"
 
 #define EVICT_ASK_MS		1000
-/* E': as many as wanted, and some, so that one has a choice. */
+/* E': as many as are evicted and a few more, so that there is a choice. */
 #define EVICT_SPARE(count)	((count) + 4)
 
 enum evict_phase {
@@ -24,11 +24,11 @@ enum evict_phase {
 
 struct evict_candidate {
 	uint64_t region;
-	struct region_owner *owner;	/* not used once the clients are asked */
-	unsigned int index;		/* of region_at() */
+	struct region_owner *owner;	/* not valid once the clients are queried */
+	unsigned int index;		/* for region_at() */
 	uint32_t pages;
-	uint32_t random;		/* decides between equally busy ones */
-	bool lost;			/* kept for a client that may come back */
+	uint32_t random;		/* decides between equally active regions */
+	bool lost;			/* its client is in its grace period */
 };
 
 struct evict_job {
@@ -37,9 +37,9 @@ struct evict_job {
 	enum evict_phase phase;
 	struct evict_candidate *candidates;
 	unsigned int nr;
-	unsigned int nr_lost;		/* the first of them, until asked */
-	unsigned int asked;		/* CHECK_ACTIVITY not answered */
-	unsigned int pending;		/* regions on their way back */
+	unsigned int nr_lost;		/* they come first until the query */
+	unsigned int asked;		/* unanswered CHECK_ACTIVITY */
+	unsigned int pending;		/* regions being evicted */
 	struct evict_result result;
 	struct loop_timer timer;
 	struct loop_work finish;
@@ -107,7 +107,7 @@ static int evict_by_loss(const void *a, const void *b)
 	return left->lost ? evict_by_owner(a, b) : 0;
 }
 
-/* Evicts the coldest; one that came back meanwhile counts too, one that another job has doesn't. */
+/* Evict the least active. A region returned since the query counts, another job's does not. */
 static void evict_coldest(void *arg)
 {
 	struct evict_job *job = arg;
@@ -193,7 +193,7 @@ static uint32_t evict_random(void)
 	return random;
 }
 
-/* One CHECK_ACTIVITY for each client and 16 regions; who can't be asked is idle. */
+/* Send a CHECK_ACTIVITY per client and 16 regions. A client that can't be queried is idle. */
 static void evict_ask(struct evict_job *job)
 {
 	uint64_t ids[FARSWAP_ACTIVITY_REGIONS];
@@ -209,7 +209,7 @@ static void evict_ask(struct evict_job *job)
 		if (n < FARSWAP_ACTIVITY_REGIONS && i + 1 < job->nr &&
 		    candidate[1].owner == candidate->owner)
 			continue;
-		/* First, because the session may end, and thereby answer, in it. */
+		/* Counted first: sending may end the session, which answers for it. */
 		job->asked++;
 		if (!request_activity(session_of(candidate->owner), job->number, ids, n))
 			job->asked--;
@@ -243,7 +243,7 @@ static int evict_collect(struct evict_job *job, bool ordinary)
 	return 0;
 }
 
-/* Leaves @count of them: those that are lost, of the others each as likely as any. */
+/* Keep @count candidates: all whose client is lost, and a uniform choice of the others. */
 static void evict_pick(struct evict_job *job, unsigned int count)
 {
 	struct evict_candidate swap;

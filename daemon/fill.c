@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of regions: from none to free, which is zero, and back.
+ * The memory of regions: allocates and zeroes it, and returns it to the kernel.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "region-pool.h"
 #include "stats.h"
 
-/* What one turn of the loop zeroes: about a millisecond. */
+/* Bytes zeroed in one turn of the loop, about a millisecond. */
 #define FILL_ZERO_STEP	(4UL << 20)
 
 static void fill_set_present(struct region *region, size_t bytes)
@@ -32,7 +32,7 @@ static void fill_empty(struct region *region)
 	region_set_state(region, REGION_EMPTY);
 }
 
-/* The kernel has no more: for those that have memory that is no reason to end. */
+/* The kernel refused more memory. The regions that have memory stay in use. */
 static void fill_refuse(int err)
 {
 	pool.limit = region_filled();
@@ -80,7 +80,7 @@ bool fill_zero_step(void)
 	return true;
 }
 
-/* One that is better than @other to give back: its pages are of use to others. */
+/* Return the better region to give up: ordinary pages are of more use to others. */
 static struct region *fill_prefer(struct list *list, struct region *other)
 {
 	struct list *pos;
@@ -131,8 +131,8 @@ bool fill_grow_step(void)
 		return false;
 	}
 	/*
-	 * The reserved huge pages may be taken, and the limit is as old as the last look: a
-	 * program may have used the memory since.
+	 * Other processes may have taken the huge pages since they were counted, or ordinary memory
+	 * since the limit was set.
 	 */
 	if (!huge && (region_ordinary() >= pool.ordinary_limit || !fill_leaves_enough())) {
 		mem_unmap(region->addr, pool.slab);

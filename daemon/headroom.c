@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Headroom (Infiniswap, section 5.1): of what others use a moving average is kept,
- * U = 0.2 measured + 0.8 U, once a second; what the machine has, less U, less the
- * headroom, may be held. Two rules are not the paper's:
+ * Headroom (Infiniswap, section 5.1). A moving average of the memory that others use is
+ * updated once a second: U = 0.2 measured + 0.8 U. The pool may hold the machine's memory
+ * less U and less the headroom. Two rules are added to the paper's:
  *
- * - U is never taken to be less than what is measured and what a further second of
- *   its growth would add, less a quarter of the headroom: whoever grows fast is
- *   not to wait for an average, which lags by some four seconds.
- * - Each time somebody has to wait for memory, the headroom grows by a quarter, to
- *   twice what was asked for at most. A second later it shrinks again, by 1/32 of
- *   the extra.
+ * - U is at least the measured value plus its growth in another second, less a quarter of
+ *   the headroom: a program that grows fast must not wait for the average, which lags by
+ *   about four seconds.
+ * - Each time a task has to wait for memory the headroom grows by a quarter, up to twice
+ *   the configured value. Every second the extra part shrinks by 1/32.
  *
- * Where less than twice the headroom is available, a look that finds others to have grown by
- * 1/64 of it is followed by one a tenth of a second later, any other by one after twice as
- * long as the last, to a second: a machine that lends all it can is looked at for nothing
- * as long as its own use stays as it is.
+ * The interval between samples adapts while less than twice the headroom is available. It is
+ * 0.1 s after a sample in which others have grown by 1/64 of the headroom, and doubles after any
+ * other sample, up to 1 s. So a machine that lends all it can is not sampled often as long as
+ * its own use does not change.
  */
 #include "headroom.h"
 

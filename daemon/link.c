@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When a CM id may be destroyed. The CM then sends a message to the peer. Where the port is down,
- * or no route leads to the peer, soft RoCE fails that message and puts the queue pair of all CM
- * messages into the error state, from which it does not recover: nobody can connect any more
- * until the device is removed. So an id is kept until its link is up again.
+ * Decides when a CM id may be destroyed, since the CM then sends a message to the peer. If the
+ * port is down, or there is no route to the peer, soft RoCE fails that message and puts the queue
+ * pair of all CM messages into the error state. It does not recover from that: no client can
+ * connect until the device is removed. So an id is kept until its link is up again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static socklen_t link_sockaddr_size(const struct sockaddr *address)
 		sizeof(struct sockaddr_in);
 }
 
-/* Asks the kernel's routing table as the device would: by the connection's own address. */
+/* Query the routing table as the device would, with the connection's own address. */
 static bool link_has_route(struct rdma_cm_id *id)
 {
 	struct sockaddr *own = rdma_get_local_addr(id), *peer = rdma_get_peer_addr(id);
@@ -65,7 +65,7 @@ bool link_is_up(struct rdma_cm_id *id)
 
 	if (!id->verbs || !id->port_num)
 		return true;
-	/* A device that does not answer is gone: it has no queue pair left to spoil. */
+	/* A device that does not answer is removed, and has no queue pair to break. */
 	if (ibv_query_port(id->verbs, id->port_num, &attr))
 		return true;
 	return attr.state == IBV_PORT_ACTIVE && link_has_route(id);

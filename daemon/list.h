@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Doubly linked lists whose links are inside the listed things.
+ * Doubly linked lists, with the links embedded in the entries.
  */
 #ifndef LIST_H
 #define LIST_H
@@ -25,7 +25,7 @@ struct list {
 #define list_for_each(pos, head) \
 	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 
-/* @pos may be removed from the list, nothing else may. */
+/* Only @pos may be removed from the list. */
 #define list_for_each_safe(pos, tmp, head)				\
 	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head);	\
 	     (pos) = (tmp), (tmp) = (pos)->next)
@@ -57,7 +57,7 @@ static inline void list_add_tail(struct list *entry, struct list *head)
 	head->prev = entry;
 }
 
-/* An entry in no list may be deleted again. */
+/* May be called for an entry that is not in a list. */
 static inline void list_del(struct list *entry)
 {
 	entry->prev->next = entry->next;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes connect requests and the other events of the RDMA CM to the session they are for.
+ * Passes connect requests and other events of the RDMA CM to their sessions.
  *
  * Destroying a CM id or a queue pair waits until all its events have been
  * acknowledged; so each is copied and acknowledged before it is handled.
@@ -19,15 +19,15 @@
 #include "log.h"
 #include "session.h"
 
-/* Events of one kind that are handled in one turn of the loop. */
+/* Events handled in one turn of the loop. */
 #define LISTENER_BATCH		16
-/* As many as the kernel queues. One too many is dropped, and not sent again for seconds. */
+/* The kernel's limit. Requests beyond it are dropped, and clients retry only after seconds. */
 #define LISTENER_BACKLOG	1024
 #define LISTENER_AGAIN_MS	50
 
 static struct {
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *id;		/* NULL: waits for its device */
+	struct rdma_cm_id *id;		/* NULL while its device is missing */
 	struct sockaddr_storage address;
 	struct loop_timer again;
 	struct loop_fd fd;
@@ -100,7 +100,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		conn->left = true;
-		/* Who leaves has given its regions back: they aren't to be kept. */
+		/* A client that leaves has returned its regions: read those messages first. */
 		queue_finish(conn->session);
 		session_lost(conn->session, STAT_END_CLIENT, "the client disconnected");
 		break;
@@ -117,7 +117,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 	}
 }
 
-/* Logs what is wrong, if it is told to. */
+/* Logs an error if @log is set. */
 static int listener_bind(bool log)
 {
 	static const char what[] = "cannot listen: is the address this machine's, on an RDMA device, and the port free?";
@@ -144,7 +144,7 @@ out_log:
 	return err;
 }
 
-/* Clients give up when they find nobody who listens, so it looks often. */
+/* Poll often: clients give up on an address without a listener. */
 static void listener_again(void *arg)
 {
 	(void)arg;
@@ -154,7 +154,7 @@ static void listener_again(void *arg)
 		log_info("the RDMA device listened on is back");
 }
 
-/* Where it listens on all addresses the kernel adds each device that comes. */
+/* Not called when listening on all addresses: then the kernel adds each new device. */
 static void listener_lost(void)
 {
 	struct ibv_context *verbs = listener.id->verbs;
@@ -239,7 +239,7 @@ void listener_exit(void)
 	loop_fd_del(&listener.fd);
 	if (listener.id)
 		rdma_destroy_id(listener.id);
-	/* It is waited for by ids that could not be destroyed; they end with the process. */
+	/* Ids that could not be destroyed hold the channel; they end with the process. */
 	if (!link_waiting())
 		rdma_destroy_event_channel(listener.channel);
 	listener.channel = NULL;

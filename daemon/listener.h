@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where clients connect.
+ * Accepts connections of clients.
  */
 #ifndef LISTENER_H
 #define LISTENER_H
 
 #include <sys/socket.h>
 
-/* Logs what is wrong. */
+/* Logs the error. */
 int listener_init(const struct sockaddr *address);
 void listener_exit(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Log lines to stderr. Never waits for whoever reads them: a line that doesn't
- * fit is lost.
+ * Log lines to stderr. Never waits for the reader: a line that does not fit into the
+ * pipe is dropped.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 static struct {
 	bool levels;
-	/* Tokens of log_peer_ok(), and when they were last added to. */
+	/* Tokens of log_peer_ok(), and when the last were added. */
 	unsigned int tokens;
 	time_t filled;
 	unsigned long suppressed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages for the person who runs the daemon: one line each, to stderr.
+ * Log messages for the administrator: one line each, to stderr.
  */
 #ifndef LOG_H
 #define LOG_H
@@ -13,13 +13,13 @@ enum log_level {
 	LOG_LEVEL_INFO = 6,
 };
 
-/* With @levels each line begins with <N>, which the journal understands. */
+/* With @levels each line begins with <N>, the priority in the journal's format. */
 void log_init(bool levels);
 void log_print(enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * True if one more message that a peer can cause at will may be printed: a few
- * a second. Counts those it refuses, and says so in the log later.
+ * Rate limit for messages that a peer can cause at will: true if one more may be printed.
+ * Suppressed messages are counted, and the count is logged later.
  */
 bool log_peer_ok(void);
 

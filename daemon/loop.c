@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event loop: epoll for everything, one timerfd for all timers, one
- * signalfd. Knows nothing of RDMA.
+ * The event loop: epoll for all descriptors, one timerfd for all timers, one signalfd. Does
+ * not depend on RDMA.
  *
- * A turn is: wait, handle what is ready, run the timers that are due, run the
- * work that was queued before. Work queued by a handler waits for the end of
- * the turn, work queued by work for the next one; so two things that always
- * have more to do take turns with each other and with every descriptor.
+ * A turn waits, handles what is ready, runs the timers that are due, and runs the work that
+ * was queued before. Work queued by a handler runs at the end of the turn, work queued by work
+ * in the next turn. So two works that always queue themselves again alternate with each
+ * other and with every descriptor.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static struct {
 	struct list works;
 	bool stop;
 	int err;
-	/* What epoll_wait() gave, so that a descriptor removed drops out. */
+	/* Result of epoll_wait(), kept here so that a removed descriptor can be dropped from it. */
 	struct epoll_event events[LOOP_EVENTS];
 	int nr_events;
 } loop = {
@@ -86,7 +86,7 @@ void loop_fd_del(struct loop_fd *lf)
 			loop.events[i].data.ptr = NULL;
 }
 
-/* The timerfd follows the first timer. */
+/* Set the timerfd to the first timer. */
 static void loop_timer_arm(void)
 {
 	struct loop_timer *first = list_first(&loop.timers, struct loop_timer, link);
@@ -95,7 +95,7 @@ static void loop_timer_arm(void)
 	if (first) {
 		when.it_value.tv_sec = (time_t)(first->at_ms / 1000);
 		when.it_value.tv_nsec = (long)(first->at_ms % 1000 * 1000000);
-		/* Zero would disarm it. */
+		/* Zero would disarm the timerfd. */
 		if (!first->at_ms)
 			when.it_value.tv_nsec = 1;
 	}
@@ -115,7 +115,7 @@ void loop_timer_set(struct loop_timer *timer, uint64_t ms)
 
 	list_del(&timer->link);
 	timer->at_ms = loop_now_ms() + ms;
-	/* From the end: most timers are set for later than the others. */
+	/* Search from the end: most timers are set for later than all others. */
 	for (pos = loop.timers.prev; pos != &loop.timers; pos = pos->prev)
 		if (container_of(pos, struct loop_timer, link)->at_ms <= timer->at_ms)
 			break;
@@ -128,7 +128,7 @@ void loop_timer_stop(struct loop_timer *timer)
 	list_del(&timer->link);
 }
 
-/* Runs those due at the start: one that sets itself again waits a turn. */
+/* Run the timers that are due now. A timer that sets itself again runs in a later turn. */
 static void loop_timer_fire(void *arg, uint32_t events)
 {
 	uint64_t now = loop_now_ms(), count;
@@ -178,7 +178,7 @@ static void loop_work_run(void)
 
 	if (list_empty(&loop.works))
 		return;
-	/* Put @batch in the place of the head. */
+	/* Move the whole list to @batch. */
 	list_init(&batch);
 	list_add_tail(&batch, &loop.works);
 	list_del(&loop.works);

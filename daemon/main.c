@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * farswapd lends memory to other machines' swap. Options, start and stop: what
- * is started is an ordered list, and shutting down is the same list backwards.
+ * farswapd lends memory to the swap of other machines. Options, start and stop: run() starts
+ * everything in order and stops it in reverse order.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -37,31 +37,31 @@
 
 #define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 
-/* Trying again brings nothing: the configuration is to be changed. BSD's EX_CONFIG. */
+/* BSD's EX_CONFIG: a restart is useless until the configuration is changed. */
 #define EXIT_CONFIG	78
 
-/* Leaving: how often to look if all is done, and the most that ending takes. */
+/* While stopping: the polling interval, and the limit for ending the sessions. */
 #define LEAVE_LOOK_MS	20
 #define LEAVE_EXTRA_MS	3000
 
-/* Shutting down. */
+/* State of the shutdown. */
 static struct {
 	bool leaving;
-	bool ended;			/* sessions were told to */
+	bool ended;			/* session_end_all() was called */
 	uint64_t deadline_ms;
 	struct loop_timer look;
 } leave;
 
-/* Keep-alives for systemd's watchdog, two in each of its periods. */
+/* Keep-alives for systemd's watchdog, two per period. */
 static struct {
 	uint64_t ms;
 	struct loop_timer timer;
 } watchdog;
 
-/* As the user gave it; fixed once the daemon runs. */
+/* As configured; constant once the daemon runs. */
 static struct config config;
 static bool at_terminal;
-/* What farswapd can't run with is in it, not in the state of the machine just now. */
+/* A failure is due to the configuration, not to the current state of the machine. */
 static bool config_is_wrong;
 
 static const char usage[] =
@@ -98,7 +98,7 @@ static void notify(const char *state)
 	close(fd);
 }
 
-/* A loop that has stopped turning, as in a command that a device never answers, is noticed so. */
+/* Lets systemd notice a loop that hangs, as in a command that a device never completes. */
 static void watchdog_feed(void *arg)
 {
 	(void)arg;
@@ -116,7 +116,7 @@ static void watchdog_start(void)
 		watchdog_feed(NULL);
 }
 
-/* Hexadecimal digits, with or without hyphens between. */
+/* Read hexadecimal digits, with or without hyphens. */
 static bool node_read(const char *path, uint8_t node[FARSWAP_NODE_BYTES])
 {
 	FILE *file = fopen(path, "re");
@@ -134,7 +134,7 @@ static bool node_read(const char *path, uint8_t node[FARSWAP_NODE_BYTES])
 	return i == FARSWAP_NODE_BYTES;
 }
 
-/* Some containers have a file of their own mounted over it. */
+/* Some containers mount a file of their own over it. */
 static bool boot_id_is_kernels(void)
 {
 	struct statfs fs;
@@ -143,9 +143,9 @@ static bool boot_id_is_kernels(void)
 }
 
 /*
- * The boot's id, as the kernel itself has it: all daemons of a machine report the same one, and
- * two machines never do, not even clones, which have the same machine-id. Otherwise the
- * machine-id, the boot's id of a container, or a random number.
+ * The kernel's own boot id: all daemons of a machine report the same id, and two machines never
+ * do, not even clones, which share their machine-id. The fallbacks are the machine-id, the boot
+ * id that a container shows, and a random number.
  */
 static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
 {
@@ -156,7 +156,7 @@ static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
 		memset(node, 0, FARSWAP_NODE_BYTES);
 }
 
-/* Nothing lent any more, or no time: the sessions end; then there are none: stop. */
+/* End the sessions when nothing is lent or time is up, then stop when none is left. */
 static void leave_look(void *arg)
 {
 	uint64_t now = loop_now_ms();
@@ -177,7 +177,7 @@ static void leave_look(void *arg)
 
 static void on_signal(int signo)
 {
-	/* Whose terminal has gone has nobody to serve; a service goes on. */
+	/* Without its terminal an interactive daemon has no purpose; a service continues. */
 	if (signo == SIGHUP && !at_terminal) {
 		log_info("%s: the configuration is only read at the start; restart farswapd for another one",
 			 strsignal(signo));
@@ -195,7 +195,7 @@ static void on_signal(int signo)
 	notify("STOPPING=1");
 	session_leave();
 	drain_stop(DRAIN_END_LEAVING);
-	/* Of what it does not reach the deadline takes care. */
+	/* If this fails the deadline ends the sessions. */
 	evict_start(EVICT_ALL, false, NULL, NULL);
 	leave_look(NULL);
 }
@@ -214,7 +214,7 @@ static int init_signals(void)
 
 static int init_pool(void)
 {
-	/* With headroom the pool grows when there is more. */
+	/* With headroom the pool can grow later, up to all memory. */
 	struct meminfo now = meminfo_now();
 	uint64_t most = config.headroom ? now.total : now.available;
 	int err;
@@ -234,7 +234,7 @@ static int init_pool(void)
 			log_err("cannot make a pool of %" PRIu64 "M: %s; lend less",
 				config.memory >> 20, strerror(-err));
 	}
-	/* What others have of it they may give back, huge pages too. */
+	/* Other programs may release memory, including huge pages, so a retry can succeed. */
 	config_is_wrong = err == -EPERM || err == -E2BIG ||
 			  (err && config.memory >> 10 >
 				  meminfo_read("/proc/meminfo", "MemTotal", ':', 10));
@@ -271,19 +271,19 @@ static int run(void)
 	sandbox_raise_files(config.clients);
 	init_protocol();
 	err = control_init(config.control);
-	/* Another farswapd may end. */
+	/* The other farswapd of EADDRINUSE may end, so that is worth a retry. */
 	config_is_wrong = err == -EEXIST || err == -EROFS || err == -EACCES || err == -ENOENT ||
 			  err == -ENOTDIR;
 	if (err)
 		goto out_exit_pool;
-	/* As long as it has the rights to watch. */
+	/* Must come before the privileges for PSI triggers are dropped. */
 	err = reclaim_init(config.headroom, config.hugepages);
 	config_is_wrong = err;
 	if (err)
 		goto out_exit_control;
 	/*
-	 * Before the RDMA devices are opened: the kernel takes no request on them
-	 * from a process whose credentials are not those of the open any more.
+	 * Must come before the RDMA devices are opened: the kernel rejects requests on them if the
+	 * credentials of the process have changed since the open.
 	 */
 	sandbox_lock_memory();
 	err = region_reserve();
@@ -295,7 +295,7 @@ static int run(void)
 	}
 	sandbox_check_maps(config.clients, mem_is_scattered() ? region_total() : 0);
 	sandbox_drop();
-	/* A thread has the credentials that its process had when it began. */
+	/* After the privileges are dropped, because a thread inherits the credentials. */
 	err = worker_init();
 	if (err)
 		goto out_exit_reclaim;
@@ -311,7 +311,7 @@ static int run(void)
 	err = loop_run();
 	if (err)
 		log_err("cannot go on: %s", strerror(-err));
-	/* Those left, after a second signal, end with the process. */
+	/* After a second signal, or an error, the remaining sessions end with the process. */
 	if (session_count()) {
 		control_exit();
 		exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -336,7 +336,7 @@ static int configure(const char *file, char **options, int nr)
 	int err = 0, i;
 
 	config_init(&config);
-	/* Without its file the daemon has defaults; without one asked for it stops. */
+	/* The default file is optional; a file named on the command line is not. */
 	if (file || !access(CONFIG_FILE, F_OK))
 		err = config_read(&config, file ? file : CONFIG_FILE, error);
 	for (i = 0; i < nr && !err; i++)
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 	if (check)
 		return EXIT_SUCCESS;
 	log_init(!at_terminal);
-	/* With either libibverbs says that a key is dead where the adapter has refused to kill it. */
+	/* With either, libibverbs hides that the adapter has refused to deregister an MR. */
 	unsetenv("RDMAV_ALLOW_DISASSOC_DESTROY");
 	unsetenv("MLX4_DEVICE_FATAL_CLEANUP");
 	if (!run())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory from the kernel: huge pages if there are any, else ordinary ones.
+ * Memory from the kernel: reserved huge pages if there are any, otherwise ordinary pages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 #define MEM_ALIGN	(2UL << 20)
 
 /*
- * One mapping each for all regions. A mapping for each region would be more than
- * vm.max_map_count, after which libibverbs can't map a queue.
+ * One mapping each for all regions. With a mapping per region the process would exceed
+ * vm.max_map_count, and libibverbs could not map a queue.
  */
 static struct mem_range {
 	char *addr;
@@ -33,12 +33,12 @@ static struct mem_range {
 } ordinary, huge_pages;
 
 static struct {
-	int fd;			/* the file on reserved huge pages, or -1 */
-	bool advise;		/* transparent huge pages */
-	bool commits;		/* the kernel promises no more than it has: a mapping for each */
+	int fd;			/* file on reserved huge pages, or -1 */
+	bool advise;		/* use transparent huge pages */
+	bool commits;		/* no overcommit: each region needs a mapping of its own */
 } mem = { .fd = -1 };
 
-/* Aligned, so that transparent huge pages fit. */
+/* Aligned for transparent huge pages. */
 static int mem_reserve_ordinary(size_t bytes)
 {
 	size_t head;
@@ -63,7 +63,7 @@ static int mem_reserve_ordinary(size_t bytes)
 	return 0;
 }
 
-/* What others have put there is not for a file of ours, nor to be waited for. */
+/* Keep other machines' pages out of core dumps, which would also take long to write. */
 static void mem_advise(void *addr, size_t bytes)
 {
 	madvise(addr, bytes, MADV_DONTDUMP);
@@ -71,7 +71,7 @@ static void mem_advise(void *addr, size_t bytes)
 		madvise(addr, bytes, MADV_HUGEPAGE);
 }
 
-/* Without such pages the rest does. */
+/* A failure is ignored: all regions then use ordinary pages. */
 static void mem_reserve_huge(size_t bytes)
 {
 	char *addr;
@@ -150,7 +150,7 @@ static void *mem_remap(char *addr, size_t bytes, int prot)
 
 void mem_init(void)
 {
-	/* Or else a page of one region would end those of all, with vm.memory_failure_early_kill. */
+	/* With vm.memory_failure_early_kill one bad page would end the daemon and all regions. */
 	(void)prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_LATE, 0, 0);
 }
 
@@ -174,10 +174,10 @@ int mem_populate(void *addr, size_t bytes)
 {
 	if (!madvise(addr, bytes, MADV_POPULATE_WRITE))
 		return 0;
-	/* To write where there is no memory might never end, at the limit of a cgroup. */
+	/* Don't fall back to writing: at a cgroup's limit that might never return. */
 	if (errno != EINVAL)
 		return -errno;
-	/* A kernel before 5.14, where this does the same. */
+	/* Before Linux 5.14 writing has the same effect. */
 	memset(addr, 0, bytes);
 	return 0;
 }
@@ -195,7 +195,7 @@ int mem_zero(void *addr, size_t bytes)
 	struct sigaction action = { .sa_handler = mem_sigbus }, old;
 	int err = 0;
 
-	/* What an uncorrectable error has taken away must not end everybody's regions. */
+	/* An uncorrectable memory error must not end the daemon and all regions. */
 	sigaction(SIGBUS, &action, &old);
 	if (!sigsetjmp(mem_lost, 1))
 		memset(addr, 0, bytes);
@@ -217,7 +217,7 @@ void mem_unmap(void *addr, size_t bytes)
 		mem_remap(at, bytes, PROT_NONE);
 		return;
 	}
-	/* Locked memory is given back so from Linux 5.18 on. */
+	/* Works on locked memory since Linux 5.18. */
 	if (!madvise(at, bytes, MADV_DONTNEED_LOCKED) || !madvise(at, bytes, MADV_DONTNEED))
 		return;
 	if (mem_remap(at, bytes, PROT_READ | PROT_WRITE))

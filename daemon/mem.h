@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where a region's bytes come from, and their registration with a device.
+ * The memory of regions, and its registration with a device.
  */
 #ifndef MEM_H
 #define MEM_H
@@ -9,31 +9,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* mem.c: of a page that the machine has lost only who uses it is to be told. */
+/* mem.c: deliver uncorrectable memory errors only to a process that accesses the page. */
 void mem_init(void);
 /*
- * Address space for @bytes of regions, twice where @huge: on reserved huge pages too. All of
- * them are in a mapping or two of the kernel, of which a process can have but so many.
+ * Reserve address space for @bytes of regions; if @huge, on reserved huge pages as well. All
+ * regions share one or two mappings, since the kernel limits the mappings of a process.
  */
 int mem_reserve(size_t bytes, bool huge);
 void mem_release(void);
-/* Does the kernel's way to count memory need a mapping for each region? */
+/* Does the kernel's overcommit policy require a mapping for each region? */
 bool mem_is_scattered(void);
 /*
- * @bytes of that, @offset from its start; the kernel gives the memory, zero, when it is touched.
- * *@huge says, and is told, if on reserved huge pages, which are given at once.
+ * Return @bytes of the reserved space at @offset. The kernel allocates the memory, zeroed, on the
+ * first access. *@huge requests reserved huge pages, which are allocated at once, and returns
+ * whether they were available.
  */
 void *mem_map(size_t offset, size_t bytes, bool *huge);
-/* Has the kernel give the memory now, never before touched: 0, or why it doesn't. */
+/* Allocate memory that was never accessed. Return 0 or -errno. */
 int mem_populate(void *addr, size_t bytes);
-/* Zeroes memory that was touched before: 0, or -EFAULT if the machine has lost some of it. */
+/* Zero memory that was accessed before. Return -EFAULT after an uncorrectable error in it. */
 int mem_zero(void *addr, size_t bytes);
-/* Gives the memory back. */
+/* Return the memory to the kernel. */
 void mem_unmap(void *addr, size_t bytes);
 
-/* mr.c: makes the memory reachable by whoever is connected in @pd, from @iova on. */
+/* mr.c: allow remote access to the memory through queue pairs of @pd, at address @iova. */
 int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey);
-/* When this returned 0 the key is dead. */
+/* Revoke the rkey. Return 0 when it is revoked. */
 int mr_unregister(void *mr);
 
 #endif

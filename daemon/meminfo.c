@@ -43,7 +43,7 @@ uint64_t meminfo_number(const char *path, int base)
 	return value;
 }
 
-/* Of what the file says after @name, which begins with the line's end before it. */
+/* Return the number after @name, which starts with the preceding newline. */
 static uint64_t meminfo_value(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -53,7 +53,7 @@ static uint64_t meminfo_value(const char *text, const char *name)
 
 struct meminfo meminfo_now(void)
 {
-	static int fd = -1;	/* kept open, as this is read often */
+	static int fd = -1;	/* kept open because it is read often */
 	struct meminfo now = { 0 };
 	char text[8192] = "\n";
 	uint64_t huge;

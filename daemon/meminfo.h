@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel says of the machine's memory. Bytes; 0 if it doesn't say.
+ * Memory of the machine as reported by the kernel, in bytes; 0 if unknown.
  */
 #ifndef MEMINFO_H
 #define MEMINFO_H
@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 /**
- * struct meminfo - what /proc/meminfo says
- * @total:	without what is reserved for huge pages
- * @available:	what new users can have of that
- * @huge_page:	the size of one such page
- * @huge_free:	in those that nobody has, or has asked for
+ * struct meminfo - values of /proc/meminfo
+ * @total:	all memory except reserved huge pages
+ * @available:	part of that which programs could allocate
+ * @huge_page:	size of a reserved huge page
+ * @huge_free:	reserved huge pages that are neither used nor promised
  */
 struct meminfo {
 	uint64_t total;
@@ -23,10 +23,10 @@ struct meminfo {
 
 struct meminfo meminfo_now(void);
 
-/* A number from a file of lines "Name: number", or with another sign @after it; 0 if it isn't there. */
+/* Read a number from a file of lines "Name: number"; @after is the sign after the name. */
 uint64_t meminfo_read(const char *path, const char *name, char after, int base);
 
-/* The number that a file begins with; 0 if there is none. */
+/* Read the number at the start of a file; 0 if there is none. */
 uint64_t meminfo_number(const char *path, int base);
 
 #endif

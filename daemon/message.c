@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients' messages mean, and the answers. A message that is malformed or
- * comes when it may not ends its session; nothing else can be hurt by it.
+ * Handles clients' messages and sends the answers. A message that is malformed or comes at
+ * the wrong time ends its session and affects nothing else.
  *
- * MAP is answered at once from what is staged for its client. Else it waits in
- * one line with the others, for memory to be registered, or zeroed before
- * that; the pool's work, a bounded piece each turn, serves the line. Who waits too
- * long is told that there is none: a client that has given up would send the region
- * back at once, to be zeroed again while the others wait.
+ * MAP is answered at once from the regions staged for its client. Otherwise it waits in a queue
+ * until memory is registered, or zeroed and registered. The pool's work, one bounded piece per
+ * turn, serves that queue. A MAP that waits too long is refused: the client has given up by then,
+ * and would return the region at once, to be zeroed again while others wait.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,19 +21,19 @@
 
 #define MESSAGE_INSTANCE	"/sys/kernel/farswap/instance"
 #define MESSAGE_RETRY_MS	5000
-/* A client waits a second for MR_INFO. */
+/* Less than the second that a client waits for MR_INFO. */
 #define MESSAGE_MAP_MS		800
 
 static struct {
 	uint8_t node[FARSWAP_NODE_BYTES];
 	uint64_t instance;
-	struct list maps;		/* struct session_map, the first come first */
+	struct list maps;		/* struct session_map, oldest first */
 	struct loop_work pool;
-	struct loop_timer retry;	/* registrations that failed */
-	struct loop_timer late;		/* the first of @maps has waited too long */
+	struct loop_timer retry;	/* retries failed registrations */
+	struct loop_timer late;		/* refuses the first of @maps when it is too old */
 } message;
 
-/* The END_BAD_ reason of a wire error. */
+/* Map a wire error to its END_BAD_ reason. */
 static enum stats_counter message_bad(enum wire_error error)
 {
 	_Static_assert(STAT_END_BAD_RANGE - STAT_END_BAD_SHORT == WIRE_RANGE - WIRE_SHORT,
@@ -80,8 +79,8 @@ static void message_refuse(struct session *session, uint32_t seq, unsigned int s
 }
 
 /*
- * Is the client this machine's own kernel? Read each time, as the module comes and goes. Where
- * the module, or the file, is not to be seen, no client is.
+ * Is the client the kernel of this machine? Read each time, because the module may be reloaded.
+ * Returns false if the module, or the file, is not visible.
  */
 static bool message_is_self(const struct farswap_hello *hello)
 {
@@ -203,7 +202,7 @@ static void message_map_forget(struct session_map *wait)
 	wait->session = NULL;
 }
 
-/* What a MAP that waits is answered with: a status, or -EAGAIN. */
+/* Return the status to answer a waiting MAP with, or -EAGAIN. */
 static int message_map_try(struct session_map *wait, uint64_t now, struct region **region)
 {
 	int err;
@@ -219,8 +218,8 @@ static int message_map_try(struct session_map *wait, uint64_t now, struct region
 }
 
 /*
- * The first in line that can be; false if all have to go on waiting, or there is none. One whose
- * device takes long to register memory holds up no other.
+ * Answer the first MAP in the queue that can be answered. Return false if there is none. A client
+ * whose device registers memory slowly does not block the others.
  */
 static bool message_map_serve(void)
 {
@@ -250,7 +249,7 @@ static void message_pool_work(void *arg)
 	bool served = message_map_serve();
 
 	(void)arg;
-	/* Who leaves zeroes and registers nothing more. */
+	/* While shutting down nothing more is zeroed or registered. */
 	if ((!session_leaving() && region_step()) || served)
 		loop_work_queue(&message.pool);
 	else
@@ -339,7 +338,7 @@ static void message_resume(struct session *session, const void *msg)
 	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));
 	answer.gone = htole64(gone);
 	queue_send(session, &answer.hdr, true);
-	/* Not before: an EVICT must not come first. */
+	/* After the answer is sent: an EVICT must not overtake it. */
 	if (!resume->more && !session_is_over(session))
 		limbo_resumed(session);
 }
@@ -362,14 +361,14 @@ static void message_key(struct session *session, const void *msg)
 	queue_send(session, &answer.hdr, true);
 }
 
-/* What may come before the last RESUME. */
+/* Message types allowed before the last RESUME. */
 static bool message_may_precede_resume(unsigned int type)
 {
 	return type == FARSWAP_MSG_RESUME || type == FARSWAP_MSG_PING ||
 	       type == FARSWAP_MSG_PONG;
 }
 
-/* Each in a session that is ready; HELLO in one that is not yet. */
+/* All but HELLO require a session that is ready. */
 static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, const void *) = {
 	[FARSWAP_MSG_HELLO] = message_hello,
 	[FARSWAP_MSG_QUERY_MEM] = message_query_mem,
@@ -391,7 +390,7 @@ void message_received(struct session *session, const void *msg, size_t len)
 
 	if (session->state > SESSION_READY)
 		return;
-	/* Of another version only this much can be known: it wants an answer. */
+	/* The layout of another version is unknown, but its HELLO must be answered. */
 	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO) {
 		log_peer("%s: " WIRE_VERSIONS, session->peer, le16toh(hdr->version),
 			 FARSWAP_VERSION);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registration of regions with the device. Apart from the pool so that the
- * pool can be tested where there is no device.
+ * Registers regions with the device. Separate from the pool so that the pool can be
+ * tested without a device.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

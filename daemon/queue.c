@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue pair: buffers, receives, sends and their completions. What
- * the messages mean is not its business.
+ * The control queue pair: buffers, receives, sends and their completions. message.c
+ * handles the contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Completions of one session that are handled in one turn of the loop. */
+/* Completions of one session handled in one turn of the loop. */
 #define QUEUE_BATCH	16
-#define QUEUE_RECV	(1ULL << 32)	/* in wr_id, above the buffer's number */
+#define QUEUE_RECV	(1ULL << 32)	/* flag in wr_id, above the buffer's number */
 
 struct session_buffers {
 	uint8_t recv[FARSWAP_RECV_DEPTH][FARSWAP_MSG_BYTES];
@@ -64,8 +64,8 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 		return;
 	}
 	/*
-	 * The rest of the buffers are for requests, which have credits; but a
-	 * credit comes back with the answer, a buffer with the acknowledgement.
+	 * The other buffers are for requests, which are limited by credits. But a credit
+	 * returns with the answer, a buffer only with the acknowledgment.
 	 */
 	if (!session->nr_free_sends) {
 		session_end(session, STAT_END_BAD_FLOOD, "acknowledges nothing");
@@ -95,7 +95,7 @@ static void queue_failed(struct session *session, const struct ibv_wc *wc)
 {
 	const char *what = wc->wr_id & QUEUE_RECV ? "receive" : "send";
 
-	/* It did not fit into the buffer, as adapters say it, and as soft RoCE does. */
+	/* Adapters differ in the status of a message that is longer than the buffer. */
 	if (wc->wr_id & QUEUE_RECV &&
 	    (wc->status == IBV_WC_LOC_LEN_ERR || wc->status == IBV_WC_LOC_QP_OP_ERR ||
 	     wc->status == IBV_WC_REM_INV_REQ_ERR))
@@ -128,7 +128,7 @@ static void queue_completed(struct session *session, const struct ibv_wc *wc)
 	message_sent(session);
 }
 
-/* A part of what there is; the rest in the next turn. */
+/* Handle a batch of completions, and queue the rest for the next turn. */
 static void queue_poll(void *arg)
 {
 	struct session *session = arg;
@@ -183,7 +183,7 @@ static int queue_create_cq(struct session *session)
 	flags = fcntl(session->channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(session->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
-	/* The data queue pairs complete nothing here, but want room. */
+	/* The data queue pairs complete nothing here, but need room in the queue. */
 	if (vectors > 1)
 		vector = (int)(session->number % vectors);
 	session->cq = ibv_create_cq(session->device, FARSWAP_RECV_DEPTH + SESSION_SENDS +
@@ -225,7 +225,7 @@ void queue_stop(struct session *session)
 void queue_destroy(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
-	/* They may still be written to where that fails. */
+	/* If the MR can't be deregistered the device may still write to the buffers. */
 	if (!session->buffers_mr || !ibv_dereg_mr(session->buffers_mr))
 		free(session->buffers);
 	session->buffers_mr = NULL;

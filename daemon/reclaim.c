@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looks once a second at how much memory is available, ten times as often while that
- * is little and gets less, and when the kernel says that somebody waited for memory, and
- * sets the pool's limit. The headroom is farswapd.conf's, or what the module's headroom_mb says
- * where that is loaded. What isn't lent is
- * given back first, then lent regions are evicted in a batch (Infiniswap, sections
- * 5.1 and 5.2).
+ * Sets the pool's limit by the memory that is available. It is sampled once a second, up to ten
+ * times a second while little is available and it shrinks, and when the kernel reports that a
+ * task waited for memory. The headroom is that of farswapd.conf, or the module's headroom_mb if
+ * the module is loaded and it is not 0. Memory that is not lent is returned first, then lent
+ * regions are evicted in a batch (Infiniswap, sections 5.1 and 5.2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,35 +27,35 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define RECLAIM_PERIOD_MS	1000
-/* After the kernel refused memory that was to be lent. */
+/* Pause after the kernel has refused memory. */
 #define RECLAIM_REFUSED_MS	30000
-/* For the daemon itself and what the kernel keeps for its regions, of a cgroup's limit. */
+/* Part of a cgroup's limit reserved for the daemon itself and the kernel's data for its regions. */
 #define RECLAIM_CGROUP_SLACK	(32ULL << 20)
 #define RECLAIM_KNOB		"/sys/kernel/farswap/headroom_mb"
 
-/* What the kernel tells of: so much waiting for memory in such a time, µs. */
+/* A PSI trigger: stall time within a window, in microseconds. */
 struct reclaim_watch {
 	struct loop_fd fd;
 	const char *trigger;
-	bool asks;	/* for a larger headroom, not just for a look */
+	bool asks;	/* also grow the headroom, not only sample */
 };
 
 static struct reclaim_watch reclaim_watches[] = {
 	{ { .fd = -1 }, "some 100000 2000000", true },
-	/* The kernel has begun to reclaim. */
+	/* The kernel has started to reclaim. */
 	{ { .fd = -1 }, "some 10000 500000", false },
 };
 
 static struct {
 	struct headroom headroom;
 	struct loop_timer timer;
-	uint64_t job;		/* the last batch's number */
-	uint64_t grow_ms;	/* not before, as the kernel gave no more */
-	uint64_t second_ms;	/* when the average was last moved */
-	uint64_t configured;	/* headroom, bytes */
-	uint64_t knob_mb;	/* as it was last read */
+	uint64_t job;		/* number of the last batch */
+	uint64_t grow_ms;	/* don't grow before this time: the kernel has refused memory */
+	uint64_t second_ms;	/* last update of the average */
+	uint64_t configured;	/* headroom of the configuration, bytes */
+	uint64_t knob_mb;	/* last value read from the module */
 	bool drained;
-	bool at_once;		/* the limit may grow without waiting for a second look */
+	bool at_once;		/* the limit may grow at the first sample */
 	bool hugepages;
 } reclaim = { .at_once = true };
 
@@ -68,8 +67,8 @@ static void reclaim_evicted(void *arg, const struct evict_result *result)
 }
 
 /*
- * A batch at a time is asked about; what is on its way back counts as if it were there, so
- * that nobody waits for a client that is slow.
+ * Only one batch is queried at a time. Regions being evicted count as returned, so that a
+ * slow client does not delay the next batch.
  */
 static void reclaim_evict(void)
 {
@@ -81,7 +80,7 @@ static void reclaim_evict(void)
 	if (evict_asks(reclaim.job) || reclaim.drained || session_leaving() ||
 	    excess <= leaving || region_count(REGION_MAPPED) <= session_dying())
 		return;
-	/* Without memory for the job: at the next look. */
+	/* Without memory for the job the next sample retries. */
 	job = evict_start(excess - leaving, ordinary, reclaim_evicted, NULL);
 	if (!job)
 		return;
@@ -108,7 +107,7 @@ static void reclaim_read_knob(void)
 	log_info("%" PRIu64 "M are to stay available now", keep >> 20);
 }
 
-/* Not more than now for a while, where the kernel has just refused it. */
+/* Don't raise the limit for a while after the kernel has refused memory. */
 static void reclaim_set_limit(uint64_t limit, uint64_t now)
 {
 	unsigned int filled = region_total() - region_count(REGION_EMPTY);
@@ -118,7 +117,7 @@ static void reclaim_set_limit(uint64_t limit, uint64_t now)
 	region_set_limit(limit > filled && now < reclaim.grow_ms ? filled : limit);
 }
 
-/* What may be held of ordinary memory. */
+/* Return how much ordinary memory may be held. */
 static uint64_t reclaim_ordinary(uint64_t available, bool second)
 {
 	uint64_t held = region_present_bytes() - region_huge_bytes(), most = UINT64_MAX;
@@ -133,7 +132,7 @@ static uint64_t reclaim_ordinary(uint64_t available, bool second)
 	return room < most ? room : most;
 }
 
-/* The time until the next look, ms. */
+/* Sample, and return the time until the next sample, ms. */
 static uint64_t reclaim_look(void)
 {
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
@@ -152,14 +151,14 @@ static uint64_t reclaim_look(void)
 		beyond = slab;
 	}
 	allowed = ordinary * slab;
-	/* What is on reserved huge pages takes nothing from who doesn't use these. */
+	/* Only programs that use reserved huge pages could use these. */
 	if (reclaim.hugepages)
 		allowed += (region_huge() + mem.huge_free / slab) * slab;
 	if (reclaim.drained)
 		allowed = 0;
 	if (allowed < held || at_once)
 		reclaim_set_limit(allowed / slab, now);
-	else if (second && allowed + beyond - held >= 2 * slab)	/* so that it doesn't come and go */
+	else if (second && allowed + beyond - held >= 2 * slab)	/* hysteresis */
 		reclaim_set_limit((held + allowed + slab) / 2 / slab, now);
 	region_set_ordinary_limit(ordinary);
 	region_set_keep(headroom_keep(&reclaim.headroom));
@@ -196,14 +195,14 @@ static void reclaim_pressure(void *arg, uint32_t events)
 	}
 	if (watch->asks) {
 		stats_inc(STAT_PRESSURE);
-		/* Else it is of a cgroup that has come to its own limit, whom more would not help. */
+		/* Otherwise a cgroup hit its own limit, and more headroom would not help. */
 		if (meminfo_now().available < 2 * headroom_keep(&reclaim.headroom))
 			headroom_pressure(&reclaim.headroom);
 	}
 	reclaim_tick(NULL);
 }
 
-/* Kernels without it are watched by the second alone. */
+/* On a kernel without PSI only the periodic sample remains. */
 static int reclaim_watch(struct reclaim_watch *watch)
 {
 	int fd = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keeps the pool within what the machine can spare.
+ * Limits the pool to what the machine can spare.
  */
 #ifndef RECLAIM_H
 #define RECLAIM_H
@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 /*
- * Begins to watch, and sets the pool's first limit. @headroom: bytes to be left
- * available; 0: the pool has all its memory, unless the module's headroom_mb says else.
+ * Start to monitor memory, and set the pool's first limit. @headroom: bytes to leave available;
+ * 0: the pool may use all its memory, unless the module's headroom_mb is set.
  */
 int reclaim_init(uint64_t headroom, bool hugepages);
-/* Nothing may be lent, whatever is available; or as much as is, at once. */
+/* Lend nothing, whatever is available; or as much as is available, at once. */
 void reclaim_drain(bool drained);
-/* What is to be left available now, bytes. */
+/* Bytes to leave available now. */
 uint64_t reclaim_headroom(void);
 void reclaim_exit(void);
 

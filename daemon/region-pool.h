@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The pool, for region.c, which lends what is in it, and fill.c, which brings memory into it.
+ * The pool, shared by region.c, which lends regions, and fill.c, which provides their memory.
  */
 #ifndef REGION_POOL_H
 #define REGION_POOL_H
@@ -10,17 +10,17 @@
 struct region_pool {
 	struct region *regions;
 	unsigned int total;
-	unsigned int limit;		/* regions that may have memory */
-	unsigned int ordinary_limit;	/* those not on reserved huge pages */
-	uint64_t keep;			/* bytes that must stay available when a region gets memory */
-	bool refused;			/* the kernel has, since this was asked for */
+	unsigned int limit;		/* number of regions that may have memory */
+	unsigned int ordinary_limit;	/* of those not on reserved huge pages */
+	uint64_t keep;			/* bytes to leave available when a region gets memory */
+	bool refused;			/* the kernel has refused memory since region_refused() */
 	bool told_refused;
-	uint64_t present;		/* bytes that the kernel has given */
+	uint64_t present;		/* bytes allocated by the kernel */
 	uint64_t present_huge;
 	bool hugepages;
 	bool told_ordinary;
-	uint64_t slab;			/* bytes of a region */
-	unsigned int ahead;		/* staged for each client */
+	uint64_t slab;			/* bytes per region */
+	unsigned int ahead;		/* regions staged for each client */
 	uint64_t loans;
 	uint64_t registrations;
 	struct list owners;
@@ -35,20 +35,20 @@ struct region_pool {
 extern struct region_pool pool;
 
 /* region.c */
-/* Regions that have memory, or are about to lose it. */
+/* Number of regions that have memory, or are about to lose it. */
 unsigned int region_filled(void);
-/* Those of them that are on ordinary memory. */
+/* Number of those on ordinary memory. */
 unsigned int region_ordinary(void);
 bool region_is_over(void);
-/* Something staged for another, from who has most of it; on ordinary memory, if told. */
+/* Take a staged region back from the owner that has most; if @ordinary, on ordinary memory. */
 void region_take_back(bool ordinary);
 
-/* fill.c: each is a bounded piece of work, if there is any: true */
-/* One region gives its memory back to the kernel. */
+/* fill.c: each does a bounded piece of work, and returns false if there is none. */
+/* Return the memory of one region to the kernel. */
 bool fill_shrink_step(void);
-/* A part of one gets memory, and is zero. */
+/* Zero a part of one region, which allocates the memory if it has none. */
 bool fill_zero_step(void);
-/* One region gets an address. Zeroing it brings the memory. */
+/* Assign an address to one region; zeroing it allocates the memory. */
 bool fill_grow_step(void);
 
 #endif

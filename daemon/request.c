@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the donor asks a client, EVICT, CHECK_ACTIVITY and PING, how the answers
- * are matched to it, and what happens when none comes.
+ * The donor's requests to a client (EVICT, CHECK_ACTIVITY, PING), the matching of answers,
+ * and what happens without an answer.
  *
- * Each request unanswered takes a credit; one is kept for PING. An EVICT that
- * finds no credit waits, but its deadline does not. When that has passed the
- * region's key is killed, asked or not; the credit comes back only with DONE.
+ * Each unanswered request takes a credit; one credit is reserved for PING. An EVICT without a
+ * credit waits, but its deadline does not. When the deadline passes the region's rkey is
+ * revoked, whether EVICT was sent or not; the credit returns only with DONE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "session.h"
 
 #define REQUEST_MAX	(FARSWAP_CREDITS - 1)
-/* Longer than what an adapter had sent twice before its client gave the region back is on its way. */
+/* Longer than a retransmitted READ that was sent before the region was returned stays in flight. */
 #define REQUEST_LINGER_MS	500
 
 static struct session_request *request_alloc(struct session *session, unsigned int type)
@@ -69,7 +69,7 @@ static void request_settle(struct session *session, uint64_t region, uint32_t se
 	session->next_settled = (session->next_settled + 1) % SESSION_SETTLED;
 }
 
-/* True, once, for what was settled with that. */
+/* Return true once for each eviction that was settled with this sequence number. */
 static bool request_was_settled(struct session *session, uint64_t region, uint32_t seq)
 {
 	int i;
@@ -93,7 +93,7 @@ void request_region_is_back(struct region *region, bool dead)
 				  region->killed ? EVICT_KILLED : EVICT_RETURNED);
 }
 
-/* Kills its key; whoever wanted it back learns when it is dead. */
+/* Revoke the rkey. The eviction job is notified when that is done. */
 static void request_region_back(struct region *region, enum stats_counter how)
 {
 	stats_inc(how);
@@ -102,7 +102,7 @@ static void request_region_back(struct region *region, enum stats_counter how)
 	message_kick_pool();
 }
 
-/* The client gave it back: see region_return_later(). */
+/* The client has returned the region: see region_return_later(). */
 static void request_region_given(struct session *session, struct region *region,
 				 enum stats_counter how)
 {
@@ -129,7 +129,7 @@ static void request_linger_over(void *arg)
 	}
 }
 
-/* Before the others. The last that is put there goes first. */
+/* Put the region at the head of the queue of evictions. */
 static void request_queue_first(struct region *region)
 {
 	region_set_state(region, REGION_EVICT_WAIT);
@@ -137,7 +137,7 @@ static void request_queue_first(struct region *region)
 	list_add(&region->link, &region->owner->regions[REGION_EVICT_WAIT]);
 }
 
-/* The next key to be killed; evictions keep the order of their deadlines. */
+/* Return the region with the next deadline; evictions are in the order of their deadlines. */
 static struct region *request_overdue(struct session *session)
 {
 	struct region *waits, *sent;
@@ -188,7 +188,7 @@ void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
 {
 	struct session *session = session_of(region->owner);
 
-	/* Nobody is there to be asked. */
+	/* In the grace period there is no client to wait for. */
 	if (session->state == SESSION_LIMBO)
 		evict_ms = 0;
 	region->evict_job = job;
@@ -202,7 +202,7 @@ void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
 	request_set_timer(session);
 }
 
-/* One a turn: another client may be waiting. */
+/* Revoke one rkey per turn, because another client may be waiting. */
 static void request_kill_overdue(void *arg)
 {
 	struct session *session = arg;
@@ -211,7 +211,7 @@ static void request_kill_overdue(void *arg)
 	if (region && region->evict_at_ms <= loop_now_ms()) {
 		log_peer("%s: session %" PRIu64 " did not give region %" PRIu64 " back: key killed",
 			 session->peer, session->number, region->id);
-		/* Where EVICT was sent the request itself waits for a late DONE. */
+		/* If EVICT was sent its request waits for a late DONE, and need not be recorded. */
 		if (region->state == REGION_EVICT_WAIT)
 			request_settle(session, region->id, 0);
 		session->killed = true;
@@ -226,11 +226,11 @@ bool request_unmap(struct session *session, uint64_t id)
 	struct region *region = region_find(&session->owner, id);
 
 	if (request) {
-		/* Crossed our EVICT, which may be answered or not. */
+		/* UNMAP has crossed our EVICT, which the client may answer or not. */
 		request_settle(session, id, request->seq);
 		request_free(session, request);
 	} else if (!region) {
-		/* More may have been killed than are remembered. */
+		/* Only the last revocations are recorded, so accept any region that was lent. */
 		return request_was_settled(session, id, 0) ||
 		       (session->killed && region_was_lent(id));
 	}
@@ -249,7 +249,7 @@ bool request_done(struct session *session, uint64_t id, uint32_t seq)
 	if (!request || request->region[0] != id)
 		return request_was_settled(session, id, seq);
 	request_free(session, request);
-	/* Its time may have been over already. */
+	/* The region is already gone if the deadline has passed. */
 	if (region) {
 		stats_time(STAT_TIME_EVICT, loop_now_ns() - request->sent_ns);
 		request_region_given(session, region, STAT_RETURN_DONE);
@@ -260,8 +260,8 @@ bool request_done(struct session *session, uint64_t id, uint32_t seq)
 }
 
 /*
- * It owes an answer that nobody waits for any more. Asked again, it would hold up
- * the next eviction too.
+ * Does the client owe an answer to a query that has timed out? Another query would delay the
+ * next eviction as well.
  */
 static bool request_is_late(const struct session *session)
 {
@@ -274,7 +274,7 @@ static bool request_is_late(const struct session *session)
 	return false;
 }
 
-/* The client ends the session of a donor that asks more; leave some for PING. */
+/* The client fails the session of a donor that queries more often. Leave some for PING. */
 static bool request_may_ask(struct session *session, unsigned int count)
 {
 	uint64_t now = loop_now_ms();

@@ -19,13 +19,13 @@
 #include "meminfo.h"
 #include "sandbox.h"
 
-/* Message buffers, queues and the program itself. */
+/* Memory for message buffers, queues and the program itself. */
 #define SANDBOX_SLACK	((uint64_t)64 << 20)
-/* Files besides the one that each connection to a client takes. */
+/* Open files in addition to one per connection. */
 #define SANDBOX_FILES	64
-/* A client that resumes has the old connection and the new one. */
+/* While a client resumes it has its old and its new connection. */
 #define SANDBOX_CONNECTIONS	2
-/* Mappings of a connection: rings, and doorbells, of five queue pairs and a completion queue. */
+/* Mappings of a connection: rings and doorbells of five queue pairs and a completion queue. */
 #define SANDBOX_CLIENT_MAPS	16
 #define SANDBOX_MAPS		256
 
@@ -97,7 +97,7 @@ void sandbox_lock_memory(void)
 	if (fd >= 0)
 		close(fd);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(FARSWAPD_ASAN)
-	/* What comes later when it is touched: regions are filled a piece at a time. */
+	/* Future memory is locked when it is touched: regions are filled piecewise. */
 	if (mlockall(MCL_CURRENT) || mlockall(MCL_FUTURE | MCL_ONFAULT))
 		log_warn("cannot lock its memory: %s", strerror(errno));
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions: how they begin, the connections they have and how they end. What
- * is said in them is in queue.c, message.c and request.c.
+ * Sessions: their begin, their connections and their end. queue.c, message.c and request.c
+ * handle the messages.
  *
- * A session ends in steps, one a turn of the loop: its queue pairs are
- * destroyed, so that nothing can reach its memory; the key of each region is
- * killed and the region goes back to the pool; then the rest is freed. One
- * whose connections failed may stop after the first of these: see limbo.c.
+ * A session ends in steps, one per turn of the loop. First its queue pairs are destroyed, so
+ * that the client can't reach its memory. Then the rkey of each region is revoked and the region
+ * returns to the pool. Then the rest is freed. If the connections failed the session may stop
+ * after the first step: see limbo.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void session_deadline(void *arg)
 			    SESSION_HELLO_MS);
 		break;
 	case SESSION_READY:
-		/* It may be one that was about to be resumed. */
+		/* The session may be one that is being resumed. */
 		session_lost(session, STAT_END_DATA, "brought no data queue pair within %u ms",
 			     SESSION_DATA_MS);
 		break;
@@ -72,7 +72,7 @@ static void conn_init(struct conn *conn, struct session *session)
 	loop_timer_init(&conn->timer, conn_timeout, conn);
 }
 
-/* The CM's defaults let the peer read and write; only data queue pairs may. */
+/* By default the CM lets the peer read and write; only data queue pairs may allow that. */
 static int conn_set_access(struct conn *conn, int access)
 {
 	struct ibv_qp_attr attr = {
@@ -101,7 +101,7 @@ static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, i
 	wire_init_accept(&accept, FARSWAP_STATUS_OK);
 	param.private_data = &accept;
 	param.private_data_len = sizeof(accept);
-	/* As many READs at a time as both sides can. */
+	/* The most READs in flight that both sides support. */
 	param.responder_resources = conn_depth(attr.max_qp_rd_atom, asked->responder_resources);
 	param.initiator_depth = conn_depth(attr.max_qp_init_rd_atom, asked->initiator_depth);
 	if (rdma_accept(conn->id, &param))
@@ -137,10 +137,10 @@ static void conn_destroy_qp(struct conn *conn)
 	loop_timer_stop(&conn->timer);
 	if (conn->state == CONN_NONE)
 		return;
-	/* Answers the client's own disconnect. The others are sent when the id is destroyed. */
+	/* Answer the client's disconnect. Otherwise destroying the id sends the disconnect. */
 	if (conn->left && link_is_up(conn->id))
 		rdma_disconnect(conn->id);
-	/* Not by rdma_destroy_qp(), which doesn't tell. */
+	/* rdma_destroy_qp() returns no error. */
 	err = ibv_destroy_qp(conn->id->qp);
 	conn->id->qp = NULL;
 	conn->state = CONN_NONE;
@@ -148,7 +148,7 @@ static void conn_destroy_qp(struct conn *conn)
 		return;
 	log_err("%s: cannot destroy a queue pair: %s", session->peer, strerror(err));
 	session->lives_on = true;
-	/* Of the control connection no region is reached. */
+	/* The control queue pair can't reach regions. */
 	session->reached |= conn != &session->control;
 }
 
@@ -178,7 +178,7 @@ static void session_free(struct session *session)
 	device_put(session->device);
 	list_del(&session->link);
 	sessions.count--;
-	/* Its device may still have events for it. */
+	/* The device may still deliver events for this session. */
 	if (session->lives_on)
 		return;
 	explicit_bzero(session, sizeof(*session));
@@ -199,7 +199,7 @@ bool session_disconnect(struct session *session)
 	return !session->reached;
 }
 
-/* Only the regions' memory stays. */
+/* Release everything on the removed device; only the regions' memory stays. */
 static void session_leave_device(struct session *session)
 {
 	request_unregister(session);
@@ -219,7 +219,7 @@ static void session_teardown(void *arg)
 	struct session *session = arg;
 	bool unreached = session_disconnect(session);
 
-	/* The control connection's id stays: it keeps the device open. */
+	/* The id of the control connection keeps the device open. */
 	if (session->state == SESSION_LIMBO) {
 		if (!unreached)
 			session_end(session, STAT_END_LINK, SESSION_REACHED);
@@ -231,7 +231,7 @@ static void session_teardown(void *arg)
 		loop_work_queue(&session->teardown);
 		return;
 	}
-	/* Goes on when the worker is done. */
+	/* session_idle() continues when the worker is done. */
 	if (session->has_owner && region_owner_is_busy(&session->owner))
 		return;
 	session_free(session);
@@ -397,8 +397,8 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 }
 
 /*
- * Who resumes takes the place that it has already, as soon as it has said HELLO. Not
- * many at a time do, or somebody only connects.
+ * A client that resumes replaces its old session when it sends HELLO. The factor bounds how
+ * many clients connect without ever doing so.
  */
 static bool session_is_room(const struct farswap_connect *connect)
 {
@@ -441,7 +441,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	err = queue_post_receives(session);
 	if (!err)
 		err = conn_accept(&session->control, param, 0);
-	/* Past the point where the CM might know it: ended like any other. */
+	/* The CM may know the id by now, so end the session in the normal way. */
 	if (err)
 		session_end(session, STAT_END_INTERNAL, "cannot be accepted: %s", strerror(-err));
 	return FARSWAP_STATUS_OK;
@@ -453,7 +453,7 @@ out_free:
 	return FARSWAP_STATUS_NO_MEMORY;
 }
 
-/* A resumed session keeps its secret: a request of its old connections may come late. */
+/* A resumed session keeps its secret, so match the attempt: an old request may be late. */
 static struct session *session_find(const struct farswap_connect *connect,
 				    struct ibv_context *device)
 {
@@ -508,14 +508,14 @@ void session_established(struct conn *conn)
 		return;
 	conn->state = CONN_UP;
 	if (conn != &session->control) {
-		/* It has asked for all keys before. */
+		/* The client has queried all rkeys before it connects data queues. */
 		session->rekeyed = false;
 		loop_timer_stop(&conn->timer);
 		if (session->state == SESSION_READY)
 			loop_timer_stop(&session->deadline);
 		return;
 	}
-	/* HELLO may have been here before. */
+	/* HELLO may have arrived before this event. */
 	if (session->state == SESSION_CONNECTING) {
 		session->state = SESSION_GREETING;
 		loop_timer_set(&session->deadline, SESSION_HELLO_MS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The counters' storage and how they are printed, and the last of each time, of
- * which quantiles are made. The names are in stats.h.
+ * Stores and prints the counters, and the last samples of each time, for quantiles. The
+ * names are in stats.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "stats.h"
 
-/* A quantile is of so many at most, the last ones. */
+/* Quantiles are computed over this many last samples. */
 #define STATS_LAST	256
 
 uint64_t stats[STAT_NR];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters, which only go up, and how long things take. What goes up and down is
- * asked of its owner.
+ * Counters, which only increase, and times. Values that go up and down are read from
+ * their owners.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /*
- * X(enumerator, metric, label, help): metrics with labels stand together. The
- * END_ ones are why sessions end, and END_BAD_x is in wire_error's order.
+ * X(enumerator, metric, label, help); entries of a metric with labels are adjacent. END_
+ * entries are reasons for the end of a session; END_BAD_x are in the order of wire_error.
  */
 #define STATS(X)									\
 	X(SESSIONS, "sessions_total", "", "Sessions begun")				\
@@ -90,9 +90,9 @@ enum stats_timed {
 
 void stats_time(enum stats_timed what, uint64_t ns);
 
-/* Those that are not zero, one a line. */
+/* Print the counters that are not zero, one per line. */
 void stats_show(FILE *out);
-/* All counters and times, in Prometheus's text format. */
+/* Print all counters and times in Prometheus's text format. */
 void stats_metrics(FILE *out);
 
 #endif

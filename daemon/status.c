@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints what there is: the pool, the sessions, the counters. Changes nothing.
+ * Prints the pool, the sessions and the counters. Changes nothing.
  */
 #include <inttypes.h>
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon's state as text.
+ * Prints the state of the daemon.
  */
 #ifndef STATUS_H
 #define STATUS_H
 
 #include <stdio.h>
 
-/* For people. */
+/* Human-readable text. */
 void status_show(FILE *out);
-/* For Prometheus. */
+/* Prometheus's text format. */
 void status_metrics(FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sizes, the length table and the checks of the wire. Does no I/O, keeps no
- * state: what may come when is the session's business.
+ * Sizes, the length table and the checks of the wire format. Does no I/O and keeps no state:
+ * the session decides which message is allowed when.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Literal numbers, entered again in rdma/wire.c: both programs have to agree. */
+/* Literal numbers, repeated in rdma/wire.c: both programs must agree. */
 #define ASSERT_WIRE(type, bytes, last, at)				\
 	static_assert(sizeof(struct type) == (bytes) &&			\
 		      offsetof(struct type, last) == (at), "layout of " #type)
@@ -34,7 +34,7 @@ ASSERT_WIRE(farswap_resumed, 24, gone, 16);
 ASSERT_WIRE(farswap_keyed, 32, region, 24);
 static_assert(FARSWAP_MSG_BYTES == 512, "receive buffer");
 static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES, "longest message");
-/* What the RDMA CM carries: rdma_connect(3), rdma_accept(3), rdma_reject(3). */
+/* Limits of rdma_connect(3), rdma_accept(3) and rdma_reject(3). */
 static_assert(sizeof(struct farswap_connect) <= 56, "private data of a connect request");
 static_assert(sizeof(struct farswap_accept) <= 148, "private data of an accept or a reject");
 
@@ -137,7 +137,7 @@ static enum wire_error wire_check_resume(const struct farswap_resume *resume)
 {
 	uint32_t count = le32toh(resume->count), more = le32toh(resume->more);
 
-	/* All but the last are full, so that they come to an end. */
+	/* All but the last must be full, which bounds their number. */
 	if (more > 1 || count > FARSWAP_RESUME_REGIONS ||
 	    (more && count != FARSWAP_RESUME_REGIONS))
 		return WIRE_RANGE;
@@ -213,7 +213,7 @@ enum wire_error wire_check_connect(const void *data, size_t len)
 {
 	const struct farswap_connect *connect = data;
 
-	/* The CM pads private data, so longer is no error. */
+	/* The CM pads private data, so it may be longer. */
 	if (!data || len < sizeof(*connect))
 		return WIRE_SHORT;
 	if (le32toh(connect->magic) != FARSWAP_MAGIC)
