@@ -90,7 +90,7 @@ static int config_number(unsigned int *out, const struct config_at *at, const ch
 	errno = 0;
 	n = strtoul(value, &end, 10);
 	if (!isdigit((unsigned char)*value) || *end || errno || n < min || n > max)
-		return config_wrong(at, "%s is '%s'; it must be a number from %u to %u",
+		return config_wrong(at, "%s: invalid value '%s' (range %u-%u)",
 				    key, value, min, max);
 	*out = n;
 	return 0;
@@ -139,7 +139,7 @@ static int config_listen(struct config *config, const struct config_at *at, cons
 	struct sockaddr_storage listen;
 
 	if (!config_address(value, &listen))
-		return config_wrong(at, "listen is '%s'; it must be a numeric address and a port from 1024 to 65535, as in 0.0.0.0:%u or [::]:%u",
+		return config_wrong(at, "listen: invalid value '%s' (numeric address and port 1024-65535, as in 0.0.0.0:%u or [::]:%u)",
 				    value, FARSWAP_PORT, FARSWAP_PORT);
 	config->listen = listen;
 	return 0;
@@ -148,14 +148,14 @@ static int config_listen(struct config *config, const struct config_at *at, cons
 static int config_memory(struct config *config, const struct config_at *at, const char *value)
 {
 	if (!config_bytes(value, &config->memory))
-		return config_wrong(at, "memory is '%s'; it must be a size, as in 512M or 16G", value);
+		return config_wrong(at, "memory: invalid value '%s' (a size, as in 512M or 16G)", value);
 	return 0;
 }
 
 static int config_headroom(struct config *config, const struct config_at *at, const char *value)
 {
 	if (!config_bytes(value, &config->headroom))
-		return config_wrong(at, "headroom is '%s'; it must be a size, as in 512M or 4G, or 0",
+		return config_wrong(at, "headroom: invalid value '%s' (a size, as in 512M or 4G, or 0)",
 				    value);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int config_slab(struct config *config, const struct config_at *at, const 
 
 	if (!config_bytes(value, &slab) || slab & (slab - 1) ||
 	    slab < FARSWAP_SLAB_BYTES_MIN || slab > FARSWAP_SLAB_BYTES_MAX)
-		return config_wrong(at, "slab is '%s'; it must be a power of two from 2M to 1G, the same on the clients",
+		return config_wrong(at, "slab: invalid value '%s' (a power of two, 2M-1G, the same as slab_mb of the clients)",
 				    value);
 	config->slab = slab;
 	return 0;
@@ -175,7 +175,7 @@ static int config_slab(struct config *config, const struct config_at *at, const 
 static int config_control(struct config *config, const struct config_at *at, const char *value)
 {
 	if (*value != '/' || strlen(value) >= sizeof(config->control))
-		return config_wrong(at, "control is '%s'; it must be an absolute path of at most %zu characters",
+		return config_wrong(at, "control: invalid value '%s' (an absolute path of at most %zu characters)",
 				    value, sizeof(config->control) - 1);
 	snprintf(config->control, sizeof(config->control), "%s", value);
 	return 0;
@@ -204,7 +204,7 @@ static int config_ahead(struct config *config, const struct config_at *at, const
 static int config_hugepages(struct config *config, const struct config_at *at, const char *value)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
-		return config_wrong(at, "hugepages is '%s'; it must be yes or no", value);
+		return config_wrong(at, "hugepages: invalid value '%s' (yes or no)", value);
 	config->hugepages = *value == 'y';
 	return 0;
 }
@@ -233,7 +233,7 @@ static int config_set(struct config *config, const struct config_at *at, const c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s'; the keys are listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead and hugepages",
+	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages)",
 			    key);
 }
 
@@ -315,7 +315,7 @@ int config_option(struct config *config, const char *option, char error[CONFIG_E
 	if (!line)
 		return -ENOMEM;
 	if (strpbrk(line, "#\n") || !line[strspn(line, " \t\r")])
-		err = config_wrong(&at, "'%s' is no key=value", option);
+		err = config_wrong(&at, "'%s' is not KEY=VALUE", option);
 	else
 		err = config_line(config, &at, line);
 	free(line);
@@ -327,7 +327,7 @@ int config_check(struct config *config, char error[CONFIG_ERROR_MAX])
 	struct config_at at = { .where = "configuration", .error = error };
 
 	if (config->memory < config->slab)
-		return config_wrong(&at, "memory is %" PRIu64 " bytes, less than one slab of %" PRIu64 "; lend at least that much or make slab smaller, as on the clients",
+		return config_wrong(&at, "memory: invalid value %" PRIu64 " (at least one slab, %" PRIu64 " bytes; a smaller slab must match slab_mb of the clients)",
 				    config->memory, config->slab);
 	config->memory -= config->memory % config->slab;
 	return 0;

@@ -30,7 +30,7 @@
 /* Pause before accepting again when no file descriptor is available. */
 #define CONTROL_RETRY_MS	1000
 
-#define CONTROL_BROKEN	"; memory whose key can't be killed stays until farswapd ends"
+#define CONTROL_BROKEN	"; memory whose rkey can't be revoked stays allocated until farswapd ends"
 
 struct control_conn {
 	struct list link;
@@ -149,7 +149,7 @@ static void control_evicted(void *arg, const struct evict_result *result)
 	struct control_conn *conn = arg;
 
 	conn->job = NULL;
-	control_print(conn, 0, "%u regions evicted: %u given back, %u killed%s\n",
+	control_print(conn, 0, "%u regions evicted: %u returned, %u revoked%s\n",
 		      result->returned + result->killed, result->returned, result->killed,
 		      result->broken ? CONTROL_BROKEN : "");
 }
@@ -172,18 +172,18 @@ static void control_drained(void *arg, const struct drain_result *result)
 	switch (result->end) {
 	case DRAIN_END_DONE:
 		if (result->gone)
-			snprintf(gone, sizeof(gone), ", %u of clients that had gone", result->gone);
-		control_print(conn, 0, "drained: %u regions evicted, %u given back, %u killed%s%s\n",
+			snprintf(gone, sizeof(gone), ", %u of disconnected clients", result->gone);
+		control_print(conn, 0, "drained: %u regions evicted, %u returned, %u revoked%s%s\n",
 			      result->lent, result->lent - result->killed - result->gone,
 			      result->killed, gone,
 			      result->broken ? CONTROL_BROKEN : "");
 		break;
 	case DRAIN_END_TIMEOUT:
-		control_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; draining goes on",
+		control_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; the drain continues",
 			      result->left, result->lent, result->ms / 1000.0);
 		break;
 	case DRAIN_END_UNDRAINED:
-		control_print(conn, ECANCELED, "undrained, with %u of %u regions still lent",
+		control_print(conn, ECANCELED, "canceled by undrain with %u of %u regions still lent",
 			      result->left, result->lent);
 		break;
 	case DRAIN_END_LEAVING:
@@ -199,7 +199,7 @@ static void control_drain(struct control_conn *conn)
 		return;
 	}
 	if (conn->request.arg > CONTROL_DRAIN_S_MAX) {
-		control_print(conn, EINVAL, "a drain is waited for %d seconds at most",
+		control_print(conn, EINVAL, "invalid timeout (at most %d seconds)",
 			      CONTROL_DRAIN_S_MAX);
 		return;
 	}
@@ -229,7 +229,7 @@ static void control_undrain(struct control_conn *conn)
 static void control_serve(struct control_conn *conn)
 {
 	if (conn->request.magic != CONTROL_MAGIC || conn->request.version != CONTROL_VERSION) {
-		control_print(conn, EPROTO, "farswapctl is of another version than farswapd");
+		control_print(conn, EPROTO, "farswapctl and farswapd have different versions");
 		return;
 	}
 	switch (conn->request.command) {
@@ -249,7 +249,7 @@ static void control_serve(struct control_conn *conn)
 		control_undrain(conn);
 		break;
 	default:
-		control_print(conn, EOPNOTSUPP, "this farswapd does not know that command");
+		control_print(conn, EOPNOTSUPP, "unknown command; farswapctl and farswapd may have different versions");
 	}
 }
 
@@ -376,13 +376,13 @@ int control_init(const char *path)
 	control_make_directory(path);
 	err = control_bind(fd, &addr);
 	if (err == -EADDRINUSE)
-		log_err("%s: another farswapd answers there; stop it, or give this one its own with -o control=PATH",
+		log_err("%s: in use by another farswapd; stop it, or set another path with -o control=PATH",
 			path);
 	else if (err == -EEXIST)
-		log_err("%s: it exists, and is no socket; give another path with -o control=PATH",
+		log_err("%s: exists and is not a socket; set another path with -o control=PATH",
 			path);
 	else if (err)
-		log_err("%s: cannot make the control socket: %s", path, strerror(-err));
+		log_err("%s: cannot create the control socket: %s", path, strerror(-err));
 	if (err)
 		goto out_close;
 	snprintf(control.path, sizeof(control.path), "%s", path);

@@ -22,19 +22,19 @@
 
 static const char usage[] =
 "Usage: farswapctl [-s SOCKET] COMMAND\n"
-"Look at and steer the farswapd of this machine.\n"
+"Inspect and control the farswapd of this machine.\n"
 "\n"
-"  status     memory, regions, clients and counters\n"
-"  metrics    the same in Prometheus's text format\n"
-"  evict N    take the N least busy of some randomly picked regions back\n"
-"  evict all  take all regions back\n"
-"  drain      lend nothing any more, take all regions back, and wait for it\n"
-"  undrain    lend again\n"
+"  status     show memory, regions, clients and counters\n"
+"  metrics    show the same in Prometheus's text format\n"
+"  evict N    evict the N least active of a random choice of regions\n"
+"  evict all  evict all regions\n"
+"  drain      stop lending, evict all regions, and wait for completion\n"
+"  undrain    resume lending\n"
 "\n"
 "  -h         print this and exit\n"
-"  -s SOCKET  instead of " CONTROL_PATH "\n"
+"  -s SOCKET  control socket (default " CONTROL_PATH ")\n"
 "  --timeout SECONDS\n"
-"             for drain: how long to wait; it goes on after that\n";
+"             for drain: limit of the wait; the drain itself continues\n";
 
 static const struct {
 	const char *name;
@@ -71,7 +71,7 @@ static int ctl_connect(const char *path, bool may_take_long)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		ctl_fail("no socket: %s", strerror(errno));
+		ctl_fail("cannot create a socket: %s", strerror(errno));
 	/* farswapd bounds the time of long commands. */
 	if (!may_take_long)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
@@ -85,11 +85,11 @@ static void ctl_read(int fd, void *buf, size_t len)
 	ssize_t n = recv(fd, buf, len, MSG_WAITALL);
 
 	if (n < 0 && errno == EAGAIN)
-		ctl_fail("no answer within %d seconds; try again", CTL_TIMEOUT_S);
+		ctl_fail("no reply within %d seconds; try again", CTL_TIMEOUT_S);
 	if (n < 0)
-		ctl_fail("no answer: %s", strerror(errno));
+		ctl_fail("no reply: %s", strerror(errno));
 	if ((size_t)n < len)
-		ctl_fail("farswapd closed the connection before it answered");
+		ctl_fail("farswapd closed the connection without a reply");
 }
 
 static void ctl_ask(const char *path, const struct control_request *request)
@@ -100,11 +100,11 @@ static void ctl_ask(const char *path, const struct control_request *request)
 	char *text;
 
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request))
-		ctl_fail("cannot ask farswapd: %s", strerror(errno));
+		ctl_fail("cannot send to farswapd: %s", strerror(errno));
 	ctl_read(fd, &reply, sizeof(reply));
 	if (reply.magic != CONTROL_MAGIC || reply.version != CONTROL_VERSION ||
 	    reply.bytes > CONTROL_TEXT_MAX)
-		ctl_fail("%s: what answers is no farswapd of this version", path);
+		ctl_fail("%s: not a farswapd of this version", path);
 	text = malloc(reply.bytes + 1);
 	if (!text)
 		ctl_fail("out of memory");
@@ -139,7 +139,7 @@ static uint64_t ctl_count(const char *arg)
 	if (arg && !strcmp(arg, "all"))
 		return CONTROL_EVICT_ALL;
 	if (!n)
-		ctl_fail("evict what? A number of regions from 1, or all");
+		ctl_fail("evict: invalid value '%s' (a number of regions from 1, or all)", arg ?: "");
 	return n;
 }
 
@@ -150,7 +150,7 @@ static enum control_command ctl_command(const char *name)
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, name))
 			return commands[i].command;
-	ctl_fail("'%s' is no command: they are status, metrics, evict, drain and undrain", name);
+	ctl_fail("unknown command '%s' (commands: status, metrics, evict, drain, undrain)", name);
 }
 
 int main(int argc, char **argv)
@@ -177,31 +177,31 @@ int main(int argc, char **argv)
 			timeout = optarg;
 			break;
 		case ':':
-			ctl_fail("'%s' wants a value; farswapctl -h shows the options",
+			ctl_fail("option '%s' needs a value; farswapctl -h shows the options",
 				 argv[optind - 1]);
 		default:
 			if (optopt)
-				ctl_fail("'-%c' is no option; farswapctl -h shows them", optopt);
-			ctl_fail("'%s' is no option; farswapctl -h shows them",
+				ctl_fail("unknown option '-%c'; farswapctl -h shows the options", optopt);
+			ctl_fail("unknown option '%s'; farswapctl -h shows the options",
 				 argv[optind - 1]);
 		}
 	}
 	if (optind == argc)
-		ctl_fail("no command; farswapctl -h shows them");
+		ctl_fail("missing command; farswapctl -h shows the commands");
 	request.command = ctl_command(argv[optind++]);
 	if (timeout && request.command != CONTROL_DRAIN)
-		ctl_fail("only drain takes --timeout");
+		ctl_fail("--timeout is valid for drain only");
 	if (timeout)
 		request.arg = ctl_number(timeout, CONTROL_DRAIN_S_MAX);
 	if (timeout && !request.arg)
-		ctl_fail("--timeout is '%s'; it must be a number of seconds from 1 to %d",
+		ctl_fail("--timeout: invalid value '%s' (range 1-%d seconds)",
 			 timeout, CONTROL_DRAIN_S_MAX);
 	if (request.command == CONTROL_EVICT) {
 		request.arg = ctl_count(argv[optind]);
 		args = 2;
 	}
 	if (optind + args - 1 < argc)
-		ctl_fail("'%s' is too much", argv[optind + args - 1]);
+		ctl_fail("unexpected argument '%s'", argv[optind + args - 1]);
 	ctl_ask(path, &request);
 	return EXIT_SUCCESS;
 }

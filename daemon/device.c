@@ -21,7 +21,7 @@
 #include "loop.h"
 #include "session.h"
 
-#define DEVICE_LOOK_MS	500
+#define DEVICE_POLL_MS	500
 
 struct device {
 	struct list link;
@@ -29,13 +29,13 @@ struct device {
 	unsigned int users;
 	ino_t inode;			/* of its entry in sysfs */
 	bool gone;
-	bool told;			/* its failure has been logged */
+	bool logged;			/* its failure has been logged */
 	struct loop_fd async;
 };
 
 static struct {
 	struct list list;
-	struct loop_timer look;
+	struct loop_timer poll;
 } devices = { .list = { &devices.list, &devices.list } };
 
 static struct device *device_find(struct ibv_context *verbs)
@@ -100,10 +100,10 @@ static void device_event(void *arg, uint32_t events)
 	} else if (session) {
 		session_lost(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
 	} else if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device->gone) {
-		if (!device->told)
+		if (!device->logged)
 			log_err("RDMA device %s failed",
 				ibv_get_device_name(device->verbs->device));
-		device->told = true;
+		device->logged = true;
 		session_device_failed(device->verbs);
 	}
 }
@@ -123,7 +123,7 @@ static void device_check(struct ibv_context *verbs)
 
 	if (!ibv_query_device(verbs, &attr) && attr.max_mr > 0 &&
 	    (unsigned int)attr.max_mr < region_total())
-		log_warn("RDMA device %s registers %d memory regions at most, but memory has %u slabs: lend less, or use a larger slab",
+		log_warn("RDMA device %s supports %d memory regions, but memory has %u slabs: set memory lower or slab larger",
 			 ibv_get_device_name(verbs->device), attr.max_mr, region_total());
 }
 
@@ -144,7 +144,7 @@ void device_add(struct ibv_context *verbs)
 	device->async.fd = -1;
 	device_set_nonblocking(verbs);
 	if (loop_fd_add(&device->async, verbs->async_fd, EPOLLIN, device_event, device))
-		log_warn("no events from device %s", ibv_get_device_name(verbs->device));
+		log_warn("cannot receive events of RDMA device %s", ibv_get_device_name(verbs->device));
 	device_check(verbs);
 }
 
@@ -194,7 +194,7 @@ void device_gone(struct ibv_context *verbs)
 	if (!device || device->gone)
 		return;
 	device->gone = true;
-	log_warn("RDMA device %s is gone; clients can use it again when it is back",
+	log_warn("RDMA device %s was removed; clients can use it again when it returns",
 		 ibv_get_device_name(verbs->device));
 	device->users++;
 	session_device_gone(verbs);
@@ -202,12 +202,12 @@ void device_gone(struct ibv_context *verbs)
 }
 
 /* Check for devices whose removal has begun, whether or not the CM has reported it. */
-static void device_look(void *arg)
+static void device_poll(void *arg)
 {
 	struct list *pos;
 
 	(void)arg;
-	loop_timer_set(&devices.look, DEVICE_LOOK_MS);
+	loop_timer_set(&devices.poll, DEVICE_POLL_MS);
 	list_for_each(pos, &devices.list) {
 		struct device *device = container_of(pos, struct device, link);
 
@@ -220,15 +220,15 @@ static void device_look(void *arg)
 
 void device_init(void)
 {
-	loop_timer_init(&devices.look, device_look, NULL);
-	loop_timer_set(&devices.look, DEVICE_LOOK_MS);
+	loop_timer_init(&devices.poll, device_poll, NULL);
+	loop_timer_set(&devices.poll, DEVICE_POLL_MS);
 }
 
 void device_exit(void)
 {
 	struct device *device;
 
-	loop_timer_stop(&devices.look);
+	loop_timer_stop(&devices.poll);
 	while ((device = list_first(&devices.list, struct device, link))) {
 		loop_fd_del(&device->async);
 		list_del(&device->link);

@@ -45,7 +45,7 @@ static struct drain_result drain_result(enum drain_end end)
 	};
 }
 
-static void drain_tell(struct drain_wait *wait, enum drain_end end)
+static void drain_notify(struct drain_wait *wait, enum drain_end end)
 {
 	struct drain_result result = drain_result(end);
 
@@ -53,17 +53,17 @@ static void drain_tell(struct drain_wait *wait, enum drain_end end)
 	wait->done(wait->arg, &result);
 }
 
-static void drain_tell_all(enum drain_end end)
+static void drain_notify_all(enum drain_end end)
 {
 	struct drain_wait *wait;
 
 	while ((wait = list_first(&drain.waits, struct drain_wait, link)))
-		drain_tell(wait, end);
+		drain_notify(wait, end);
 }
 
 static void drain_timeout(void *arg)
 {
-	drain_tell(arg, DRAIN_END_TIMEOUT);
+	drain_notify(arg, DRAIN_END_TIMEOUT);
 }
 
 int drain_begin(void)
@@ -87,12 +87,12 @@ int drain_begin(void)
 
 void drain_stop(enum drain_end end)
 {
-	drain_tell_all(end);
+	drain_notify_all(end);
 	if (drain.state == DRAIN_NOT || end != DRAIN_END_UNDRAINED)
 		return;
 	drain.state = DRAIN_NOT;
 	reclaim_drain(false);
-	log_info("drained no more: memory is lent again");
+	log_info("undrained: memory is lent again");
 }
 
 void drain_wait(struct drain_wait *wait, uint64_t ms,
@@ -113,16 +113,16 @@ void drain_forget(struct drain_wait *wait)
 	list_del(&wait->link);
 }
 
-void drain_look(void)
+void drain_check(void)
 {
 	if (drain.state == DRAIN_NOT ||
 	    region_count(REGION_EMPTY) + region_count(REGION_BROKEN) < region_total())
 		return;
 	if (drain.state == DRAIN_RUNS)
-		log_info("drained: nothing is lent, %llu keys had to be killed",
+		log_info("drained: nothing is lent, %llu regions were revoked",
 			 (unsigned long long)(stats[STAT_RETURN_KILLED] - drain.killed_before));
 	drain.state = DRAIN_DONE;
-	drain_tell_all(DRAIN_END_DONE);
+	drain_notify_all(DRAIN_END_DONE);
 }
 
 enum drain_state drain_state(void)

@@ -56,7 +56,7 @@ void drain_wait(struct drain_wait *wait, uint64_t ms,
 /* Cancel a wait: @done is not called. */
 void drain_forget(struct drain_wait *wait);
 /* Check for the end of the drain, when the pool is out of work. */
-void drain_look(void);
+void drain_check(void);
 enum drain_state drain_state(void);
 
 #endif

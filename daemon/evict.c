@@ -13,12 +13,12 @@
 #include "evict.h"
 #include "session.h"
 
-#define EVICT_ASK_MS		1000
+#define EVICT_QUERY_MS		1000
 /* E': as many as are evicted and a few more, so that there is a choice. */
 #define EVICT_SPARE(count)	((count) + 4)
 
 enum evict_phase {
-	EVICT_ASKING,
+	EVICT_QUERYING,
 	EVICT_WAITING,
 };
 
@@ -38,7 +38,7 @@ struct evict_job {
 	struct evict_candidate *candidates;
 	unsigned int nr;
 	unsigned int nr_lost;		/* they come first until the query */
-	unsigned int asked;		/* unanswered CHECK_ACTIVITY */
+	unsigned int unanswered;		/* unanswered CHECK_ACTIVITY */
 	unsigned int pending;		/* regions being evicted */
 	struct evict_result result;
 	struct loop_timer timer;
@@ -117,7 +117,7 @@ static void evict_coldest(void *arg)
 	loop_timer_stop(&job->timer);
 	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_pages);
 	job->pending++;
-	for (i = 0; i < job->nr && taken < job->result.wanted; i++) {
+	for (i = 0; i < job->nr && taken < job->result.requested; i++) {
 		struct region *region = region_at(job->candidates[i].index);
 
 		if (region->id != job->candidates[i].region || region->state != REGION_MAPPED) {
@@ -131,7 +131,7 @@ static void evict_coldest(void *arg)
 		taken++;
 		request_evict(region, job->number, evict.evict_ms);
 	}
-	job->result.wanted = taken;
+	job->result.requested = taken;
 	if (!--job->pending)
 		loop_work_queue(&job->finish);
 }
@@ -152,12 +152,12 @@ void evict_region_gone(uint64_t number, enum evict_end end)
 		loop_work_queue(&job->finish);
 }
 
-void evict_busy(uint64_t number, uint64_t region, uint32_t pages)
+void evict_set_activity(uint64_t number, uint64_t region, uint32_t pages)
 {
 	struct evict_job *job = evict_find(number);
 	unsigned int i;
 
-	if (!job || job->phase != EVICT_ASKING)
+	if (!job || job->phase != EVICT_QUERYING)
 		return;
 	for (i = 0; i < job->nr; i++)
 		if (job->candidates[i].region == region)
@@ -168,17 +168,17 @@ void evict_answered(uint64_t number)
 {
 	struct evict_job *job = evict_find(number);
 
-	if (!job || job->phase != EVICT_ASKING)
+	if (!job || job->phase != EVICT_QUERYING)
 		return;
-	if (!--job->asked)
+	if (!--job->unanswered)
 		loop_timer_set(&job->timer, 0);
 }
 
-bool evict_asks(uint64_t number)
+bool evict_is_querying(uint64_t number)
 {
 	struct evict_job *job = evict_find(number);
 
-	return job && job->phase == EVICT_ASKING;
+	return job && job->phase == EVICT_QUERYING;
 }
 
 static uint32_t evict_random(void)
@@ -194,7 +194,7 @@ static uint32_t evict_random(void)
 }
 
 /* Send a CHECK_ACTIVITY per client and 16 regions. A client that can't be queried is idle. */
-static void evict_ask(struct evict_job *job)
+static void evict_query(struct evict_job *job)
 {
 	uint64_t ids[FARSWAP_ACTIVITY_REGIONS];
 	unsigned int i, n = 0;
@@ -210,12 +210,12 @@ static void evict_ask(struct evict_job *job)
 		    candidate[1].owner == candidate->owner)
 			continue;
 		/* Counted first: sending may end the session, which answers for it. */
-		job->asked++;
+		job->unanswered++;
 		if (!request_activity(session_of(candidate->owner), job->number, ids, n))
-			job->asked--;
+			job->unanswered--;
 		n = 0;
 	}
-	loop_timer_set(&job->timer, job->asked ? EVICT_ASK_MS : 0);
+	loop_timer_set(&job->timer, job->unanswered ? EVICT_QUERY_MS : 0);
 }
 
 static int evict_collect(struct evict_job *job, bool ordinary)
@@ -277,18 +277,18 @@ struct evict_job *evict_start(uint64_t count, bool ordinary,
 	loop_work_init(&job->finish, evict_finish, job);
 	list_add_tail(&job->link, &evict.jobs);
 
-	job->result.wanted = count < job->nr ? count : job->nr;
-	if (job->nr_lost > job->result.wanted)
-		job->nr_lost = job->result.wanted;
-	if (job->nr_lost == job->result.wanted)
+	job->result.requested = count < job->nr ? count : job->nr;
+	if (job->nr_lost > job->result.requested)
+		job->nr_lost = job->result.requested;
+	if (job->nr_lost == job->result.requested)
 		job->nr = job->nr_lost;
-	if (job->result.wanted == job->nr) {
+	if (job->result.requested == job->nr) {
 		evict_coldest(job);
 		return job;
 	}
 	if (EVICT_SPARE(count) + count < job->nr)
 		evict_pick(job, EVICT_SPARE(count) + count);
-	evict_ask(job);
+	evict_query(job);
 	return job;
 }
 

@@ -11,7 +11,7 @@
 #define EVICT_ALL	UINT64_MAX
 
 struct evict_result {
-	unsigned int wanted;
+	unsigned int requested;
 	unsigned int returned;		/* by the client, or with its session */
 	unsigned int killed;		/* revoked after the deadline */
 	unsigned int broken;		/* the rkey can't be revoked */
@@ -37,16 +37,16 @@ unsigned int evict_deadline_ms(void);
 struct evict_job *evict_start(uint64_t count, bool ordinary,
 			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg);
-/* Number of the job for evict_asks(); stays valid after its end. */
+/* Number of the job for evict_is_querying(); stays valid after its end. */
 uint64_t evict_number(const struct evict_job *job);
 /* Drop @done; the job continues. */
 void evict_forget(struct evict_job *job);
 
 /* request.c reports the result of a job's requests. */
 void evict_region_gone(uint64_t job, enum evict_end end);
-void evict_busy(uint64_t job, uint64_t region, uint32_t pages);
+void evict_set_activity(uint64_t job, uint64_t region, uint32_t pages);
 void evict_answered(uint64_t job);
 /* Is the job still waiting for answers to its queries? */
-bool evict_asks(uint64_t job);
+bool evict_is_querying(uint64_t job);
 
 #endif

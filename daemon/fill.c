@@ -37,10 +37,10 @@ static void fill_refuse(int err)
 {
 	pool.limit = region_filled();
 	pool.refused = true;
-	if (pool.told_refused)
+	if (pool.logged_refused)
 		return;
-	pool.told_refused = true;
-	log_warn("cannot get %" PRIu64 "M more of memory to lend, %" PRIu64 "M are held: %s; is there a limit for its cgroup?",
+	pool.logged_refused = true;
+	log_warn("cannot allocate %" PRIu64 "M more memory to lend, %" PRIu64 "M are held: %s; check the limits of the cgroup",
 		 pool.slab >> 20, pool.present >> 20, strerror(-err));
 }
 
@@ -57,7 +57,7 @@ bool fill_zero_step(void)
 		bytes = FILL_ZERO_STEP;
 	if (region->zeroed < region->present) {
 		if (mem_zero(region->addr + region->zeroed, bytes)) {
-			log_err("memory that was lent has an uncorrectable error: the region it is in is given back to the kernel");
+			log_err("uncorrectable error in lent memory: its region is returned to the kernel");
 			fill_empty(region);
 			return true;
 		}
@@ -73,7 +73,7 @@ bool fill_zero_step(void)
 	if (region->zeroed > region->present)
 		fill_set_present(region, region->zeroed);
 	if (region->zeroed == pool.slab) {
-		pool.told_refused = false;
+		pool.logged_refused = false;
 		stats_inc(STAT_ZEROED);
 		region_set_state(region, REGION_FREE);
 	}
@@ -140,9 +140,9 @@ bool fill_grow_step(void)
 		pool.limit = region_filled();
 		return false;
 	}
-	if (pool.hugepages && !huge && !pool.told_ordinary) {
-		pool.told_ordinary = true;
-		log_info("not all regions are on reserved huge pages: there are too few");
+	if (pool.hugepages && !huge && !pool.logged_ordinary) {
+		pool.logged_ordinary = true;
+		log_info("too few reserved huge pages: some regions use ordinary pages");
 	}
 	region->zeroed = 0;
 	pool.nr_huge[REGION_EMPTY] += huge - region->huge;

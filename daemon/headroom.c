@@ -17,15 +17,15 @@
  */
 #include "headroom.h"
 
-#define LOOK_MS		1000
-#define LOOK_GROWING_MS	100
+#define INTERVAL_MS		1000
+#define INTERVAL_GROWING_MS	100
 
 void headroom_init(struct headroom *headroom, uint64_t total, uint64_t keep)
 {
 	*headroom = (struct headroom){
 		.total = total,
 		.keep = keep,
-		.look_ms = LOOK_GROWING_MS,
+		.interval_ms = INTERVAL_GROWING_MS,
 	};
 }
 
@@ -55,9 +55,9 @@ uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t
 
 	if (!headroom->begun)
 		headroom->used = headroom->last = headroom->seen = measured;
-	headroom->look_ms = headroom->look_ms * 2 < LOOK_MS ? headroom->look_ms * 2 : LOOK_MS;
+	headroom->interval_ms = headroom->interval_ms * 2 < INTERVAL_MS ? headroom->interval_ms * 2 : INTERVAL_MS;
 	if (growth(headroom->seen, measured) > keep / 64)
-		headroom->look_ms = LOOK_GROWING_MS;
+		headroom->interval_ms = INTERVAL_GROWING_MS;
 	headroom->seen = measured;
 	rise = growth(headroom->last, measured);
 	if (rise < headroom->rise)
@@ -77,9 +77,9 @@ uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t
 	return headroom->total > used + keep ? headroom->total - used - keep : 0;
 }
 
-unsigned int headroom_look_ms(const struct headroom *headroom, uint64_t available)
+unsigned int headroom_interval_ms(const struct headroom *headroom, uint64_t available)
 {
-	return available < 2 * headroom_keep(headroom) ? headroom->look_ms : LOOK_MS;
+	return available < 2 * headroom_keep(headroom) ? headroom->interval_ms : INTERVAL_MS;
 }
 
 void headroom_pressure(struct headroom *headroom)

@@ -17,7 +17,7 @@ struct headroom {
 	uint64_t last;		/* measured at the last update of the average */
 	uint64_t rise;		/* growth in the second before that */
 	uint64_t seen;		/* measured by the last sample */
-	unsigned int look_ms;	/* interval to the next sample if little is available */
+	unsigned int interval_ms;	/* interval to the next sample if little is available */
 	bool begun;
 };
 
@@ -32,7 +32,7 @@ uint64_t headroom_keep(const struct headroom *headroom);
 uint64_t headroom_sample(struct headroom *headroom, uint64_t available, uint64_t held,
 			 bool second);
 /* Interval until the next sample, ms. */
-unsigned int headroom_look_ms(const struct headroom *headroom, uint64_t available);
+unsigned int headroom_interval_ms(const struct headroom *headroom, uint64_t available);
 /* Report that a task had to wait for memory. */
 void headroom_pressure(struct headroom *headroom);
 

@@ -14,7 +14,7 @@
 #include "link.h"
 #include "loop.h"
 
-#define LINK_LOOK_MS	250
+#define LINK_POLL_MS	250
 
 struct link_wait {
 	struct link_wait *next;
@@ -24,7 +24,7 @@ struct link_wait {
 static struct {
 	struct link_wait *waits;
 	unsigned int count;
-	struct loop_timer look;
+	struct loop_timer poll;
 } links;
 
 static socklen_t link_sockaddr_size(const struct sockaddr *address)
@@ -71,7 +71,7 @@ bool link_is_up(struct rdma_cm_id *id)
 	return attr.state == IBV_PORT_ACTIVE && link_has_route(id);
 }
 
-static void link_look(void *arg)
+static void link_poll(void *arg)
 {
 	struct link_wait **at = &links.waits, *wait;
 
@@ -87,7 +87,7 @@ static void link_look(void *arg)
 		free(wait);
 	}
 	if (links.count)
-		loop_timer_set(&links.look, LINK_LOOK_MS);
+		loop_timer_set(&links.poll, LINK_POLL_MS);
 }
 
 void link_destroy_id(struct rdma_cm_id *id)
@@ -103,7 +103,7 @@ void link_destroy_id(struct rdma_cm_id *id)
 	wait->next = links.waits;
 	links.waits = wait;
 	if (!links.count++)
-		loop_timer_set(&links.look, LINK_LOOK_MS);
+		loop_timer_set(&links.poll, LINK_POLL_MS);
 }
 
 unsigned int link_waiting(void)
@@ -113,5 +113,5 @@ unsigned int link_waiting(void)
 
 void link_init(void)
 {
-	loop_timer_init(&links.look, link_look, NULL);
+	loop_timer_init(&links.poll, link_poll, NULL);
 }

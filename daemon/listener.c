@@ -102,7 +102,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 		conn->left = true;
 		/* A client that leaves has returned its regions: read those messages first. */
 		queue_finish(conn->session);
-		session_lost(conn->session, STAT_END_CLIENT, "the client disconnected");
+		session_lost(conn->session, STAT_END_CLIENT, "client disconnected");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		device_gone(conn->session->device);
@@ -120,7 +120,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 /* Logs an error if @log is set. */
 static int listener_bind(bool log)
 {
-	static const char what[] = "cannot listen: is the address this machine's, on an RDMA device, and the port free?";
+	static const char what[] = "cannot listen: the address must belong to an RDMA device of this machine, and the port be free";
 	int err, on = 1;
 
 	if (rdma_create_id(listener.channel, &listener.id, NULL, RDMA_PS_TCP)) {
@@ -151,7 +151,7 @@ static void listener_again(void *arg)
 	if (listener_bind(false))
 		loop_timer_set(&listener.again, LISTENER_AGAIN_MS);
 	else
-		log_info("the RDMA device listened on is back");
+		log_info("the RDMA device of the listen address is back");
 }
 
 /* Not called when listening on all addresses: then the kernel adds each new device. */
@@ -159,7 +159,7 @@ static void listener_lost(void)
 {
 	struct ibv_context *verbs = listener.id->verbs;
 
-	log_warn("the RDMA device listened on is gone; waiting for it");
+	log_warn("the RDMA device of the listen address was removed; waiting for it");
 	rdma_destroy_id(listener.id);
 	listener.id = NULL;
 	if (verbs)
@@ -198,7 +198,7 @@ static void listener_event(void *arg, uint32_t events)
 
 int listener_init(const struct sockaddr *address)
 {
-	static const char what[] = "no RDMA: load the device's driver and rdma_ucm, or for RDMA in software say: rdma link add rxe0 type rxe netdev eth0";
+	static const char what[] = "no RDMA: load the device's driver and rdma_ucm, or for software RDMA run: rdma link add rxe0 type rxe netdev eth0";
 	int err;
 
 	loop_timer_init(&listener.again, listener_again, NULL);

@@ -79,7 +79,7 @@ bool log_peer_ok(void)
 			state.tokens = LOG_PEER_BURST;
 		state.filled = now.tv_sec;
 		if (state.suppressed)
-			log_info("%lu messages about clients left out", state.suppressed);
+			log_info("%lu messages about clients suppressed", state.suppressed);
 		state.suppressed = 0;
 	}
 	if (!state.tokens) {

@@ -41,7 +41,7 @@
 #define EXIT_CONFIG	78
 
 /* While stopping: the polling interval, and the limit for ending the sessions. */
-#define LEAVE_LOOK_MS	20
+#define LEAVE_POLL_MS	20
 #define LEAVE_EXTRA_MS	3000
 
 /* State of the shutdown. */
@@ -49,7 +49,7 @@ static struct {
 	bool leaving;
 	bool ended;			/* session_end_all() was called */
 	uint64_t deadline_ms;
-	struct loop_timer look;
+	struct loop_timer poll;
 } leave;
 
 /* Keep-alives for systemd's watchdog, two per period. */
@@ -66,16 +66,16 @@ static bool config_is_wrong;
 
 static const char usage[] =
 "Usage: farswapd [-n] [-t] [-f FILE] [-o KEY=VALUE]...\n"
-"Lend this machine's memory to the swap of others.\n"
+"Lend memory of this machine to the swap of other machines.\n"
 "\n"
 "  -f FILE       read FILE instead of " CONFIG_FILE "\n"
 "  -h            print this and exit\n"
-"  -n            plain log lines, for a terminal; else as the journal wants them\n"
-"  -o KEY=VALUE  as a line of the file, and stronger than it\n"
+"  -n            print plain log lines, for a terminal, without the journal's priorities\n"
+"  -o KEY=VALUE  override a setting of the file\n"
 "  -t            check the configuration and exit\n"
 "  -V            print the version and exit\n"
 "\n"
-"It does not go to the background. See farswapd(8) and farswapd.conf(5).\n";
+"farswapd stays in the foreground. See farswapd(8) and farswapd.conf(5).\n";
 
 static void notify(const char *state)
 {
@@ -94,7 +94,7 @@ static void notify(const char *state)
 	if (fd < 0)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
-		log_warn("cannot tell the service manager: %s", strerror(errno));
+		log_warn("cannot notify the service manager: %s", strerror(errno));
 	close(fd);
 }
 
@@ -157,7 +157,7 @@ static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
 }
 
 /* End the sessions when nothing is lent or time is up, then stop when none is left. */
-static void leave_look(void *arg)
+static void leave_poll(void *arg)
 {
 	uint64_t now = loop_now_ms();
 	unsigned int lent = region_count(REGION_MAPPED) + region_count(REGION_EVICT_WAIT) +
@@ -172,14 +172,14 @@ static void leave_look(void *arg)
 		loop_stop();
 		return;
 	}
-	loop_timer_set(&leave.look, LEAVE_LOOK_MS);
+	loop_timer_set(&leave.poll, LEAVE_POLL_MS);
 }
 
 static void on_signal(int signo)
 {
 	/* Without its terminal an interactive daemon has no purpose; a service continues. */
 	if (signo == SIGHUP && !at_terminal) {
-		log_info("%s: the configuration is only read at the start; restart farswapd for another one",
+		log_info("%s: the configuration is read at start only; restart farswapd to change it",
 			 strsignal(signo));
 		return;
 	}
@@ -189,15 +189,15 @@ static void on_signal(int signo)
 		return;
 	}
 	leave.leaving = true;
-	leave.deadline_ms = loop_now_ms() + config.evict_ms + LEAVE_LOOK_MS;
-	log_info("%s: taking back %u regions, within %u ms", strsignal(signo),
+	leave.deadline_ms = loop_now_ms() + config.evict_ms + LEAVE_POLL_MS;
+	log_info("%s: evicting %u regions within %u ms", strsignal(signo),
 		 region_count(REGION_MAPPED), config.evict_ms);
 	notify("STOPPING=1");
 	session_leave();
 	drain_stop(DRAIN_END_LEAVING);
 	/* If this fails the deadline ends the sessions. */
 	evict_start(EVICT_ALL, false, NULL, NULL);
-	leave_look(NULL);
+	leave_poll(NULL);
 }
 
 static int init_signals(void)
@@ -221,7 +221,7 @@ static int init_pool(void)
 
 	mem_init();
 	if (config.hugepages && now.huge_page && config.slab % now.huge_page) {
-		log_info("huge pages of %" PRIu64 "M are not used: %" PRIu64 "M, a slab, is no multiple of that",
+		log_info("huge pages of %" PRIu64 "M are not used: the slab size, %" PRIu64 "M, must be a multiple of that",
 			 now.huge_page >> 20, config.slab >> 20);
 		config.hugepages = false;
 	}
@@ -231,7 +231,7 @@ static int init_pool(void)
 	if (!err) {
 		err = region_init(config.memory, config.slab, config.ahead, config.hugepages);
 		if (err)
-			log_err("cannot make a pool of %" PRIu64 "M: %s; lend less",
+			log_err("cannot create a pool of %" PRIu64 "M: %s; set memory lower",
 				config.memory >> 20, strerror(-err));
 	}
 	/* Other programs may release memory, including huge pages, so a retry can succeed. */
@@ -253,7 +253,7 @@ static void init_protocol(void)
 	session_init(config.clients);
 	evict_init(config.evict_ms);
 	limbo_init(config.grace_ms, config.clients);
-	loop_timer_init(&leave.look, leave_look, NULL);
+	loop_timer_init(&leave.poll, leave_poll, NULL);
 }
 
 static int run(void)
@@ -289,7 +289,7 @@ static int run(void)
 	err = region_reserve();
 	config_is_wrong = err;
 	if (err) {
-		log_err("cannot reserve addresses for %" PRIu64 "M: %s; lend less, or raise the limit on address space (RLIMIT_AS)",
+		log_err("cannot reserve addresses for %" PRIu64 "M: %s; set memory lower, or raise the limit on address space (RLIMIT_AS)",
 			config.memory >> 20, strerror(-err));
 		goto out_exit_reclaim;
 	}
@@ -302,7 +302,7 @@ static int run(void)
 	err = listener_init((struct sockaddr *)&config.listen);
 	if (err)
 		goto out_exit_worker;
-	log_info("lending %" PRIu64 "M in %u regions at most, %" PRIu64 "M now; %" PRIu64 "M are to stay available",
+	log_info("lending up to %" PRIu64 "M in %u regions, %" PRIu64 "M now; headroom %" PRIu64 "M",
 		 config.memory >> 20, region_total(), region_free_bytes() >> 20,
 		 config.headroom >> 20);
 	notify("READY=1");
@@ -310,7 +310,7 @@ static int run(void)
 
 	err = loop_run();
 	if (err)
-		log_err("cannot go on: %s", strerror(-err));
+		log_err("event loop failed: %s", strerror(-err));
 	/* After a second signal, or an error, the remaining sessions end with the process. */
 	if (session_count()) {
 		control_exit();
@@ -368,7 +368,7 @@ int main(int argc, char **argv)
 			break;
 		case 'o':
 			if (nr == OPTIONS_MAX) {
-				fprintf(stderr, "farswapd: more than %d -o\n", OPTIONS_MAX);
+				fprintf(stderr, "farswapd: more than %d -o options\n", OPTIONS_MAX);
 				return EXIT_CONFIG;
 			}
 			options[nr++] = optarg;
@@ -385,7 +385,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "farswapd: '%s' is no option; farswapd -h shows them\n",
+		fprintf(stderr, "farswapd: unexpected argument '%s'; farswapd -h shows the usage\n",
 			argv[optind]);
 		return EXIT_CONFIG;
 	}

@@ -100,7 +100,7 @@ static void message_hello(struct session *session, const void *msg)
 		return;
 	}
 	if (le64toh(hello->slab_bytes) != region_bytes()) {
-		log_peer("%s: its slab_mb is %" PRIu64 ", but a slab is %" PRIu64 "M here: give both the same",
+		log_peer("%s: its slab_mb is %" PRIu64 ", but slab is %" PRIu64 "M here: set both to the same value",
 			 session->peer, le64toh(hello->slab_bytes) >> 20, region_bytes() >> 20);
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
 		return;
@@ -166,7 +166,7 @@ static void message_map_later(struct session *session, const struct farswap_map 
 	struct session_map *wait = session->maps;
 
 	if (session->nr_maps == ARRAY_SIZE(session->maps)) {
-		session_end(session, STAT_END_BAD_FLOOD, "more than %u MAPs unanswered",
+		session_end(session, STAT_END_BAD_FLOOD, "more than %u unanswered MAPs",
 			    FARSWAP_CREDITS);
 		return;
 	}
@@ -253,7 +253,7 @@ static void message_pool_work(void *arg)
 	if ((!session_leaving() && region_step()) || served)
 		loop_work_queue(&message.pool);
 	else
-		drain_look();
+		drain_check();
 }
 
 static void message_pool_retry(void *arg)
@@ -277,7 +277,7 @@ void message_kick_pool(void)
 
 static void message_bad_order(struct session *session, const struct farswap_hdr *hdr)
 {
-	session_end(session, STAT_END_BAD_ORDER, "%s that nothing asked for or at the wrong time",
+	session_end(session, STAT_END_BAD_ORDER, "unexpected %s",
 		    wire_type_name(le16toh(hdr->type)));
 }
 
@@ -332,7 +332,7 @@ static void message_resume(struct session *session, const void *msg)
 	}
 	if (!limbo_claim(session, resume, &gone)) {
 		session_end(session, message_bad(WIRE_RANGE),
-			    "RESUME names a region twice, or more than were ever lent");
+			    "RESUME names a region twice, or more regions than were ever lent");
 		return;
 	}
 	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));

@@ -60,7 +60,7 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 	if (session_is_over(session))
 		return;
 	if (is_answer && session->nr_answers == SESSION_ANSWERS_MAX) {
-		session_end(session, STAT_END_BAD_FLOOD, "asks more than it takes answers");
+		session_end(session, STAT_END_BAD_FLOOD, "sends requests but receives no answers");
 		return;
 	}
 	/*
@@ -231,7 +231,7 @@ void queue_destroy(struct session *session)
 	session->buffers_mr = NULL;
 	session->buffers = NULL;
 	if (session->cq && ibv_destroy_cq(session->cq))
-		session->lives_on = true;
+		session->leaked = true;
 	session->cq = NULL;
 	if (session->channel)
 		ibv_destroy_comp_channel(session->channel);

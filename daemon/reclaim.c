@@ -37,7 +37,7 @@
 struct reclaim_watch {
 	struct loop_fd fd;
 	const char *trigger;
-	bool asks;	/* also grow the headroom, not only sample */
+	bool grows;	/* also grow the headroom, not only sample */
 };
 
 static struct reclaim_watch reclaim_watches[] = {
@@ -62,7 +62,7 @@ static struct {
 static void reclaim_evicted(void *arg, const struct evict_result *result)
 {
 	(void)arg;
-	log_info("memory is short: %u regions taken back, %u of them by killing their key",
+	log_info("memory is short: %u regions evicted, %u of them revoked",
 		 result->returned + result->killed, result->killed);
 }
 
@@ -77,7 +77,7 @@ static void reclaim_evict(void)
 	unsigned int leaving = region_leaving(ordinary) + session_dying();
 	struct evict_job *job;
 
-	if (evict_asks(reclaim.job) || reclaim.drained || session_leaving() ||
+	if (evict_is_querying(reclaim.job) || reclaim.drained || session_leaving() ||
 	    excess <= leaving || region_count(REGION_MAPPED) <= session_dying())
 		return;
 	/* Without memory for the job the next sample retries. */
@@ -98,13 +98,13 @@ static void reclaim_read_knob(void)
 	if (mb)
 		keep = mb < UINT32_MAX ? mb << 20 : UINT64_MAX;
 	if (keep >= reclaim.headroom.total) {
-		log_err("%s is %" PRIu64 ", but this machine has %" PRIu64 "M of memory: give less; %" PRIu64 "M are kept as before",
+		log_err("%s: invalid value %" PRIu64 " (this machine has %" PRIu64 "M of memory); headroom stays %" PRIu64 "M",
 			RECLAIM_KNOB, mb, reclaim.headroom.total >> 20,
 			reclaim.headroom.keep >> 20);
 		return;
 	}
 	headroom_set_keep(&reclaim.headroom, keep);
-	log_info("%" PRIu64 "M are to stay available now", keep >> 20);
+	log_info("headroom is now %" PRIu64 "M", keep >> 20);
 }
 
 /* Don't raise the limit for a while after the kernel has refused memory. */
@@ -133,7 +133,7 @@ static uint64_t reclaim_ordinary(uint64_t available, bool second)
 }
 
 /* Sample, and return the time until the next sample, ms. */
-static uint64_t reclaim_look(void)
+static uint64_t reclaim_sample(void)
 {
 	uint64_t held = (uint64_t)(region_total() - region_count(REGION_EMPTY)) * region_bytes();
 	uint64_t slab = region_bytes(), now = loop_now_ms(), ordinary, allowed, beyond = 0;
@@ -165,13 +165,13 @@ static uint64_t reclaim_look(void)
 	reclaim.at_once = false;
 	message_kick_pool();
 	reclaim_evict();
-	return headroom_look_ms(&reclaim.headroom, mem.available);
+	return headroom_interval_ms(&reclaim.headroom, mem.available);
 }
 
 static void reclaim_tick(void *arg)
 {
 	(void)arg;
-	loop_timer_set(&reclaim.timer, reclaim_look());
+	loop_timer_set(&reclaim.timer, reclaim_sample());
 }
 
 static void reclaim_unwatch(struct reclaim_watch *watch)
@@ -189,11 +189,11 @@ static void reclaim_pressure(void *arg, uint32_t events)
 	struct reclaim_watch *watch = arg;
 
 	if (events & EPOLLERR) {
-		log_warn("the kernel tells of no memory pressure any more");
+		log_warn("lost PSI events; polling");
 		reclaim_unwatch(watch);
 		return;
 	}
-	if (watch->asks) {
+	if (watch->grows) {
 		stats_inc(STAT_PRESSURE);
 		/* Otherwise a cgroup hit its own limit, and more headroom would not help. */
 		if (meminfo_now().available < 2 * headroom_keep(&reclaim.headroom))
@@ -228,7 +228,7 @@ static void reclaim_watch_pressure(void)
 		err = reclaim_watch(&reclaim_watches[i]);
 		if (!err)
 			continue;
-		log_info("no memory pressure events (%s): memory is looked at by the clock alone",
+		log_info("no PSI events (%s); polling",
 			 strerror(-err));
 		return;
 	}
@@ -240,7 +240,7 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 
 	loop_timer_init(&reclaim.timer, reclaim_tick, NULL);
 	if (headroom && (!total || headroom >= total)) {
-		log_err("headroom is %" PRIu64 "M, but this machine has %" PRIu64 "M of memory: keep less free",
+		log_err("headroom: invalid value %" PRIu64 "M (this machine has %" PRIu64 "M of memory)",
 			headroom >> 20, total >> 20);
 		return -EINVAL;
 	}
@@ -250,12 +250,12 @@ int reclaim_init(uint64_t headroom, bool hugepages)
 	reclaim_watch_pressure();
 	cgroup_init();
 	if (cgroup_room() != UINT64_MAX)
-		log_info("this cgroup may have %" PRIu64 "M more: no more than that less %lluM is lent",
+		log_info("the cgroup's limit leaves %" PRIu64 "M: at most that less %lluM is lent",
 			 cgroup_room() >> 20, RECLAIM_CGROUP_SLACK >> 20);
 	region_set_limit(0);
 	reclaim_tick(NULL);
 	if (headroom && !region_free_bytes())
-		log_warn("nothing can be lent now: %" PRIu64 "M are available, %" PRIu64 "M of them are kept; there may be more later",
+		log_warn("nothing can be lent now: %" PRIu64 "M are available, headroom is %" PRIu64 "M; lending starts when more is available",
 			 meminfo_now().available >> 20, headroom >> 20);
 	return 0;
 }

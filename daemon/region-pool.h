@@ -14,11 +14,11 @@ struct region_pool {
 	unsigned int ordinary_limit;	/* of those not on reserved huge pages */
 	uint64_t keep;			/* bytes to leave available when a region gets memory */
 	bool refused;			/* the kernel has refused memory since region_refused() */
-	bool told_refused;
+	bool logged_refused;
 	uint64_t present;		/* bytes allocated by the kernel */
 	uint64_t present_huge;
 	bool hugepages;
-	bool told_ordinary;
+	bool logged_ordinary;
 	uint64_t slab;			/* bytes per region */
 	unsigned int ahead;		/* regions staged for each client */
 	uint64_t loans;

@@ -209,7 +209,7 @@ static void request_kill_overdue(void *arg)
 	struct region *region = request_overdue(session);
 
 	if (region && region->evict_at_ms <= loop_now_ms()) {
-		log_peer("%s: session %" PRIu64 " did not give region %" PRIu64 " back: key killed",
+		log_peer("%s: session %" PRIu64 " did not return region %" PRIu64 ": rkey revoked",
 			 session->peer, session->number, region->id);
 		/* If EVICT was sent its request waits for a late DONE, and need not be recorded. */
 		if (region->state == REGION_EVICT_WAIT)
@@ -269,23 +269,23 @@ static bool request_is_late(const struct session *session)
 
 	for (i = 0; i < FARSWAP_CREDITS; i++)
 		if (session->requests[i].type == FARSWAP_MSG_CHECK_ACTIVITY &&
-		    !evict_asks(session->requests[i].job))
+		    !evict_is_querying(session->requests[i].job))
 			return true;
 	return false;
 }
 
 /* The client fails the session of a donor that queries more often. Leave some for PING. */
-static bool request_may_ask(struct session *session, unsigned int count)
+static bool request_may_query(struct session *session, unsigned int count)
 {
 	uint64_t now = loop_now_ms();
 
-	if (now - session->asks_since_ms >= 1000) {
-		session->asks_since_ms = now;
-		session->nr_asks = 0;
+	if (now - session->queries_since_ms >= 1000) {
+		session->queries_since_ms = now;
+		session->nr_queries = 0;
 	}
-	if (session->nr_asks + count > FARSWAP_QUERIES_PER_SECOND - FARSWAP_CREDITS)
+	if (session->nr_queries + count > FARSWAP_QUERIES_PER_SECOND - FARSWAP_CREDITS)
 		return false;
-	session->nr_asks += count;
+	session->nr_queries += count;
 	return true;
 }
 
@@ -296,7 +296,7 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 	struct farswap_check_activity check;
 	unsigned int i;
 
-	if (request_is_late(session) || !request_may_ask(session, count))
+	if (request_is_late(session) || !request_may_query(session, count))
 		return false;
 	request = request_alloc(session, FARSWAP_MSG_CHECK_ACTIVITY);
 	if (!request)
@@ -327,7 +327,7 @@ bool request_activity_answer(struct session *session, const struct farswap_activ
 			return false;
 	stats_time(STAT_TIME_ACTIVITY, loop_now_ns() - request->sent_ns);
 	for (i = 0; i < request->count; i++)
-		evict_busy(request->job, request->region[i], le32toh(answer->entry[i].pages));
+		evict_set_activity(request->job, request->region[i], le32toh(answer->entry[i].pages));
 	request_free(session, request);
 	evict_answered(request->job);
 	request_send_evicts(session);
@@ -342,7 +342,7 @@ static void request_ping(void *arg)
 	loop_timer_set(&session->ping, SESSION_PING_MS);
 	if (session->ping_waits) {
 		if (++session->ping_misses >= SESSION_PING_MISSES)
-			session_lost(session, STAT_END_PING, "answered no PING for %u ms",
+			session_lost(session, STAT_END_PING, "no answer to PING for %u ms",
 				     SESSION_PING_MS * SESSION_PING_MISSES);
 		return;
 	}

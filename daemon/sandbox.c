@@ -45,7 +45,7 @@ static int sandbox_check_memlock(uint64_t bytes)
 	}
 	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes + SANDBOX_SLACK)
 		return 0;
-	log_err("only %" PRIu64 "K may be locked (RLIMIT_MEMLOCK), %" PRIu64 "K are needed: start farswapd as root, with LimitMEMLOCK=infinity, or after ulimit -l unlimited",
+	log_err("RLIMIT_MEMLOCK is %" PRIu64 "K, but %" PRIu64 "K are needed: start farswapd as root, with LimitMEMLOCK=infinity, or after ulimit -l unlimited",
 		(uint64_t)limit.rlim_cur >> 10, (bytes + SANDBOX_SLACK) >> 10);
 	return -EPERM;
 }
@@ -53,7 +53,7 @@ static int sandbox_check_memlock(uint64_t bytes)
 int sandbox_check_memory(uint64_t bytes, uint64_t most)
 {
 	if (most && bytes > most) {
-		log_err("memory is %" PRIu64 "M, but this machine has only %" PRIu64 "M to lend: lend less than that",
+		log_err("memory: invalid value %" PRIu64 "M (this machine can lend up to %" PRIu64 "M)",
 			bytes >> 20, most >> 20);
 		return -ENOMEM;
 	}
@@ -70,7 +70,7 @@ void sandbox_raise_files(unsigned int clients)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_max < files)
-		log_warn("%" PRIu64 " files may be open (RLIMIT_NOFILE), too few for %u clients: give LimitNOFILE=%u or fewer clients",
+		log_warn("RLIMIT_NOFILE is %" PRIu64 ", too low for %u clients: set LimitNOFILE=%u, or clients lower",
 			 (uint64_t)limit.rlim_max, clients, files);
 }
 
@@ -81,7 +81,7 @@ void sandbox_check_maps(unsigned int clients, unsigned int regions)
 			2ULL * regions + SANDBOX_MAPS;
 
 	if (most && most < maps)
-		log_warn("vm.max_map_count is %" PRIu64 ", too few for %u clients%s: set it to %" PRIu64 "%s",
+		log_warn("vm.max_map_count is %" PRIu64 ", too low for %u clients%s: set it to %" PRIu64 "%s",
 			 most, clients, regions ? " and a mapping for each region" : "", maps,
 			 regions ? ", or vm.overcommit_memory to 0" : "");
 }
@@ -92,14 +92,14 @@ void sandbox_lock_memory(void)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, adj, strlen(adj)) < 0)
-		log_warn("cannot be kept from being killed when memory runs out: %s",
+		log_warn("cannot set oom_score_adj: %s",
 			 strerror(errno));
 	if (fd >= 0)
 		close(fd);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(FARSWAPD_ASAN)
 	/* Future memory is locked when it is touched: regions are filled piecewise. */
 	if (mlockall(MCL_CURRENT) || mlockall(MCL_FUTURE | MCL_ONFAULT))
-		log_warn("cannot lock its memory: %s", strerror(errno));
+		log_warn("cannot lock memory: %s", strerror(errno));
 #endif
 }
 
@@ -117,5 +117,5 @@ void sandbox_drop(void)
 	data[0].inheritable = 0;
 	memset(&data[1], 0, sizeof(data[1]));
 	if (syscall(SYS_capset, &header, data))
-		log_warn("cannot give up capabilities: %s", strerror(errno));
+		log_warn("cannot drop capabilities: %s", strerror(errno));
 }

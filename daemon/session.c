@@ -37,22 +37,22 @@ static void session_deadline(void *arg)
 
 	switch (session->state) {
 	case SESSION_CONNECTING:
-		session_end(session, STAT_END_CONNECT, "did not finish connecting");
+		session_end(session, STAT_END_CONNECT, "connecting timed out");
 		break;
 	case SESSION_GREETING:
-		session_end(session, STAT_END_HELLO, "sent no HELLO within %u ms",
+		session_end(session, STAT_END_HELLO, "no HELLO within %u ms",
 			    SESSION_HELLO_MS);
 		break;
 	case SESSION_READY:
 		/* The session may be one that is being resumed. */
-		session_lost(session, STAT_END_DATA, "brought no data queue pair within %u ms",
+		session_lost(session, STAT_END_DATA, "no data queue pair within %u ms",
 			     SESSION_DATA_MS);
 		break;
 	case SESSION_CLOSING:
 		session_end(session, session->close_reason, "refused");
 		break;
 	case SESSION_LIMBO:
-		session_end(session, STAT_END_GRACE, "did not come back in time");
+		session_end(session, STAT_END_GRACE, "not resumed within grace_ms");
 		break;
 	default:
 		break;
@@ -63,7 +63,7 @@ static void conn_timeout(void *arg)
 {
 	struct conn *conn = arg;
 
-	session_lost(conn->session, STAT_END_CONNECT, "a data connection did not come up");
+	session_lost(conn->session, STAT_END_CONNECT, "connecting a data queue pair timed out");
 }
 
 static void conn_init(struct conn *conn, struct session *session)
@@ -147,9 +147,9 @@ static void conn_destroy_qp(struct conn *conn)
 	if (!err)
 		return;
 	log_err("%s: cannot destroy a queue pair: %s", session->peer, strerror(err));
-	session->lives_on = true;
+	session->leaked = true;
 	/* The control queue pair can't reach regions. */
-	session->reached |= conn != &session->control;
+	session->reachable |= conn != &session->control;
 }
 
 static void conn_destroy_id(struct conn *conn)
@@ -179,7 +179,7 @@ static void session_free(struct session *session)
 	list_del(&session->link);
 	sessions.count--;
 	/* The device may still deliver events for this session. */
-	if (session->lives_on)
+	if (session->leaked)
 		return;
 	explicit_bzero(session, sizeof(*session));
 	free(session);
@@ -196,7 +196,7 @@ bool session_disconnect(struct session *session)
 	}
 	conn_destroy_qp(&session->control);
 	queue_destroy(session);
-	return !session->reached;
+	return !session->reachable;
 }
 
 /* Release everything on the removed device; only the regions' memory stays. */
@@ -280,7 +280,7 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	log_peer("%s: session %" PRIu64 " ended: %s (it had %u regions)", session->peer,
+	log_peer("%s: session %" PRIu64 " ended: %s (%u regions)", session->peer,
 		 session->number, why, session_lent(session));
 	stats_inc(reason);
 	if (session->state == SESSION_LIMBO)
@@ -336,7 +336,7 @@ void session_device_gone(struct ibv_context *device)
 		if (session->state == SESSION_LIMBO)
 			loop_work_queue(&session->teardown);
 		else
-			session_lost(session, STAT_END_LINK, "the RDMA device is gone");
+			session_lost(session, STAT_END_LINK, "the RDMA device was removed");
 	}
 }
 
@@ -447,7 +447,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	return FARSWAP_STATUS_OK;
 
 out_free:
-	log_peer("%s: no resources for a session: %s", session->peer, strerror(-err));
+	log_peer("%s: cannot create a session: %s", session->peer, strerror(-err));
 	session->control.id = NULL;
 	session_free(session);
 	return FARSWAP_STATUS_NO_MEMORY;
@@ -486,7 +486,7 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	conn->id = id;
 	err = conn_create_qp(conn, session->lend_pd, 1, 1);
 	if (err) {
-		log_peer("%s: no data queue pair: %s", session->peer, strerror(-err));
+		log_peer("%s: cannot create a data queue pair: %s", session->peer, strerror(-err));
 		conn->id = NULL;
 		return FARSWAP_STATUS_NO_MEMORY;
 	}

@@ -108,8 +108,8 @@ struct session {
 	uint32_t seq;
 	struct session_request requests[FARSWAP_CREDITS];
 	unsigned int nr_requests;
-	uint64_t asks_since_ms;
-	unsigned int nr_asks;		/* regions queried since then */
+	uint64_t queries_since_ms;
+	unsigned int nr_queries;		/* regions queried since then */
 	unsigned int nr_maps;
 	struct session_map maps[FARSWAP_CREDITS];
 	struct {
@@ -127,8 +127,8 @@ struct session {
 	bool device_gone;
 	bool sweeping;			/* regions that were not claimed are being reclaimed */
 	bool killed;			/* an rkey was revoked before its region was returned */
-	bool lives_on;			/* the adapter could not destroy all its objects */
-	bool reached;			/* a data queue pair may still reach regions */
+	bool leaked;			/* the adapter could not destroy all its objects */
+	bool reachable;			/* a data queue pair may still reach regions */
 	struct loop_work sweep;
 	struct loop_timer deadline;	/* for HELLO, data queue pairs, closing, grace */
 	struct loop_timer ping;
@@ -162,7 +162,7 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 /* Like session_end(), but the regions may be kept for a while: see limbo.c. */
 void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-#define SESSION_REACHED	"its queue pairs can't be destroyed"
+#define SESSION_REACHED	"its queue pairs could not be destroyed"
 /* Destroy the queue pairs. Return true if nothing that the client sent can reach its regions. */
 bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, const char *why);

@@ -43,23 +43,23 @@
 	X(END_BAD_LENGTH, "sessions_ended_total", "reason=\"bad_length\"", "")		\
 	X(END_BAD_RESERVED, "sessions_ended_total", "reason=\"bad_reserved\"", "")	\
 	X(END_BAD_RANGE, "sessions_ended_total", "reason=\"bad_range\"", "")		\
-	X(LIMBO, "limbo_total", "", "Times that the regions of a client that was lost were kept") \
+	X(LIMBO, "limbo_total", "", "Lost sessions whose regions were kept for grace_ms") \
 	X(MAPS, "maps_total", "", "Regions lent")					\
-	X(MAPS_REFUSED, "maps_refused_total", "", "MAP answered with other than OK")	\
-	X(MAPS_UNSTAGED, "maps_unstaged_total", "", "Regions registered only when asked for") \
-	X(TAKEN_BACK, "staged_taken_back_total", "", "Staged regions taken for another client") \
-	X(RETURN_UNMAP, "returns_total", "how=\"unmap\"", "Regions that came back")	\
+	X(MAPS_REFUSED, "maps_refused_total", "", "MAPs refused")	\
+	X(MAPS_UNSTAGED, "maps_unstaged_total", "", "Regions registered on demand") \
+	X(TAKEN_BACK, "staged_taken_back_total", "", "Staged regions moved to another client") \
+	X(RETURN_UNMAP, "returns_total", "how=\"unmap\"", "Regions returned")	\
 	X(RETURN_DONE, "returns_total", "how=\"done\"", "")				\
-	X(RETURN_KILLED, "returns_total", "how=\"killed\"", "")			\
+	X(RETURN_KILLED, "returns_total", "how=\"revoked\"", "")			\
 	X(RETURN_SESSION, "returns_total", "how=\"session_end\"", "")			\
-	X(EVICTS, "evicts_total", "", "EVICT sent")					\
-	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITY sent")			\
+	X(EVICTS, "evicts_total", "", "EVICTs sent")					\
+	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITYs sent")			\
 	X(ZEROED, "regions_zeroed_total", "", "Regions zeroed")			\
-	X(DRAINS, "drains_total", "", "Times that farswapctl drain began")		\
-	X(RECLAIMS, "reclaims_total", "", "Batches of regions taken back as memory was short") \
-	X(PRESSURE, "pressure_events_total", "", "Times the kernel told of memory pressure") \
+	X(DRAINS, "drains_total", "", "Drains begun")		\
+	X(RECLAIMS, "reclaims_total", "", "Evictions because of memory shortage") \
+	X(PRESSURE, "pressure_events_total", "", "Memory pressure events of the kernel") \
 	X(REGISTER_FAILED, "register_failed_total", "", "Memory registrations that failed") \
-	X(BROKEN, "regions_broken_total", "", "Regions lost because their key could not be killed")
+	X(BROKEN, "regions_broken_total", "", "Regions lost because their rkey could not be revoked")
 
 enum stats_counter {
 #define X(name, metric, label, help) STAT_##name,
@@ -77,9 +77,9 @@ static inline void stats_inc(enum stats_counter stat)
 
 /* X(enumerator, metric, help) */
 #define STATS_TIMES(X)									\
-	X(PING, "ping_seconds", "PING to PONG")						\
-	X(ACTIVITY, "activity_seconds", "CHECK_ACTIVITY to ACTIVITY")			\
-	X(EVICT, "evict_seconds", "EVICT to DONE, where that came in time")
+	X(PING, "ping_seconds", "Time from PING to PONG")						\
+	X(ACTIVITY, "activity_seconds", "Time from CHECK_ACTIVITY to ACTIVITY")			\
+	X(EVICT, "evict_seconds", "Time from EVICT to DONE before the deadline")
 
 enum stats_timed {
 #define X(name, metric, help) STAT_TIME_##name,

@@ -39,7 +39,7 @@ static void status_show_session(FILE *out, const struct session *session)
 		session->peer, session_state_name(session->state), status_queues(session),
 		session->queues, session_lent(session));
 	if (session->owner.nr[REGION_EVICT_WAIT] + session->owner.nr[REGION_EVICTING])
-		fprintf(out, " (%u leaving)", session->owner.nr[REGION_EVICT_WAIT] +
+		fprintf(out, " (%u being evicted)", session->owner.nr[REGION_EVICT_WAIT] +
 			session->owner.nr[REGION_EVICTING]);
 	fprintf(out, "  node ");
 	for (i = 0; i < FARSWAP_NODE_BYTES; i++)
@@ -58,7 +58,7 @@ void status_show(FILE *out)
 	struct list *pos;
 	int i;
 
-	fprintf(out, "memory   %s in %u regions of %s, %s held, %s can be lent, %s stay available%s\n",
+	fprintf(out, "memory   %s in %u regions of %s, %s held, %s can be lent, headroom %s%s\n",
 		status_bytes(region_bytes() * region_total(), memory), region_total(),
 		status_bytes(region_bytes(), slab), status_bytes(region_present_bytes(), held),
 		status_bytes(region_free_bytes(), left), status_bytes(reclaim_headroom(), headroom),
@@ -83,13 +83,13 @@ void status_metrics(FILE *out)
 	struct list *pos;
 	int i;
 
-	status_gauge(out, "memory_bytes", "Memory to lend at most");
+	status_gauge(out, "memory_bytes", "Memory that may be lent");
 	fprintf(out, "farswapd_memory_bytes %" PRIu64 "\n", region_bytes() * region_total());
 	status_gauge(out, "held_bytes", "Memory taken from the machine");
 	fprintf(out, "farswapd_held_bytes %" PRIu64 "\n", region_present_bytes());
 	status_gauge(out, "free_bytes", "Memory that can still be lent");
 	fprintf(out, "farswapd_free_bytes %" PRIu64 "\n", region_free_bytes());
-	status_gauge(out, "headroom_bytes", "Memory that is to stay available");
+	status_gauge(out, "headroom_bytes", "Memory left available to the machine");
 	fprintf(out, "farswapd_headroom_bytes %" PRIu64 "\n", reclaim_headroom());
 	status_gauge(out, "draining", "1 from farswapctl drain to undrain");
 	fprintf(out, "farswapd_draining %d\n", drain_state() != DRAIN_NOT);
@@ -99,7 +99,7 @@ void status_metrics(FILE *out)
 	for (i = 0; i < REGION_STATES; i++)
 		fprintf(out, "farswapd_regions{state=\"%s\"} %u\n", region_state_name(i),
 			region_count(i));
-	status_gauge(out, "sessions", "Sessions now");
+	status_gauge(out, "sessions", "Current sessions");
 	fprintf(out, "farswapd_sessions %u\n", session_count());
 	status_gauge(out, "session_regions", "Regions lent, by session");
 	list_for_each(pos, &session_list) {

@@ -252,9 +252,9 @@ const char *wire_error_name(enum wire_error error)
 		[WIRE_SHORT] = "too short",
 		[WIRE_LONG] = "too long",
 		[WIRE_MAGIC] = "wrong magic number",
-		[WIRE_VERSION] = "another version",
+		[WIRE_VERSION] = "different version",
 		[WIRE_TYPE] = "unknown type",
-		[WIRE_DIRECTION] = "a type that only the other side sends",
+		[WIRE_DIRECTION] = "type is not for this side",
 		[WIRE_LENGTH] = "length field differs from the length",
 		[WIRE_RESERVED] = "reserved bytes not zero",
 		[WIRE_RANGE] = "field out of range",
@@ -274,14 +274,14 @@ const char *wire_status_name(unsigned int status)
 	static const char *const names[] = {
 		[FARSWAP_STATUS_OK] = "ok",
 		[FARSWAP_STATUS_NO_MEMORY] = "no memory",
-		[FARSWAP_STATUS_BAD_VERSION] = "another version",
-		[FARSWAP_STATUS_BAD_SLAB_SIZE] = "another slab size",
+		[FARSWAP_STATUS_BAD_VERSION] = "different version",
+		[FARSWAP_STATUS_BAD_SLAB_SIZE] = "different slab size",
 		[FARSWAP_STATUS_BAD_AUTH] = "authentication refused",
 		[FARSWAP_STATUS_BAD_SESSION] = "no such session",
 		[FARSWAP_STATUS_BAD_MESSAGE] = "malformed message",
 		[FARSWAP_STATUS_BUSY] = "too many clients or queue pairs",
 		[FARSWAP_STATUS_LEAVING] = "shutting down",
-		[FARSWAP_STATUS_SELF] = "it is this machine itself",
+		[FARSWAP_STATUS_SELF] = "the client is this machine",
 	};
 
 	return status < ARRAY_SIZE(names) && names[status] ? names[status] : "unknown status";

@@ -33,7 +33,7 @@ enum wire_error {
 
 /* Log message for different versions: the peer's, then FARSWAP_VERSION. */
 #define WIRE_VERSIONS \
-	"it speaks version %u of the protocol, this farswapd version %u: install the same release on both"
+	"the client has protocol version %u, this farswapd version %u: install the same release on both"
 
 /* Check a received message. It must not be read unless this returns WIRE_OK. */
 enum wire_error wire_check(const void *msg, size_t len, enum wire_direction direction);

@@ -162,7 +162,7 @@ class Losses:
     @contextlib.contextmanager
     def taking(self, donor):
         """What is done within takes memory back: what is not given in time dies with its key."""
-        killed = 'returns_total{how="killed"}'
+        killed = 'returns_total{how="revoked"}'
         with self.lock:
             self.takers += 1
             before = self.looks()

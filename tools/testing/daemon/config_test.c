@@ -78,46 +78,46 @@ static void test_addresses(void)
 	   ntohs(in6->sin6_port) == 9999 && in6->sin6_addr.s6_addr[15] == 1, "IPv6 and port");
 	ok(!read_text("listen = [::]\n") && in6->sin6_family == AF_INET6 &&
 	   ntohs(in6->sin6_port) == 9400, "IPv6 alone");
-	wrong("listen = 10.0.0.2:80\n", 1, "1024 to 65535");
+	wrong("listen = 10.0.0.2:80\n", 1, "1024-65535");
 	wrong("listen = donor:9400\n", 1, "numeric address");
 	wrong("listen = ::1\n", 1, "[::]:9400");
-	wrong("listen = [::1\n", 1, "listen is");
-	wrong("listen = [::1]9400\n", 1, "listen is");
-	wrong("listen = 10.0.0.1:\n", 1, "listen is");
-	wrong("listen = 10.0.0.1:0\n", 1, "listen is");
-	wrong("listen = 10.0.0.1:65536\n", 1, "listen is");
-	wrong("listen = 10.0.0.1:99x\n", 1, "listen is");
+	wrong("listen = [::1\n", 1, "listen: invalid");
+	wrong("listen = [::1]9400\n", 1, "listen: invalid");
+	wrong("listen = 10.0.0.1:\n", 1, "listen: invalid");
+	wrong("listen = 10.0.0.1:0\n", 1, "listen: invalid");
+	wrong("listen = 10.0.0.1:65536\n", 1, "listen: invalid");
+	wrong("listen = 10.0.0.1:99x\n", 1, "listen: invalid");
 }
 
 static void test_wrong(void)
 {
-	wrong("memroy = 1G\n", 1, "the keys are listen, memory");
-	wrong("\n\nmemory = lots\n", 3, "must be a size");
-	wrong("memory = -1\n", 1, "must be a size");
-	wrong("memory = 1GB\n", 1, "must be a size");
-	wrong("headroom = 10%\n", 1, "must be a size");
-	wrong("memory = 99999999999999999999\n", 1, "must be a size");
-	wrong("memory = 99999999999999999G\n", 1, "must be a size");
+	wrong("memroy = 1G\n", 1, "keys: listen, memory");
+	wrong("\n\nmemory = lots\n", 3, "a size, as in");
+	wrong("memory = -1\n", 1, "a size, as in");
+	wrong("memory = 1GB\n", 1, "a size, as in");
+	wrong("headroom = 10%\n", 1, "a size, as in");
+	wrong("memory = 99999999999999999999\n", 1, "a size, as in");
+	wrong("memory = 99999999999999999G\n", 1, "a size, as in");
 	wrong("memory\n", 1, "has no value");
 	wrong("memory =\n", 1, "has no value");
 	wrong("= 5\n", 1, "no key");
-	wrong("slab = 3M\n", 1, "power of two from 2M to 1G");
-	wrong("slab = 1M\n", 1, "power of two from 2M to 1G");
-	wrong("slab = 2G\n", 1, "power of two from 2M to 1G");
-	wrong("slab = 0\n", 1, "power of two from 2M to 1G");
-	wrong("evict_ms = 0\n", 1, "from 1 to 600000");
-	wrong("evict_ms = 600001\n", 1, "from 1 to 600000");
-	wrong("grace_ms = 600001\n", 1, "from 0 to 600000");
-	wrong("grace_ms = -1\n", 1, "from 0 to 600000");
-	wrong("clients = many\n", 1, "from 1 to 4096");
-	wrong("clients = 4 4\n", 1, "from 1 to 4096");
-	wrong("ahead = 65\n", 1, "from 0 to 64");
+	wrong("slab = 3M\n", 1, "power of two, 2M-1G");
+	wrong("slab = 1M\n", 1, "power of two, 2M-1G");
+	wrong("slab = 2G\n", 1, "power of two, 2M-1G");
+	wrong("slab = 0\n", 1, "power of two, 2M-1G");
+	wrong("evict_ms = 0\n", 1, "range 1-600000");
+	wrong("evict_ms = 600001\n", 1, "range 1-600000");
+	wrong("grace_ms = 600001\n", 1, "range 0-600000");
+	wrong("grace_ms = -1\n", 1, "range 0-600000");
+	wrong("clients = many\n", 1, "range 1-4096");
+	wrong("clients = 4 4\n", 1, "range 1-4096");
+	wrong("ahead = 65\n", 1, "range 0-64");
 	wrong("hugepages = maybe\n", 1, "yes or no");
 	wrong("control = run/x\n", 1, "absolute path");
 	wrong("control = /12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890\n",
 	      1, "at most 107 characters");
 	ok(!read_text("memory = 32M\n") && config_check(&config, error) == -EINVAL &&
-	   strstr(error, "less than one slab"), "memory of less than a slab");
+	   strstr(error, "at least one slab"), "memory of less than a slab");
 	config_init(&config);
 	ok(config_read(&config, "/nonexistent/x", error) == -ENOENT &&
 	   !strncmp(error, "/nonexistent/x: cannot be read: ", 32), "a file that isn't there");

@@ -180,10 +180,10 @@ static void test_gone(void)
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
 	device_sessions = 0;
 	device_add(&context);
-	device_look(NULL);
+	device_poll(NULL);
 	ok(device_find(&context) && !device_sessions, "a device that sysfs knows stays");
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/nothing/here");
-	device_look(NULL);
+	device_poll(NULL);
 	ok(device_sessions == 1 && is_null(context.cmd_fd) && !device_find(&context),
 	   "one that it does not know is gone, though nobody says so");
 
@@ -194,7 +194,7 @@ static void test_gone(void)
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
 	device_add(&context);
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/proc");
-	device_look(NULL);
+	device_poll(NULL);
 	ok(device_sessions == 2 && !device_find(&context),
 	   "so is one in whose place another has come");
 	if (pipe(pipes))

@@ -94,19 +94,19 @@ static void test_end(void)
 	drain_wait(&b.wait, 10000, hear, &b);
 	drain_wait(&forgotten.wait, 10000, hear, &forgotten);
 	drain_forget(&forgotten.wait);
-	drain_look();
+	drain_check();
 	move(REGION_MAPPED, REGION_EVICTING);
 	move(REGION_MAPPED, REGION_DIRTY);
-	drain_look();
+	drain_check();
 	ok(!a.times, "not over while something is lent");
 	move(REGION_EVICTING, REGION_DIRTY);
 	stats_inc(STAT_RETURN_KILLED);
-	drain_look();
+	drain_check();
 	ok(!a.times && drain_state() == DRAIN_RUNS, "nor while the pool has memory");
 	regions[REGION_EMPTY] = TOTAL;
 	regions[REGION_DIRTY] = regions[REGION_FREE] = 0;
-	drain_look();
-	drain_look();
+	drain_check();
+	drain_check();
 	ok(a.times == 1 && b.times == 1 && !forgotten.times && drain_state() == DRAIN_DONE,
 	   "over: who waits hears it once, who went not at all");
 	ok(a.result.end == DRAIN_END_DONE && a.result.lent == 2 && !a.result.left &&
@@ -115,11 +115,11 @@ static void test_end(void)
 	ok(!drain_begin() && evictions == 1, "drained again: nothing is done");
 	drain_wait(&a.wait, 10000, hear, &a);
 	ok(a.times == 1 && kicks == 1, "who waits for what is over");
-	drain_look();
+	drain_check();
 	ok(a.times == 2 && a.result.end == DRAIN_END_DONE, "hears it at the pool's next turn");
 	drain_stop(DRAIN_END_UNDRAINED);
 	ok(!limited && drain_state() == DRAIN_NOT && a.times == 2, "undrained");
-	drain_look();
+	drain_check();
 	ok(drain_state() == DRAIN_NOT, "an idle pool drains nothing by itself");
 }
 
@@ -131,7 +131,7 @@ static void test_broken(void)
 	drain_begin();
 	drain_wait(&a.wait, 10000, hear, &a);
 	move(REGION_MAPPED, REGION_BROKEN);
-	drain_look();
+	drain_check();
 	ok(a.times == 1 && a.result.broken == 1, "a broken region is not waited for");
 	drain_stop(DRAIN_END_UNDRAINED);
 }
@@ -169,7 +169,7 @@ static void test_timeout(void)
 	ok(!late.times && drain_state() == DRAIN_RUNS && limited, "it goes on");
 	regions[REGION_MAPPED] = regions[REGION_EVICTING] = 0;
 	regions[REGION_EMPTY] = TOTAL;
-	drain_look();
+	drain_check();
 	ok(soon.times == 1 && late.times == 1 && late.result.end == DRAIN_END_DONE,
 	   "and the other hears its end");
 	drain_stop(DRAIN_END_UNDRAINED);

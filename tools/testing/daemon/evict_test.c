@@ -47,7 +47,7 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 	if (silent)
 		return true;
 	for (i = 0; i < count; i++)
-		evict_busy(job, regions[i], busy[index_of(session)]);
+		evict_set_activity(job, regions[i], busy[index_of(session)]);
 	evict_answered(job);
 	return true;
 }
@@ -116,7 +116,7 @@ static void run_of(uint64_t count, bool ordinary)
 	ok(evict_start(count, ordinary, evicted, NULL), "an eviction of %llu", (unsigned long long)count);
 	loop.stop = false;
 	loop_run();
-	ok(done == 1 && result.returned + result.killed == result.wanted, "is over");
+	ok(done == 1 && result.returned + result.killed == result.requested, "is over");
 }
 
 static void run(uint64_t count)
@@ -215,9 +215,9 @@ int main(void)
 	slow = true;
 	silent = true;
 	job = evict_start(4, false, evicted, NULL);
-	ok(job && evict_asks(evict_number(job)), "nobody answers: the answers are waited for");
+	ok(job && evict_is_querying(evict_number(job)), "nobody answers: the answers are waited for");
 	evict_coldest(job);
-	ok(!evict_asks(evict_number(job)) && region_count(REGION_EVICT_WAIT) == 4,
+	ok(!evict_is_querying(evict_number(job)) && region_count(REGION_EVICT_WAIT) == 4,
 	   "but not what the answers are about, which may take long");
 	job = evict_start(3, false, NULL, NULL);
 	evict_coldest(job);
@@ -231,7 +231,7 @@ int main(void)
 	evict_coldest(job);
 	loop.stop = false;
 	loop_run();
-	ok(done == 1 && !result.wanted && !result.returned,
+	ok(done == 1 && !result.requested && !result.returned,
 	   "what others have taken meanwhile does not count as given back");
 	teardown();
 

@@ -88,17 +88,17 @@ static void test_looks(void)
 
 	headroom_init(&h, TOTAL, KEEP);
 	second(300 * MB, 500 * MB);
-	ok(headroom_look_ms(&h, 200 * MB) == 1000, "a look a second where there is plenty");
-	ok(headroom_look_ms(&h, 199 * MB) == 200, "twice as long as before where there isn't");
+	ok(headroom_interval_ms(&h, 200 * MB) == 1000, "a look a second where there is plenty");
+	ok(headroom_interval_ms(&h, 199 * MB) == 200, "twice as long as before where there isn't");
 	second(301 * MB, 500 * MB);
-	ok(headroom_look_ms(&h, 199 * MB) == 400, "and again, as nobody grows much");
+	ok(headroom_interval_ms(&h, 199 * MB) == 400, "and again, as nobody grows much");
 	for (i = 0; i < 3; i++)
 		second(300 * MB, 500 * MB);
-	ok(headroom_look_ms(&h, 199 * MB) == 1000, "to a second");
+	ok(headroom_interval_ms(&h, 199 * MB) == 1000, "to a second");
 	headroom_sample(&h, 198 * MB, 500 * MB, false);
-	ok(headroom_look_ms(&h, 198 * MB) == 100, "a tenth of one when somebody does");
+	ok(headroom_interval_ms(&h, 198 * MB) == 100, "a tenth of one when somebody does");
 	headroom_sample(&h, 199 * MB, 500 * MB, false);
-	ok(headroom_look_ms(&h, 199 * MB) == 200, "not when it gets less");
+	ok(headroom_interval_ms(&h, 199 * MB) == 200, "not when it gets less");
 }
 
 /* Never more than the machine has, whatever is said. */

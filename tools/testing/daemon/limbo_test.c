@@ -23,7 +23,7 @@
 #define SECRET	0x1122334455667788ULL
 
 struct list session_list = { &session_list, &session_list };
-static bool leaving, lives_on;
+static bool leaving, leaked;
 static unsigned int evicts_sent, ended, disconnected;
 static struct session *old, *fresh;
 static struct region *region[TOTAL];
@@ -50,7 +50,7 @@ bool session_disconnect(struct session *session)
 {
 	/* With its regions still its own: nobody else's queue pair reaches them. */
 	disconnected += session == old && session_lent(old) && !session_lent(fresh);
-	return !lives_on;
+	return !leaked;
 }
 
 void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
@@ -96,7 +96,7 @@ void evict_region_gone(uint64_t job, enum evict_end end)
 	(void)end;
 }
 
-void evict_busy(uint64_t job, uint64_t of, uint32_t pages)
+void evict_set_activity(uint64_t job, uint64_t of, uint32_t pages)
 {
 	(void)job;
 	(void)of;
@@ -108,7 +108,7 @@ void evict_answered(uint64_t job)
 	(void)job;
 }
 
-bool evict_asks(uint64_t job)
+bool evict_is_querying(uint64_t job)
 {
 	(void)job;
 	return false;
@@ -377,9 +377,9 @@ static void test_lives_on(void)
 {
 	setup(2, 1000);
 	limbo_enter(old, "x");
-	lives_on = true;
+	leaked = true;
 	limbo_adopt(fresh, old);
-	lives_on = false;
+	leaked = false;
 	ok(old->state == SESSION_DEAD && ended == 1 && !limbo_count() && !fresh->resuming &&
 	   !fresh->secret && !session_lent(fresh) && session_lent(old) == 2,
 	   "whose queue pairs can't be destroyed ends, and nobody else gets its regions");

@@ -19,7 +19,7 @@
 uint64_t stats[STAT_NR];
 
 static struct meminfo memory;
-static uint64_t room, knob, keep, now_ms, look_ms;
+static uint64_t room, knob, keep, now_ms, interval_ms;
 static unsigned int held, mapped, huge, limit, ordinary_limit, excess, excess_ordinary;
 static unsigned int leaving, dying, errors, batches, batch_of;
 static unsigned int regions = 200;
@@ -138,7 +138,7 @@ void message_kick_pool(void)
 {
 }
 
-bool evict_asks(uint64_t job)
+bool evict_is_querying(uint64_t job)
 {
 	return job && asks;
 }
@@ -176,7 +176,7 @@ void loop_timer_init(struct loop_timer *timer, void (*fn)(void *arg), void *arg)
 void loop_timer_set(struct loop_timer *timer, uint64_t ms)
 {
 	(void)timer;
-	look_ms = ms;
+	interval_ms = ms;
 }
 
 void loop_timer_stop(struct loop_timer *timer)
@@ -385,7 +385,7 @@ static void test_pressure(void)
 	   "who waits in a cgroup of its own doesn't need a larger headroom");
 	memory.available = KEEP;
 	reclaim_pressure(&reclaim_watches[1], EPOLLPRI);
-	ok(reclaim_headroom() == KEEP && look_ms < RECLAIM_PERIOD_MS, "the first sign is for a look");
+	ok(reclaim_headroom() == KEEP && interval_ms < RECLAIM_PERIOD_MS, "the first sign is for a look");
 	reclaim_pressure(&reclaim_watches[0], EPOLLPRI);
 	ok(reclaim_headroom() > KEEP, "who waits on a machine that is full does");
 }

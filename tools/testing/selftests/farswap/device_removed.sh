@@ -113,10 +113,10 @@ check "again and again" again_and_again || donors_show
 check "what only donors have is there when it comes back" device_is_away || donors_show
 lost=${DONORS%% *}
 check "no page is lost if a donor's device goes and comes" donor_device_is_away || donors_show
-check "a donor's device goes, and farswapd does not" donor_device_goes "r0 is gone"
+check "a donor's device goes, and farswapd does not" donor_device_goes "r0 was removed"
 check "it is used again when it is back" donor_device_comes || donors_show
 check "so it does where it listens on that only" eval 'donor_listens &&
-	donor_device_goes "device listened on is gone"' || donors_show
+	donor_device_goes "device of the listen address was removed"' || donors_show
 check "and is used again when it is back" donor_device_comes || donors_show
 check --data "memory was right all the time" stop_load removed
 stats_show

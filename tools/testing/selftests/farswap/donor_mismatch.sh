@@ -27,13 +27,13 @@ version_refused() {
 second_daemon() {
 	on "$odd" 'echo keep >/tmp/kept
 		! farswapd -n -o control=/tmp/kept -o memory=64M 2>/tmp/second && cat /tmp/second &&
-			grep -q "is no socket" /tmp/second && [ "$(cat /tmp/kept)" = keep ] || exit 1
+			grep -q "is not a socket" /tmp/second && [ "$(cat /tmp/kept)" = keep ] || exit 1
 		farswapd -o control=/run/second.sock -o listen=0.0.0.0:9555 -o memory=64M \
 			2>/tmp/second &
 		second=$!
 		sleep 2 && kill -HUP $second && sleep 1 &&
 			farswapctl -s /run/second.sock status >/dev/null &&
-			grep "only read at the start" /tmp/second
+			grep "read at start only" /tmp/second
 		status=$?
 		kill $second && wait $second && exit $status'
 }

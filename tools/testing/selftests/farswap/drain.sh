@@ -15,7 +15,7 @@ holds_nothing() {
 # Everything is back, and the memory with the machine.
 drain_victim() {
 	on "$victim" 'farswapctl drain' | tee "$TMP/drained"
-	grep -qE '^drained: [1-9][0-9]* regions evicted, [1-9][0-9]* given back, 0 killed$' \
+	grep -qE '^drained: [1-9][0-9]* regions evicted, [1-9][0-9]* returned, 0 revoked$' \
 		"$TMP/drained" &&
 		donor_metric_is "$victim" draining -eq 1 &&
 		donor_metric_is "$victim" free_bytes -eq 0 && holds_nothing &&
@@ -65,7 +65,7 @@ silent_client() {
 	wait "$silent_pid"
 	silent_status=$?
 	cat "$TMP/hold"
-	grep -q '^drained: .*, 1 killed$' "$TMP/killed" && [ "$silent_status" -eq 0 ]
+	grep -q '^drained: .*, 1 revoked$' "$TMP/killed" && [ "$silent_status" -eq 0 ]
 }
 
 # refused TEXT WORDS...: one line, with that in it, and a bad status
@@ -78,13 +78,13 @@ refused() {
 }
 
 bad_arguments() {
-	refused "must be a number of seconds" drain --timeout 0 &&
-		refused "must be a number of seconds" drain --timeout=5s &&
-		refused "wants a value" drain --timeout &&
-		refused "only drain takes" undrain --timeout 5 &&
-		refused "is too much" drain 5 &&
-		refused "is no option" drain --force &&
-		refused "is no command" drian
+	refused "range 1-86400 seconds" drain --timeout 0 &&
+		refused "range 1-86400 seconds" drain --timeout=5s &&
+		refused "needs a value" drain --timeout &&
+		refused "valid for drain only" undrain --timeout 5 &&
+		refused "unexpected argument" drain 5 &&
+		refused "unknown option" drain --force &&
+		refused "unknown command" drian
 }
 
 test_begin 15

@@ -14,7 +14,7 @@ evict_rounds() {
 		for evict_donor in $DONORS; do
 			on "$evict_donor" 'farswapctl evict all' >"$TMP/evicted" &&
 				cat "$TMP/evicted" &&
-				grep -q ' [1-9][0-9]* given back' "$TMP/evicted" || return 1
+				grep -q ' [1-9][0-9]* returned' "$TMP/evicted" || return 1
 		done
 		wait_for 20 grown slab_evicted 3 && wait_for 20 grown slab_mapped 3 || return 1
 		echo "round $evict_round: slab_evicted $(stat_of slab_evicted)"
@@ -61,7 +61,7 @@ evict_one() {
 	slabs_held | sort >"$TMP/held"
 	stats_save
 	on "$asked" "farswapctl evict 1" >"$TMP/evicted"
-	grep -q "^1 regions evicted: 1 given back, 0 killed" "$TMP/evicted" || return 1
+	grep -q "^1 regions evicted: 1 returned, 0 revoked" "$TMP/evicted" || return 1
 	slabs_held | cut -d' ' -f1 | sort >"$TMP/held.now"
 	idle_gone=$(cut -d' ' -f1 "$TMP/held" | grep -vxFf "$TMP/held.now")
 	echo "gone: $idle_gone of $(tr '\n' ',' <"$TMP/held")"
@@ -123,7 +123,7 @@ deadline_passes() {
 	sleep 0.2
 	on "$asked" 'farswapctl evict all'
 	lose_none "$asked"
-	donor_metric_is "$asked" 'returns_total{how="killed"}' -gt 0 &&
+	donor_metric_is "$asked" 'returns_total{how="revoked"}' -gt 0 &&
 		wait_for 30 eval 'grew load_fallback || grew store_write_failed'
 }
 

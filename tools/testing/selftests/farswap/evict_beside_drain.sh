@@ -28,7 +28,7 @@ given_back_meanwhile() {
 	on "$other" 'farswapctl evict 2' >"$TMP/evict"
 	cat "$TMP/evict"
 	kill -0 "$drain_pid" || return 1
-	grep -q '^2 regions evicted: 2 given back, 0 killed' "$TMP/evict" && data same lost
+	grep -q '^2 regions evicted: 2 returned, 0 revoked' "$TMP/evict" && data same lost
 }
 
 ends() {

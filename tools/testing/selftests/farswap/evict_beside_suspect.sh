@@ -16,7 +16,7 @@ given_back() {
 	stats_save
 	on "$asked" 'farswapctl evict all' >"$TMP/evict"
 	cat "$TMP/evict"
-	grep -q '^[1-9][0-9]* regions evicted: [1-9][0-9]* given back, 0 killed' "$TMP/evict" &&
+	grep -q '^[1-9][0-9]* regions evicted: [1-9][0-9]* returned, 0 revoked' "$TMP/evict" &&
 		grew fetched && data same lost && donor_field_is "$gone" state suspect
 }
 

@@ -85,7 +85,7 @@ some_come_late() {
 	done
 	host delay "$(donor_name "$asked")" 0
 	echo "fetched $(stat_delta fetched), lost $(stat_delta lost)"
-	[ "$late_status" -eq 0 ] && grep -q ' 0 killed' "$TMP/late"
+	[ "$late_status" -eq 0 ] && grep -q ' 0 revoked' "$TMP/late"
 }
 
 # Of eight slabs at most.

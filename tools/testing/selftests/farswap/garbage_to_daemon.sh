@@ -138,8 +138,8 @@ start_load rude rude -m 28 -p 2 -d 280 -r 70 -w 30 -i 20
 check "pages go to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
 check "the donor's log names both" on "$target" '
-	grep "speaks version .* this farswapd version" /run/farswapd.log &&
-		grep "its slab_mb is .* give both the same" /run/farswapd.log'
+	grep "has protocol version .* this farswapd version" /run/farswapd.log &&
+		grep "its slab_mb is .* set both to the same value" /run/farswapd.log'
 check "random bytes" rude "garbage 1" "garbage 2"
 check "messages too short, too long, out of order" rude short long outoforder
 check "another client's key, another client's session" rude stolenkey data-noauth

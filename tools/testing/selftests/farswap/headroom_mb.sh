@@ -56,7 +56,7 @@ starts_in_cgroup() {
 # Refused memory that it asked for, or worse.
 was_refused() {
 	on "$donor" 'grep -E "^(max|oom|oom_kill) [1-9]" /sys/fs/cgroup/farswap/memory.events ||
-		grep "cannot get .* more of memory" /run/farswapd.log'
+		grep "cannot allocate .* more memory" /run/farswapd.log'
 }
 
 test_begin 11
