@@ -41,7 +41,7 @@ bool limbo_enter(struct session *session, const char *why)
 		 session->peer, session->number, why, session_lent(session), ms);
 	stats_inc(STAT_LIMBO);
 	limbo.count++;
-	session->state = SESSION_LIMBO;
+	session_set_state(session, SESSION_LIMBO);
 	session->resuming = false;
 	session->sweeping = false;
 	region_owner_leave(&session->owner);

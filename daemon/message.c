@@ -67,7 +67,7 @@ static void message_close(struct session *session, unsigned int status,
 	log_peer("%s: session %" PRIu64 " refused: %s", session->peer, session->number,
 		 wire_status_name(status));
 	session->close_reason = reason;
-	session->state = SESSION_CLOSING;
+	session_set_state(session, SESSION_CLOSING);
 	loop_timer_set(&session->deadline, SESSION_CLOSE_MS);
 }
 
@@ -119,7 +119,7 @@ static void message_hello(struct session *session, const void *msg)
 		session->queues = FARSWAP_QUEUES_MAX;
 	region_owner_add(&session->owner, session->lend_pd);
 	session->has_owner = true;
-	session->state = SESSION_READY;
+	session_set_state(session, SESSION_READY);
 	old = limbo_find(session, hello);
 	if (old)
 		limbo_adopt(session, old);

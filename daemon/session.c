@@ -8,6 +8,7 @@
  * returns to the pool. Then the rest is freed. If the connections failed the session may stop
  * after the first step: see limbo.c.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -30,6 +31,24 @@ static struct {
 	uint64_t number;
 	bool leaving;
 } sessions;
+
+#define BIT(n)	(1U << (n))
+
+/* From the row's state to which others. HELLO may arrive before the connection is up. */
+static const unsigned int session_moves[SESSION_STATES] = {
+	[SESSION_CONNECTING] = BIT(SESSION_GREETING) | BIT(SESSION_READY) | BIT(SESSION_CLOSING) |
+			       BIT(SESSION_DEAD),
+	[SESSION_GREETING] = BIT(SESSION_READY) | BIT(SESSION_CLOSING) | BIT(SESSION_DEAD),
+	[SESSION_READY] = BIT(SESSION_LIMBO) | BIT(SESSION_DEAD),
+	[SESSION_CLOSING] = BIT(SESSION_DEAD),
+	[SESSION_LIMBO] = BIT(SESSION_DEAD),
+};
+
+void session_set_state(struct session *session, enum session_state state)
+{
+	assert(session_moves[session->state] & BIT(state));
+	session->state = state;
+}
 
 static void session_deadline(void *arg)
 {
@@ -285,7 +304,7 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	stats_inc(reason);
 	if (session->state == SESSION_LIMBO)
 		limbo_leave();
-	session->state = SESSION_DEAD;
+	session_set_state(session, SESSION_DEAD);
 	loop_timer_stop(&session->deadline);
 	if (session->has_owner)
 		region_owner_leave(&session->owner);
@@ -517,7 +536,7 @@ void session_established(struct conn *conn)
 	}
 	/* HELLO may have arrived before this event. */
 	if (session->state == SESSION_CONNECTING) {
-		session->state = SESSION_GREETING;
+		session_set_state(session, SESSION_GREETING);
 		loop_timer_set(&session->deadline, SESSION_HELLO_MS);
 	}
 }

@@ -53,6 +53,11 @@ bool session_disconnect(struct session *session)
 	return !leaked;
 }
 
+void session_set_state(struct session *session, enum session_state state)
+{
+	session->state = state;
+}
+
 void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
 {
 	(void)why;
