@@ -29,18 +29,17 @@
 /* Limits the log to a few lines a minute per donor; debugfs counts the rest. */
 #define SESSION_LOG_BURST	10
 
-/* For each state, the states from which a session may enter it. */
+/* For each state, the states that may follow it. */
 static const u8 session_moves[FARSWAP_RDMA_STATES] = {
-	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_FAILING),
-	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_IDLE),
-	[FARSWAP_RDMA_LIVE]		= BIT(FARSWAP_RDMA_CONNECTING),
-	[FARSWAP_RDMA_FAILING]		= BIT(FARSWAP_RDMA_LIVE),
-	[FARSWAP_RDMA_CLOSED]		= BIT(FARSWAP_RDMA_IDLE),
+	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_CLOSED),
+	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_LIVE) | BIT(FARSWAP_RDMA_IDLE),
+	[FARSWAP_RDMA_LIVE]		= BIT(FARSWAP_RDMA_FAILING),
+	[FARSWAP_RDMA_FAILING]		= BIT(FARSWAP_RDMA_IDLE),
 };
 
 static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_state to)
 {
-	return session_moves[to] & BIT(from);
+	return session_moves[from] & BIT(to);
 }
 
 /*
