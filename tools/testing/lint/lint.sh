@@ -280,6 +280,10 @@ lint_htmldocs() { # no warnings from the kernel's Sphinx; every interface is in 
 	quiet tools/testing/tree/htmldocs.sh
 }
 
+lint_diagrams() { # the state diagrams in the documents have the moves of the code's tables
+	quiet tools/testing/lint/diagrams.py
+}
+
 # refuses WORD RELEASE SETTINGS...: make says first of all that such a kernel won't do, and why
 refuses() {
 	local word=$1 fake output

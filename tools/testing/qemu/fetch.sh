@@ -40,7 +40,8 @@ BUILD="gcc libc6-dev make bc flex bison libelf-dev pahole kmod xz-utils pkg-conf
 	librdmacm-dev libibverbs-dev"
 QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux zstd
 	ibverbs-providers perftest"
-LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme"
+LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme
+	graphviz"
 MODEL="spin"
 DEMO="libhiredis-dev"
 # The kernel's own kselftest installs with it.

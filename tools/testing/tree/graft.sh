@@ -33,7 +33,8 @@ die() {
 ours() {
 	(cd "$top" && find mm rdma Kconfig include Documentation tools/testing/selftests \
 		daemon/wire.[ch] \
-		-type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.rst' -o -name Kconfig \
+		-type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.rst' -o -name '*.dot' \
+		-o -name '*.svg' -o -name Kconfig \
 		-o -name Makefile -o -name config -o -name settings \
 		-o -path 'Documentation/ABI/*' \) ! -name '*.mod.c' ! -name '.*' \
 		-o -path mm/.kunitconfig -o -path "$selftests/.gitignore" | sort)

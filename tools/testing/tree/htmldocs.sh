@@ -45,7 +45,7 @@ assemble() {
 	PAGE
 }
 
-# As in the kernel's Documentation/Makefile. There are no pictures that dot would draw.
+# As in the kernel's Documentation/Makefile. Without dot(1) the diagrams stay text.
 sphinx() {
 	srctree=$tree sphinx-build -q -j "$(nproc)" -b html -c Documentation -d doctrees \
 		-D version=6.12 -D release=6.12 -D "kerneldoc_srctree=$tree" \
