@@ -32,7 +32,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
+.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-figures bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
 
 all: modules daemon
 
@@ -171,6 +171,10 @@ bench-headroom:
 bench-events:
 	@tools/testing/bench/events.py $(if $(ONLY),--only=$(ONLY))
 
+# BENCH=, EVENTS=, folders that make bench and make bench-events left
+bench-figures:
+	@tools/testing/bench/figures.py $(if $(BENCH),--bench $(BENCH)) $(if $(EVENTS),--events $(EVENTS))
+
 bench-ways:
 	@tools/testing/bench/ways.py
 
@@ -237,6 +241,7 @@ help:
 	@echo "make bench      compare farswap with NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
 	@echo "make bench-headroom  plot a donor's memory while its own programs grow"
 	@echo "make bench-events  measure the cost of evictions, mapping, a donor's death and the backup (ONLY=)"
+	@echo "make bench-figures  draw the plots of the documents from what make bench and make bench-events left (BENCH=, EVENTS=)"
 	@echo "make bench-ways   compare the in-tree hook mode with ftrace"
 	@echo "make bench-prefetch  compare trend-based prefetch with the kernel's readahead"
 	@echo "make bench-instructions  count instructions of page-in and page-out without a network, compared with zram and brd"

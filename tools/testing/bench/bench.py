@@ -460,6 +460,17 @@ def arguments():
     return args
 
 
+def measure(args, bench):
+    for run in range(1, args.runs + 1):
+        for part in args.only:
+            print(f"run {run}, {part}", flush=True)
+            began = time.monotonic()
+            for backing in PARTS[part]:
+                if backing in args.swap:
+                    harness.once_more(functools.partial(bench.attempt, part, backing))
+            print(f"  {(time.monotonic() - began) / 60:.1f} min", flush=True)
+
+
 def main():
     args = arguments()
     harness.exit_on_signals()
@@ -476,20 +487,16 @@ def main():
         print(f"  {backing.name}: {backing.about}")
     host.note_other_work()
     bench = Bench(args)
-    for run in range(1, args.runs + 1):
-        for part in args.only:
-            print(f"run {run}, {part}", flush=True)
-            began = time.monotonic()
-            for backing in PARTS[part]:
-                if backing in args.swap:
-                    harness.once_more(functools.partial(bench.attempt, part, backing))
-            print(f"  {(time.monotonic() - began) / 60:.1f} min", flush=True)
+    try:
+        measure(args, bench)
+    finally:
+        # A run that is interrupted leaves what it has.
+        bench.results.write(args.out)
     spread = "median (lowest–highest)" if args.runs > 1 else \
         "1 run, so that no spread is known but raw RDMA's, of before and after"
     print(f"\n{spread}; out/in: pages put out for each that is read in")
     tables.show(bench.results)
     goals.show(bench.results, args.runs)
-    bench.results.write(args.out)
     tables.plot(bench.results, args.out)
     print(f"\n{os.path.relpath(args.out)}: tables, CSV and plots; "
           f"{(time.monotonic() - started) / 60:.1f} min")

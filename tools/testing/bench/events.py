@@ -12,6 +12,7 @@ highest. Status 0 if every goal is met.
 """
 
 import argparse
+import csv
 import itertools
 import os
 import statistics
@@ -57,6 +58,7 @@ class Bench:
         self.client = cluster.client
         self.args = args
         self.rows = []
+        self.deaths = []
 
     def row(self, what, goal, paper, ours, good):
         self.rows.append((what, goal, paper, ours, "yes" if good else "NO"))
@@ -64,6 +66,9 @@ class Bench:
 
     def set(self, name, value):
         self.client.check(f"echo {value} >{farswap.SYSFS}/{name}")
+
+    def setting(self, name):
+        return self.client.check(f"cat {farswap.SYSFS}/{name}").strip()
 
     def debug(self, name):
         return self.client.check(f"cat {farswap.DEBUG}/{name}")
@@ -295,6 +300,8 @@ class Bench:
         if self.lost() == lost and self.is_live(donor):
             raise harness.ClusterError("a donor's death went unnoticed")
         each = [round(load.rate(first + second, 1)) for second in range(10)]
+        self.deaths += [(self.setting("backup"), how, donor.name, second,
+                         load.rate(first + second, 1) / before) for second in range(-10, 10)]
         print(f"    {donor.name}, {how}: {before:.0f} accesses a second, then {each}", flush=True)
         return 100 * (1 - after / before)
 
@@ -369,7 +376,19 @@ def run(args, names):
             print(f"{name}:", flush=True)
             getattr(bench, name)()
             print(f"  ({time.monotonic() - began:.0f} s)")
+        write_deaths(args.out, bench.deaths)
         return bench.rows, cluster.complaints()
+
+
+def write_deaths(directory, deaths):
+    """Accesses in each second around a death, over those in the 20 s before it."""
+    if not deaths:
+        return
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "death.csv"), "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["backup", "how", "donor", "second", "ratio"])
+        writer.writerows([*death[:-1], f"{death[-1]:.3f}"] for death in deaths)
 
 
 def arguments():
@@ -387,6 +406,8 @@ def arguments():
                         help="of the disk while the load runs, 0: no limit")
     parser.add_argument("--donor-mem", type=int, default=224, help="each donor's memory, MB")
     parser.add_argument("--lent", type=int, default=64, help="of it lent, MB")
+    parser.add_argument("--out", default=os.path.join(TOP, "out/events"),
+                        help="folder for death.csv, each second around a death")
     return parser.parse_args()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws plots of headroom.py and cluster_wide.py as SVG, with the standard library alone."""
+"""Draws plots as SVG, with the standard library alone."""
 
 MB = 1 << 20
 WIDTH, LEFT, RIGHT = 900, 70, 24
@@ -7,6 +7,7 @@ TOP, HEIGHT = 64, 330           # of the memory
 GAP, LOWER = 64, 110            # of the steps, below
 COLOURS = {"used": "#7a8ca3", "lent": "#e08e45", "spare": "#f3d3ad", "free": "#ffffff",
            "alone": "#7a8ca3", "lending": "#c0392b"}
+LINES = ("#c0392b", "#2980b9", "#16a085", "#8e44ad", "#e08e45", "#7a8ca3")
 
 
 def nice(most, parts):
@@ -42,20 +43,28 @@ class Axes:
         path = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in points)
         return f'<polyline points="{path}" fill="none" stroke="{colour}" {style}/>'
 
-    def frame(self, label):
+    def ticks_up(self):
+        step = nice(self.most, self.height // 50)
+        return [(value, str(value)) for value in range(0, int(self.most) + 1, step)]
+
+    def ticks_across(self):
+        step = nice(self.last - self.first, 12)
+        return [(value, str(value))
+                for value in range(int(-(-self.first // step) * step), int(self.last) + 1, step)]
+
+    def frame(self, label, across=None, up=None):
+        """across, up: [(value, text)] where the ticks are not whole numbers"""
         bottom, right = self.top + self.height, WIDTH - RIGHT
         yield (f'<rect x="{LEFT}" y="{self.top}" width="{right - LEFT}" height="{self.height}"'
                ' fill="none" stroke="#333"/>')
-        step = nice(self.most, self.height // 50)
-        for value in range(0, int(self.most) + 1, step):
+        for value, text in up or self.ticks_up():
             y = self.at_y(value)
             yield f'<path d="M{LEFT - 5} {y:.1f}h5" stroke="#333"/>'
-            yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value}</text>'
-        step = nice(self.last - self.first, 12)
-        for value in range(int(-(-self.first // step) * step), int(self.last) + 1, step):
+            yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+        for value, text in across or self.ticks_across():
             x = self.at_x(value)
             yield f'<path d="M{x:.1f} {bottom}v5" stroke="#333"/>'
-            yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{value}</text>'
+            yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{text}</text>'
         middle = self.top + self.height / 2
         yield (f'<text x="18" y="{middle}" text-anchor="middle"'
                f' transform="rotate(-90 18 {middle})">{label}</text>')
@@ -139,3 +148,30 @@ def machines(runs):
     lines.append(f'<text x="{WIDTH / 2}" y="{height - 6}" text-anchor="middle">'
                  "machines, the fullest first</text></svg>")
     return "\n".join(lines) + "\n"
+
+
+def lines(title, labels, series, first, last, most, across=None, up=None, note=""):
+    """
+    The SVG of curves. labels: of x and y; series: {name: [(x, y)]}; a line at y = 1 where
+    that is a reference. note: below the title.
+    """
+    axes = Axes(first, last, most, TOP + 20, HEIGHT)
+    height = TOP + 20 + HEIGHT + 48
+    colours = dict(zip(series, LINES))
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
+        f' viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{title}</text>',
+        f'<text x="{LEFT}" y="42" fill="#555">{note}</text>',
+        *legend(list(colours.items()), 68)]
+    for name, points in series.items():
+        inside = [point for point in points if first <= point[0] <= last]
+        out.append(axes.line(inside, colours[name], 'stroke-width="2"'))
+        if len(inside) < 20:
+            out += [f'<circle cx="{axes.at_x(x):.1f}" cy="{axes.at_y(y):.1f}" r="3"'
+                    f' fill="{colours[name]}"/>' for x, y in inside]
+    out += axes.frame(labels[1], across, up)
+    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 8}" text-anchor="middle">'
+               f'{labels[0]}</text></svg>')
+    return "\n".join(out) + "\n"
