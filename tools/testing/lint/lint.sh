@@ -284,6 +284,17 @@ lint_diagrams() { # the state diagrams in the documents have the moves of the co
 	quiet tools/testing/lint/diagrams.py
 }
 
+lint_workqueues() { # the table in locking.rst has the modules' workqueues and no other
+	local code table
+	# The name is on the next line here and there.
+	code=$(matching '^(mm|rdma)/.*\.c$' | xargs -d '\n' cat | tr -d '\n\t' |
+		grep -oE 'alloc_(ordered_)?workqueue\("[a-z_]+"' | cut -d'"' -f2 | sort)
+	table=$(sed -n '/^Workqueues$/,/^References$/s/^   \* - ..\(farswap[a-z_]*\)..$/\1/p' \
+		Documentation/mm/farswap/locking.rst | sort)
+	[ -n "$code" ] && quiet diff --label code --label locking.rst -U0 \
+		<(echo "$code") <(echo "$table")
+}
+
 # refuses WORD RELEASE SETTINGS...: make says first of all that such a kernel won't do, and why
 refuses() {
 	local word=$1 fake output
