@@ -137,7 +137,7 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
 
 /**
  * farswap_rdma_chan_resolve() - find the device that reaches the donor
- * @chan:	channel of which nothing exists yet
+ * @chan:	channel without an identifier or a queue pair
  *
  * On success chan->id is bound to a device.
  *

@@ -13,7 +13,7 @@ SERVICE = 4420
 NQN = "nqn.2026-11.farswap.bench:swap"
 HOST = "11111111-2222-3333-4444-555555555555"
 NBD_PORT = 10809
-# Of a size that is to the load as that of real ones is to theirs.
+# The ratio of its size to the load's is that of real machines.
 SLAB_MB = 64
 
 
@@ -46,17 +46,17 @@ class Backing:
         return 0
 
     def programs(self):
-        """What the machines need, as image.build() takes it."""
+        """The programs that the machines need, as arguments of image.build()."""
         return []
 
     def start(self, cluster):
         cluster.swap_on()
 
     def warm(self, _cluster):
-        """What start() does beside that, for another program to begin with the same."""
+        """The other part of start(), so that another program finds the same state."""
 
     def remote_percent(self, _cluster):
-        """Of what was read, what came from donors; None where nobody counts that."""
+        """The share of pages read from donors; None where it is not counted."""
 
 
 def peer(path):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has one page in each of so many clusters of a swap device: a huge page at a time is put out
- * as a whole, of which only the first page isn't zeroes, and the others are freed. Ends when
+ * Places one page in each of the given number of clusters of a swap device: it pages out one huge
+ * page at a time, in which only the first page is not zero, and frees the other pages. Ends when
  * all are there; a child keeps them until it is killed.
  */
 #define _GNU_SOURCE

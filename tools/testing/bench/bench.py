@@ -57,8 +57,8 @@ PHASES = ("fill", "dirty", "mixed", "clean", "read", "sequential", "strided")
 READAHEAD = {"sequential": 3, "strided": 3}
 PERCENTS = (100, 75, 50, 25, 10)
 THREADS = (1, 2, 4)
-# Of what is swapped. A device that is more than half full has the kernel free each slot as it is
-# read, and so write the page anew though nobody changed it.
+# Relative to the swapped memory. On a device that is more than half full the kernel frees each slot
+# when it is read, and so writes the page again although it is unchanged.
 DEVICE_PARTS = 9 / 4
 # MB of the programs that are not meant to need more than the whole machine.
 LOCAL_MB, WRITER_MB, HPBD_MB, SERVER_KEYS = 96, 64, 32, 40000
@@ -123,7 +123,7 @@ def numbers_of(lines):
 
 
 class Bench:
-    """What is to be measured, and what was."""
+    """The measurements to make, and their results."""
 
     def __init__(self, args):
         self.args = args
@@ -153,7 +153,7 @@ class Bench:
         print(f"  {backing.name}: {text}", flush=True)
 
     def raw(self, cluster, backing, part):
-        """Of 4 KiB."""
+        """The latency of 4 KiB."""
         if backing.network:
             client, donor = cluster.client, cluster.donors[0]
             self.add("raw READ", backing, part, dict(zip(
@@ -198,7 +198,7 @@ class Bench:
             backing.start(cluster)
             group = None
             if backing.inside:
-                # What others find free of all the client's memory, about.
+                # About the share of the client's memory that others find free.
                 group = CGROUP
                 make_cgroup(cluster.client)
                 self.limit(cluster.client, args.mem << 20, 60)
@@ -209,7 +209,7 @@ class Bench:
                 if load == "read":
                     self.say(backing, f"fault p50 {numbers['p50_us']:.0f} µs")
             if isinstance(backing, backings.Farswap):
-                # What looking after its own memory takes of a donor's daemon, at all times.
+                # The time that a donor's daemon always needs to sample its memory.
                 with Costs(cluster) as costs:
                     time.sleep(args.seconds)
                 self.add("idle", backing, "", costs.costs)
@@ -236,7 +236,7 @@ class Bench:
         return [percent for percent in most if percent in self.args.local]
 
     def limit(self, client, whole, percent):
-        """What a cgroup may have of what it needs; all of it, and some more, at 100."""
+        """Limits a cgroup to a share of the memory it needs; without a limit at 100."""
         limit = "max" if percent == 100 else int(whole * percent / 100)
         client.check(f"echo {limit} >{CGROUP}/memory.high && echo {limit} >{CGROUP}/memory.max",
                      self.args.timeout)
@@ -363,14 +363,14 @@ def server_programs():
             ("/usr/bin/kv", os.path.join(HERE, "kv"), None)]
 
 
-# What a server has of its memory, per cent.
+# The share of its memory that a server has, per cent.
 SERVER_PERCENTS = {backings.Farswap: PERCENTS, backings.NvmeRdma: PERCENTS,
                    backings.Nbd: (75, 50, 25), backings.Local: (100,)}
-# Of these a short look will do.
+# A short measurement suffices for these.
 BRIEF = (100, 10)
 # Whose instructions are counted, and what instructions.py calls them.
 COUNTED = {backings.FarswapNone: "farswap", backings.Zram: "zram", backings.RamDisk: "brd"}
-# Of each part: what is compared in it. All that there is only where it is quick.
+# The configurations that each part compares: all of them only if it is quick.
 PARTS = {
     "faults": backings.TIMED,
     "local": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
@@ -393,7 +393,7 @@ def machine():
 
 
 def revision():
-    """Of this tree, if it is a checkout."""
+    """The revision of this tree, if it is a checkout."""
     found = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
                            cwd=TOP, text=True, check=False, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -401,7 +401,7 @@ def revision():
 
 
 class Said:
-    """What is printed, and kept in a file beside the CSV."""
+    """The printed output, also kept in a file beside the CSV."""
 
     def __init__(self, path):
         self.terminal = sys.stdout

@@ -4,7 +4,7 @@
 Where the instructions of a page in and of a page out go, function by function, from the
 kernel's swap_read_folio() and swap_writepage() to their end: every instruction that the
 emulator executed is counted, with nothing in the machine that measures. farswap over
-farswap-ram, as in instructions.py. What an interrupt fell into is left out.
+farswap-ram, as in instructions.py. Samples with an interrupt are left out.
 
 farswap's own is what its functions execute and what they call; not the transport with its
 copy, nor what the kernel does for a folio of any swap device: its writeback, its lock, its
@@ -30,7 +30,7 @@ import image                # noqa: E402
 import instructions         # noqa: E402
 from symbols import Symbols  # noqa: E402
 
-# What is followed from its first instruction on, until its caller goes on.
+# Functions that are followed from their first instruction until they return.
 WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}
 FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
 # Through these any function calls any other.
@@ -40,7 +40,7 @@ OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
                                 r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
-# What farswap's own are for, likewise.
+# The purpose of farswap's own functions.
 STAGES = (
     ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
     ("request, taken and given back", re.compile(r"^farswap_request")),

@@ -5,7 +5,7 @@
  *
  *	container etc|sys|sort|graph MEGABYTES WORK SEED
  *
- * etc, sys	a key-value store, WORK thousand commands, of which 95 or 75 % are reads; keys are
+ * etc, sys	a key-value store, WORK thousand commands, 95 or 75 % of them reads; keys are
  *		Zipf's with 0.99, as those of Facebook's stores that the Infiniswap paper measures
  * sort		quicksort of random integers, WORK times, each time of others
  * graph	PageRank, WORK rounds, over vertices with 16 edges each

@@ -29,7 +29,7 @@ def make_cgroup(client, mem):
 def use_farswap(client, mem, donors=1, regions=0):
     """
     All pages of a load go to this machine's own memory, which any number of donors lend; or so
-    many regions of each, of which only what is written takes memory.
+    many regions of each, which take memory only where they are written.
     """
     make_cgroup(client, mem)
     options = f"sparse=1 regions={regions}" if regions else f"regions={mem * 2 // 3 + 2}"

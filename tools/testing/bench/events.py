@@ -77,7 +77,7 @@ class Bench:
         return farswap.counters(self.debug("stats"))
 
     def median_since(self, before, name):
-        """Of what was timed after debug("latency") said that, in µs."""
+        """The median of the times after that output of debug("latency"), in µs."""
         now, then = (farswap.histogram(text, name) for text in (self.debug("latency"), before))
         median = farswap.percentile(farswap.grown(now, then), 50)
         if not median:
@@ -121,7 +121,7 @@ class Bench:
                           f" {period} 0", LOCAL)
         time.sleep(steps * period / 1000 + 3)
         query, mapped = (self.median_since(before, name) for name in ("query", "map"))
-        # What is less busy than that is not moved.
+        # Slabs that are less busy than that are not migrated.
         self.set("hotslab", 1000000)
         held = self.held()
         for donor, nr in held.items():
@@ -173,7 +173,7 @@ class Bench:
     def busy(self):
         load = Load(self.client, self.args.megabytes)
         load.wait_lines(10)
-        # What is read from it costs what it should.
+        # Reading from it costs as much as it should.
         self.limit_disk(self.args.iops)
         load.wait_lines(5)
         self.spread_out()
@@ -285,7 +285,7 @@ class Bench:
                  spread(losses, " %"), loss < 1)
 
     def one_death(self, load, donor, how):
-        """What is lost, %, in the 10 s after it, against the 20 s before."""
+        """The loss of throughput in the 10 s after it, against the 20 s before, %."""
         self.spread_out()
         load.wait_lines(5)
         before = load.window(20)

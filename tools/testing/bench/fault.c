@@ -312,13 +312,13 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of times in order. */
+/* Return a percentile of sorted times. */
 static double time_us(const uint64_t *times, size_t faults, size_t permille)
 {
 	return faults ? times[(faults - 1) * permille / 1000] / 1e3 : 0;
 }
 
-/* What all workers did in so many ns; pages that were wrong. */
+/* Print the results of all workers in this time; return the number of wrong pages. */
 static size_t report(const char *phase, uint64_t ns)
 {
 	size_t nr = 0, accesses = 0, faults = 0, wrong = 0;
@@ -384,7 +384,7 @@ static size_t run(const struct phase *phase)
 	return report(phase->name, now_ns() - start);
 }
 
-/* What the measurement itself needs never faults. */
+/* Memory that the measurement itself needs never faults. */
 static void *memory_locked(size_t bytes)
 {
 	void *memory = calloc(1, bytes);

@@ -3,8 +3,8 @@
 """
 Does a page cost more where there are more slabs, or more donors? Instructions of a fault that
 reads a page, the median, and of a page that is put out, over farswap-ram in a machine whose
-virtual time counts them; beside each, the ratio to the first line's. What else than the load
-is in a device of 10,000 slabs is a page in each (ballast.c).
+virtual time counts them; beside each, the ratio to the first line's. A device of 10,000 slabs
+contains a page in each of them beside the load (ballast.c).
 """
 
 import argparse

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What farswap is to reach, as ratios within each run."""
+"""The goals of farswap, as ratios within each run."""
 
 import statistics
 
 import report
 
 NVME = "NVMe-oF, RDMA"
-# What, its (load, setting, value), whose and which it is compared with (None: it is a figure of
-# its own; the same kind of swap's where whose is None), whether more is better, the goal.
+# Each goal: its name; its (load, setting, value); whose and which figure it is compared with (None:
+# an absolute figure; the same kind of swap if whose is None); whether more is better; the value.
 GOALS = (
     ("fault p50 / raw READ", ("read", "", "p50_us"), (None, ("raw READ", "faults", "p50_us")),
      False, 1.3),

@@ -10,8 +10,8 @@ grows, pauses, and grows on, reading what it has; at the same time the same prog
 grows on a like machine that lends nothing. The verdict: free memory (MemAvailable)
 was never under half the headroom, and neither the program's whole way nor any ten
 seconds of it took more than 5 % longer than on the other machine: the median of some
-rounds. What two emulated machines differ by chance is said (two standard errors of
-the steps' times) and taken off.
+rounds. The random difference of two emulated machines is printed (two standard errors of
+the steps' times) and subtracted.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from programs import Program  # noqa: E402
 
 MB = 1 << 20
 SAMPLE_MS = 200
-# What the program does not take, of what is left beyond the headroom, MB.
+# The part of the memory beyond the headroom that the program leaves, MB.
 SPARE = 24
 # Samples before the program begins and after it has ended, seconds.
 BEFORE, AFTER = 4, 12

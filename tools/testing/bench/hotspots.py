@@ -4,7 +4,7 @@
 Where the time of both machines goes while pages go out to a donor, and while they come in at
 random: what each executes is sampled, with what called it, some hundred times a second. farswap
 without a backup, and with one on the disk, beside NVMe over RDMA; microseconds of a machine's
-time for each page. What runs with interrupts off is seen where they are on again.
+time for each page. Code that runs with interrupts off is counted where they are enabled again.
 """
 
 import collections
@@ -30,7 +30,7 @@ from programs import Asked   # noqa: E402
 from symbols import Symbols  # noqa: E402
 
 SWAPS = (backings.FarswapNone, backings.Farswap, backings.NvmeRdma)
-# Of each load: which pages it moves.
+# The pages that each load moves.
 LOADS = {"fill": "pswpout", "read": "pswpin"}
 # Whose a sample is: of the first function, from the innermost on, that is one of these.
 PARTS = (
@@ -73,7 +73,7 @@ def part_of(function):
 
 
 class Sampled:
-    """What a machine executes in a "with" block, in counts: {(part, function): samples}."""
+    """Samples a machine in a "with" block, in counts: {(part, function): samples}."""
 
     def __init__(self, vm, hertz):
         self.vm = vm

@@ -4,8 +4,8 @@
 What a page costs in and out, in thousands of instructions, beside what else keeps pages in
 this machine's memory: farswap over farswap-ram, which copies, zram, and a RAM disk (brd). No
 network: what is left is the kernel's share, farswap's own and one copy of a page. fault.c's
-pages are incompressible. The kernel reads RAM disks and zram past its swap cache. What is
-farswap's own of it is told by budget.py.
+pages are incompressible. The kernel reads RAM disks and zram past its swap cache. budget.py
+shows farswap's own share.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import host                 # noqa: E402
 import image                # noqa: E402
 
 DEVICES = ("farswap", "zram", "brd")
-# What is printed of fault.c's output: phase, value.
+# The printed values of fault.c's output: phase, value.
 ROWS = (("read", "p50_us"), ("read", "p99_us"), ("mixed", "p50_us"), ("out", "us_per_page"))
 
 

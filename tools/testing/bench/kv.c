@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Loads a key-value server as Facebook's two that the Infiniswap paper measures
- * (Gu et al., NSDI 2017, section 6.2): ETC, of which 95 % are GETs, and SYS, of
- * which 75 % are. The keys are Zipf's with 0.99, each anywhere in the order in
- * which they were filled in; one command at a time, but for the filling. Every byte that
- * comes back is checked. Commands on standard input, each with a line for an answer, and "done":
+ * (Gu et al., NSDI 2017, section 6.2): ETC with 95 % GETs, and SYS with 75 %.
+ * The keys are Zipf's with 0.99, each anywhere in the order in which they were filled in. One
+ * command is sent at a time, except for the filling. Every byte that comes back is checked.
+ * Commands come on standard input; each is answered by its results and "done":
  *
  *   fill                       fill keys N per_s N wrong N
  *   run GET-PERCENT SECONDS    run ops N per_s N get_p50_us N get_p99_us N
@@ -141,7 +141,7 @@ static void memcached_send(const char *key, const uint64_t *value)
 	memcached_behavior_set(cached, MEMCACHED_BEHAVIOR_NOREPLY, 0);
 }
 
-/* Of a server that was empty, with keys that were not sent before. */
+/* For an empty server, with keys that were not sent before. */
 static uint64_t memcached_answers(uint64_t nr)
 {
 	static uint64_t nr_before;

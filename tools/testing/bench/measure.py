@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a load costs the machines of a cluster: counters before and after it."""
+"""The cost of a load to the machines of a cluster: counters before and after it."""
 
 import time
 
@@ -21,7 +21,7 @@ def sample(vm):
         elif words[0] == "net":
             values["rx"], values["tx"] = int(words[1]), int(words[2])
         elif words[0] == "daemon":
-            # Of each thread, to the nanosecond: a look at memory takes far less than a tick.
+            # Per thread, in nanoseconds: sampling memory takes far less than a tick.
             # Interrupts that came meanwhile are in it, unless the kernel keeps their time apart.
             values["daemon"] += sum(map(int, words[1::2])) / 1e6
             values["daemon_runs"] += sum(map(int, words[2::2]))
@@ -31,7 +31,7 @@ def sample(vm):
 
 
 class Costs:
-    """Of all that happens in a "with" block, in costs: {name: value}."""
+    """The costs of a "with" block, in costs: {name: value}."""
 
     def __init__(self, cluster):
         self.cluster = cluster

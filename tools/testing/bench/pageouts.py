@@ -6,7 +6,7 @@ import re
 
 EVENTS = ("stages/out", "stages/submit", "stages/post", "stages/sent", "stages/came",
           "farswap/farswap_store_end")
-# What each stage ends with.
+# The event that ends each stage.
 STAGES = {
     "submitted": "until it is given to the transport: the kernel's writeback, its slab, a request",
     "posted": "until its WRITE is posted: others are ahead, and some go with it",
@@ -53,7 +53,7 @@ class PageOuts:
         self.by_entry = {}
 
     def position(self, cqe):
-        """Of what is posted, among what waits; None: it isn't there."""
+        """The position of a posted request among those that wait; None if it is not there."""
         likely = self.distances.most_common(1)
         if not likely or likely[0][1] < SURE:
             self.distances.update(cqe - page.io for page in self.waiting

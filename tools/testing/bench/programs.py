@@ -6,7 +6,7 @@ import time
 import cluster as harness
 
 CGROUP = "/sys/fs/cgroup"
-# What they may have of the client's memory where it is not to be all, MB.
+# Their limit of the client's memory where it is not unlimited, MB.
 LOCAL = 24
 
 
@@ -72,7 +72,7 @@ class Asked(Program):
 
 
 class Load(Program):
-    """What every access of a program costs: load.c, a line a second."""
+    """The cost of each access of a program: load.c, a line a second."""
 
     def __init__(self, client, megabytes):
         super().__init__(client, f"load -m {megabytes} -p 2 -w 10 -d 3600 -i 1", LOCAL)

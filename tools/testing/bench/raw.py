@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What raw RDMA takes between two machines of a cluster, by perftest's programs."""
+"""The time of raw RDMA between two machines of a cluster, by perftest's programs."""
 
 import ipaddress
 
@@ -35,7 +35,7 @@ def read_latency(client, donor, iterations=2000):
 
 
 def bandwidth(client, donor, verb, nr_bytes, iterations, depth=128):
-    """Of "read" or "write" of so many bytes at a time, so many under way, MiB/s."""
+    """The bandwidth of "read" or "write" of that size and queue depth, MiB/s."""
     command = f"ib_{verb}_bw -F -n {iterations} -t {depth}"
     # Once in dozens of times it says 0.
     for _ in range(3):

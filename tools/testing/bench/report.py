@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a bench found: as tables, as CSV, and drawn by gnuplot."""
+"""The results of a bench: as tables, as CSV, and drawn by gnuplot."""
 
 import csv
 import os
@@ -77,7 +77,7 @@ def cell(numbers, digits):
 
 
 def grid(title, lines):
-    """Of texts, with the headings first."""
+    """Prints a table of texts, with the headings first."""
     widths = [max(map(len, column)) for column in zip(*lines)]
     print(f"\n{title}")
     for first, *others in lines:

@@ -4,7 +4,7 @@
 Where the time of a page-out and of a page fault goes between two machines, stage by stage: from
 the client's own trace of it, the medians, and what the slowest of a hundred spend where; for faults
 also who had the processor meanwhile, work items by their function. Memory is filled, then pages
-are read at random, and then read and rewritten. What the probes take is in it.
+are read at random, and then read and rewritten. The time of the probes is included.
 """
 
 import collections
@@ -42,7 +42,7 @@ EVENTS = ("stages/begin", "stages/end", "stages/post", "stages/sent", "stages/ca
           "farswap/farswap_load_end", "sched/sched_switch",
           "workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end")
 PROGRAM = "fault"
-# What each stage ends with.
+# The event that ends each stage.
 STAGES = {
     "posted": "until the READ is posted: the kernel's fault, memory for the page",
     "sent": "until soft RoCE has sent it",
@@ -52,7 +52,7 @@ STAGES = {
     "mapped": "until the page is mapped and the fault has ended",
 }
 LOADS = ("read", "mixed")
-# What takes less, on average of the slowest faults, is not shown.
+# Stages that take less, on average of the slowest faults, are not shown.
 LEAST_US = 10
 LINE = re.compile(r"^ *(.+)-(\d+) +\[\d+\] \S+ +(\d+\.\d+): (\w+): (.*)$")
 QP = re.compile(r"qp=(0x[0-9a-f]+)")
@@ -79,7 +79,7 @@ class Faults:
         self.qp = None
         self.ran = collections.Counter()
         self.switched = 0
-        # What kworkers are at, by their pid; one may sleep meanwhile.
+        # The current work of kworkers, by pid; a work may sleep.
         self.works = {}
 
     def account(self, task, pid, time, name, text):
@@ -118,7 +118,7 @@ class Faults:
             self.end(time)
 
     def end(self, time):
-        # What was there before the task slept is not waited for.
+        # Work that was queued before the task slept is not waited for.
         times = self.times | {"mapped": time}
         times.setdefault("runs", times["completed"])
         if all(stage in times for stage in STAGES):
@@ -155,7 +155,7 @@ def pageouts_of(text):
 
 
 def trace(client, program, load, events, timeout):
-    """What program does in a load, as the kernel tells it: the first of it, if it is much."""
+    """The kernel's trace of a program in a load, or its beginning if it is long."""
     files = " ".join(f"events/{event}/enable" for event in events)
     client.check(f"cd {TRACE} && echo >trace && for f in {files}; do echo 1 >$f; done && "
                  "echo 1 >tracing_on")

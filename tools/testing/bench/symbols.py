@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the addresses of a guest's kernel are."""
+"""Resolves addresses of a guest's kernel."""
 
 import bisect
 
 
 class Symbols:
-    """Which function an address is in, in a guest."""
+    """Finds the function of an address in a guest."""
 
     def __init__(self, client):
         text = client.check("awk '$2 ~ /[tTwW]/ { print $1, $3, $4 }' /proc/kallsyms", 120)

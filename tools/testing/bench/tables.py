@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What bench.py prints and draws of what it found."""
+"""The tables and plots of bench.py."""
 
 import report
 

@@ -30,7 +30,7 @@ from programs import Asked  # noqa: E402
 
 PATCHES = os.path.join(HERE, "techniques")
 PARAMETERS = "/sys/module/farswap*/parameters/technique"
-# Of each load: the figures, and whether more is better.
+# For each load: the figures, and whether more is better.
 FIGURES = {"fill": {"mb_per_s": True}, "sequential": {"mb_per_s": True},
            "read": {"p50_us": False, "p99_us": False, "accesses_per_s": True},
            "mixed": {"p50_us": False, "p99_us": False, "accesses_per_s": True}}
@@ -60,7 +60,7 @@ def all_names():
 
 
 def copy_tree(directory):
-    """What is here, committed or not."""
+    """Copies this tree, with uncommitted changes."""
     subprocess.run(["git", "clone", "-q", TOP, directory], check=True)
     diff = subprocess.check_output(["git", "diff", "--binary", "HEAD"], cwd=TOP)
     if diff:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Both ways into the kernel, in turn: farswap built in the tree, called by the patched swap
-code, and built out of it, attached to the same kernel. fault.c's loads, checked. What each
-is for:
+code, and built out of it, attached to the same kernel. fault.c's loads, checked. Their
+purposes:
 
   random            a page at a time, no readahead: the hook itself
   in order          sequential, with readahead
@@ -64,7 +64,7 @@ LOADS = (
 
 
 def run_load(client, args, seed, prefix, megabytes, load):
-    """What is compared of a load, by (load, what)."""
+    """The figures of a load that are compared, by (load, what)."""
     name, _, _, shift, option, phase, keys = load
     stats = f"{{ echo =; cat {farswap.DEBUG}/stats; }}"
     output, *stats = client.check(
@@ -133,7 +133,7 @@ def spread(values):
 
 
 def table(runs, ways):
-    """Of runs: the results of each of the ways, one after the other."""
+    """Prints the results of each hook mode, run by run."""
     names = [name for name, _, _ in ways]
     print(f"\n{'':20} {'':13} " + "".join(f"{name:>10}" for name in names)
           + "".join(f"   {name} / {names[-1]}" for name in names[:-1]))

@@ -37,7 +37,7 @@ done; echo $((i * 8)) MB"""
 
 
 class InUse:
-    """What a machine loses its power for waits for what else is done to it, and the other way."""
+    """Excludes a power loss of a machine and other actions on it from each other."""
 
     def __init__(self):
         self.free = threading.Condition()
@@ -57,7 +57,7 @@ class InUse:
 
 
 class Actions:
-    """What can be done to one cluster."""
+    """The actions on one cluster."""
 
     # pylint: disable=too-many-arguments,too-many-positional-arguments
     def __init__(self, cluster, may_lose, part, losses, power, grace_ms):
@@ -262,7 +262,7 @@ class Actions:
 
     def do_limit(self, vm, event):
         group = f"/sys/fs/cgroup/{event.lane.partition('/')[2]}"
-        # What it cannot reclaim at once is no error of ours.
+        # Memory that it can't reclaim at once is not an error.
         kilobytes = round(int(event.detail) * self.part * 1024)
         vm.check(f"echo {kilobytes}K >{group}/memory.high; "
                  f"echo 4M >{group}/memory.reclaim; true", PATIENCE)

@@ -37,7 +37,7 @@ HUNG = re.compile(r"blocked for more than|INFO: task")
 RECOVERY = 60
 # At no moment of it have they all been away for longer.
 ALONE = 120
-# What the run lasts at most beside its events: to undo the last, and to verify.
+# Limit of the run's time beside its events: to undo the last one, and to verify.
 EXTRA = 240
 # With backup=replica and none, in ms: longer than any network is away, so that no donor is given
 # up that has not died. One is, now and then, with disk. A load gives up later (loads.STUCK).
@@ -247,7 +247,7 @@ class Run:
         return farswap.counters(text)
 
     def show(self):
-        """What there is to find out why."""
+        """Prints information about a failure."""
         for one in self.loads.values():
             print(f"--- loads\n{one.tail()}")
         for vm in self.cluster.clients:
@@ -318,7 +318,7 @@ def attempt(args, events):
                 for name in ("load", "swapon_at")]
     # The second gets full.
     small = round(24 * loads.part_of(image.machine_of(args.client_kernel)[0]["slow"]))
-    # What is not given back in time is lost with its key; no client is cut off for longer.
+    # A region that is not returned in time is lost; no client is cut off for longer.
     daemon = "memory=96M,slab=8M" + (f",evict_ms={GRACE_MS}" if args.backup != "disk" else "")
     machines = args.machines
     with harness.Cluster(clients=machines.clients, donors=machines.donors, both=machines.both,

@@ -23,9 +23,9 @@ OPTIONS = {
     "huge": (24, "-p 1 -t huge -u 20 -o 20"),
 }
 LIMIT_MB = 9
-# Of all that, where the kernel is slow: it would verify for longer than anything happens.
+# The share of that on a slow kernel: otherwise verifying would take longer than the events.
 SLOW_PART = 0.5
-# Of mixed reads and writes, after the fill; then all is verified.
+# Time of mixed reads and writes after the fill; then all is verified.
 ROUND = (6, 24)
 # From SIGTERM to the last page verified.
 FINISH = 150

@@ -17,7 +17,7 @@ import farswap
 import farswapd
 
 FILES = " ".join(f"{farswap.DEBUG}/{name}" for name in ("slabs", "donors", "stats"))
-# What puts pages into a donor's memory.
+# The counters of pages that are written to a donor's memory.
 GROWTH = ("store_remote", "moved", "rebuilt", "repaired")
 # Seconds, times what a slow kernel takes: until what a dead donor had is repaired.
 REPAIR = 120
@@ -34,7 +34,7 @@ def address_of(text):
 
 
 def view(text):
-    """What a client's debugfs says, of all FILES in their order."""
+    """Parses a client's debugfs output of all FILES, in their order."""
     slabs, donors = [], {}
     names, kind = [], ""
     for words in map(str.split, text.splitlines()):
@@ -80,7 +80,7 @@ def unsafe(seen, dead):
 
 
 class Ledger:
-    """Of one client, since it was booted."""
+    """The losses of one client since it was booted."""
 
     def __init__(self):
         self.allowed = 0
@@ -93,7 +93,7 @@ class Ledger:
             self.allowed += pages + sum(grown.get(name, 0) for name in GROWTH)
 
     def saw(self, seen):
-        """What is wrong with it; None if nothing is."""
+        """Returns what is wrong; None if nothing is."""
         lost = seen.stats.get("lost", 0)
         if lost > self.allowed:
             return f"{lost} pages are lost, {self.allowed} were only with donors that died"
@@ -101,7 +101,7 @@ class Ledger:
 
 
 class Losses:
-    """Of all clients."""
+    """The losses of all clients."""
 
     # pylint: disable=too-many-arguments,too-many-positional-arguments
     def __init__(self, cluster, backup, slow, fail, careless=False):
@@ -146,7 +146,7 @@ class Losses:
 
     @contextlib.contextmanager
     def dying(self, donor):
-        """What is done within ends the donor's daemon, or what it holds."""
+        """The block ends the donor's daemon, or loses its memory."""
         with self.lock:
             if self.gated:
                 self.wait_until_safe()
@@ -161,7 +161,7 @@ class Losses:
 
     @contextlib.contextmanager
     def taking(self, donor):
-        """What is done within takes memory back: what is not given in time dies with its key."""
+        """The block evicts regions: those that are not returned in time are revoked."""
         killed = 'returns_total{how="revoked"}'
         with self.lock:
             self.takers += 1

@@ -3,8 +3,8 @@
 What happens when: a pure function of the seed, the time and the kinds of events.
 
 Each event belongs to a lane: a machine, or a load or another part of one that swaps, as
-"client2/anon". What one lane gets is one thing after the other; different lanes don't wait for
-each other, but what a whole machine loses its power for.
+"client2/anon". The events of one lane follow one another; different lanes don't wait for
+each other, except for the power loss of a machine.
 """
 
 import collections

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A worker that does each job at once, or when it is told to. Goes with region.c.
+ * A worker that runs each job at once, or on request. Used with region.c.
  */
 #ifndef AT_ONCE_H
 #define AT_ONCE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the limits of the daemon's cgroup, and of those above it, leave. The files are names and
- * numbers here.
+ * The memory that the limits of the daemon's cgroup and its ancestors leave. The files are replaced
+ * by names and numbers.
  */
 #include "cgroup.c"
 

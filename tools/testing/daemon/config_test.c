@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The configuration: what is taken, and that each complaint says where, what is
+ * The configuration: accepted values, and error messages, which say where, what is
  * wrong and what would be right.
  */
 #include "config.c"
@@ -133,7 +133,7 @@ static void test_option(void)
 	ok(config_option(&config, "memory", error) == -EINVAL, "-o without a value");
 }
 
-/* systemd must not kill the daemon while it takes regions back: evict_ms and 3 s. */
+/* systemd must not kill the daemon while it evicts all regions: evict_ms plus 3 s. */
 static void test_stop_timeout(void)
 {
 	FILE *unit = fopen("../../../daemon/farswapd.service", "r");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events of RDMA devices and their removal. An event of a queue pair may be the client's fault or
- * nobody's, as where an adapter executes a READ twice: it costs the connection, and the session
- * can be resumed. A device that is gone is closed as soon as nothing of it is left. The verbs are
- * replaced by the test's own.
+ * Events and removal of RDMA devices. An event of a queue pair may be the client's fault or, as
+ * when an adapter executes a READ twice, no one's: the connection ends, and the session can be
+ * resumed. A removed device is closed as soon as it has no users. The test implements the verbs.
  */
 #include "device.c"
 #include "loop.c"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Draining: over when no region has memory and not before, and everybody who
- * waits hears of it once, whatever ends it. The pool is a count by state.
+ * Draining: complete exactly when no region has memory, and each waiter is notified
+ * once, whatever the end. The pool is replaced by a count per state.
  */
 #include "drain.c"
 #include "loop.c"

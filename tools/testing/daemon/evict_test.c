@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which regions are taken back: the least busy of those that were asked about, but
- * before them what is kept for clients that are lost, one client's after another's,
- * and then nobody is asked. Sessions are without verbs, and give back at once.
+ * Selection of regions to evict: first those of clients in their grace period, client by client and
+ * without a query; then the least active of those that were queried. Sessions have no verbs, and
+ * return regions at once.
  */
 #include "evict.c"
 #include "loop.c"
@@ -22,8 +22,8 @@ static struct session *sessions[SESSIONS];
 static struct region *region[TOTAL];
 static unsigned int asked, idle_asked, killed, done, taken[SESSIONS];
 static uint32_t busy[SESSIONS];
-static bool silent;	/* nobody answers */
-static bool slow;	/* nobody gives anything back */
+static bool silent;	/* clients don't answer */
+static bool slow;	/* clients don't return regions */
 static struct evict_result result;
 
 static unsigned int index_of(const struct session *session)
@@ -76,7 +76,7 @@ static void evicted(void *arg, const struct evict_result *of)
 	loop_stop();
 }
 
-/* Each has sixteen, one after the other in the pool; @lost is a bit for each. */
+/* Sixteen regions for each client, contiguous in the pool; @lost has a bit for each client. */
 static void setup(unsigned int lost)
 {
 	unsigned int i;
@@ -124,7 +124,7 @@ static void run(uint64_t count)
 	run_of(count, false);
 }
 
-/* Each of four equals loses a quarter; the bounds are ten standard deviations away. */
+/* Each of four equal clients loses a quarter, within ten standard deviations. */
 static void test_ties(void)
 {
 	struct region *again;

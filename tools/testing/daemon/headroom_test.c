@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Headroom: what others use and what is kept for them is never counted as ours,
- * an average smooths, a shortage doesn't wait for it, and pressure asks for more.
+ * Headroom: memory that others use, and that is left for them, is never held; a moving
+ * average smooths; a shortage does not wait for it; pressure increases the headroom.
  */
 #include "headroom.c"
 
@@ -13,7 +13,7 @@
 
 static struct headroom h;
 
-/* Others use @used; we hold what was allowed last. */
+/* Sample while others use @used and the pool holds what was allowed last. */
 static uint64_t second(uint64_t used, uint64_t held)
 {
 	uint64_t available = TOTAL > used + held ? TOTAL - used - held : 0;
@@ -101,7 +101,7 @@ static void test_looks(void)
 	ok(headroom_interval_ms(&h, 199 * MB) == 200, "not when it gets less");
 }
 
-/* Never more than the machine has, whatever is said. */
+/* Never more than the machine has, whatever the kernel reports. */
 static void test_random(void)
 {
 	uint64_t seed = 1, available, held;

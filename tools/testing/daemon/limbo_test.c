@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions whose client was lost: kept for it and nobody else, for as long as was
- * agreed, and reachable only when the old queue pairs are gone; what it does not
- * claim comes back, what is gone it is told. Sessions are without verbs, and
- * the pool's memory is registered with nobody.
+ * The grace period: regions are kept for their client only, for the agreed time, and are reachable
+ * only after the old queue pairs are destroyed. Regions that the client does not claim are
+ * reclaimed; it is notified of those that are lost. Sessions have no verbs, and the pool's
+ * memory is not registered.
  */
 #include "limbo.c"
 #include "loop.c"
@@ -48,7 +48,7 @@ bool session_leaving(void)
 
 bool session_disconnect(struct session *session)
 {
-	/* With its regions still its own: nobody else's queue pair reaches them. */
+	/* The session still has its regions, so no other queue pair reaches them. */
 	disconnected += session == old && session_lent(old) && !session_lent(fresh);
 	return !leaked;
 }
@@ -158,7 +158,7 @@ static void session_drop(struct session *session)
 	free(session);
 }
 
-/* One client, lost or not yet known to be, with @nr regions. */
+/* Create a client, lost or not known to be, with @nr regions. */
 static void setup(unsigned int nr, uint32_t grace_ms)
 {
 	unsigned int i;
@@ -309,7 +309,7 @@ static void test_resume(void)
 	teardown();
 }
 
-/* The device was away, or the client comes by another. */
+/* The device was removed, or the client uses another one. */
 static void test_other_device(void)
 {
 	struct session *third;
@@ -346,7 +346,7 @@ static void test_other_device(void)
 	ok(!request_key(fresh, id[0], &again) && again == key, "the same when it asks again");
 	ok(request_key(fresh, id[2] + 1, &key) == -ENOENT, "one that there is not gets none");
 
-	/* The answer to that never came. */
+	/* The answer to that was lost. */
 	limbo_enter(fresh, "x");
 	session_drop(old);
 	old = fresh;
@@ -421,7 +421,7 @@ static void test_gone(void)
 	   "or more than were ever lent");
 	teardown();
 
-	/* It has not heard yet that one was taken, which is lent to it again. */
+	/* The client does not know yet that a region was reclaimed, which is lent to it again. */
 	setup(TOTAL, 1000);
 	request_evict(region[0], 0, 1);
 	turn_ms(20);
@@ -471,7 +471,7 @@ static void test_evicting(void)
 	teardown();
 }
 
-/* More are on their way back than EVICTs may be out. */
+/* More regions are being evicted than EVICTs may be in flight. */
 static void test_queue(void)
 {
 	uint64_t last = 0;
@@ -501,7 +501,7 @@ static void test_queue(void)
 	teardown();
 }
 
-/* More of what was killed than is remembered comes back of itself. */
+/* The client returns more revoked regions than are recorded. */
 static void test_settled(void)
 {
 	unsigned int i;

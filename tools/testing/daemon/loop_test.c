@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event loop: what runs, in which order, and that anything may be removed
- * from anywhere. Nothing here depends on how long something takes.
+ * The event loop: what runs, in which order, and that any handler may remove anything.
+ * No test depends on how long something takes.
  */
 #include "loop.c"
 
@@ -35,7 +35,7 @@ static void note_timer(void *arg)
 	note(*(char *)arg);
 }
 
-/* Stops the loop after what is due and what is queued now. */
+/* Stop the loop after what is due and queued now. */
 static void run(void)
 {
 	turn_ms(30);
@@ -97,7 +97,7 @@ static void test_timer_nested(void)
 	loop_timer_set(&ta, 2);
 	loop_timer_set(&tb, 2);
 	loop_timer_set(&tc, 2);
-	/* So that all are due at once. */
+	/* All timers are due at once. */
 	while (loop_now_ms() < now + 4)
 		;
 	run();
@@ -159,7 +159,7 @@ static void on_end(void *arg, uint32_t events)
 	loop_fd_del(&end->fd);
 	if (!end->other)
 		return;
-	/* It is ready as well: its memory must not be touched any more. */
+	/* This one is ready too: its memory must not be accessed any more. */
 	loop_fd_del(&end->other->fd);
 	close(end->other->pipe[0]);
 	close(end->other->pipe[1]);
@@ -183,7 +183,7 @@ static void test_fd(void)
 	ok(!loop_fd_add(&one->fd, one->pipe[0], EPOLLIN, on_end, one) &&
 	   !loop_fd_add(&two->fd, two->pipe[0], EPOLLIN, on_end, two), "descriptors are added");
 	one->other = two;
-	/* Added again, it comes after the other. */
+	/* Added again, it runs after the other. */
 	loop_fd_del(&two->fd);
 	ok(two->fd.fd == -1, "a descriptor is removed");
 	loop_fd_del(&two->fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that is lost while it is lent: what the kernel answers with SIGBUS, as it does
- * beyond the end of a file. And a pool of more regions than a process may have mappings.
+ * Memory errors in lent memory: the kernel raises SIGBUS, as it does beyond the end of
+ * a file. And a pool with more regions than a process may have mappings.
  */
 #include "mem.c"
 
@@ -29,7 +29,7 @@ static unsigned int mappings(void)
 	return n;
 }
 
-/* Little of it is touched, here and there, as in a pool that has grown and shrunk. */
+/* Touch a few places, as in a pool that has grown and shrunk. */
 static void test_large(void)
 {
 	unsigned int before, between;
@@ -40,7 +40,7 @@ static void test_large(void)
 
 	before = mappings();
 	if (mem_reserve(REGION * REGIONS, false)) {
-		/* Of a machine that counts strictly. */
+		/* As with strict overcommit. */
 		ok(true, "512 GiB of addresses # SKIP");
 		return;
 	}
@@ -70,7 +70,7 @@ static void test_large(void)
 	mem_release();
 }
 
-/* Where there are reserved huge pages; none is taken from others. */
+/* If there are reserved huge pages; none is taken from others. */
 static void test_huge(void)
 {
 	bool huge = true, again = true;

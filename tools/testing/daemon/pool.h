@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A pool of regions without a device: registered with nobody, and only that keys
- * die is counted. Goes with region.c and mem.c.
+ * A pool of regions without a device: registrations are simulated and deregistrations
+ * counted. Used with region.c and mem.c.
  */
 #ifndef POOL_H
 #define POOL_H
@@ -19,7 +19,7 @@
 static unsigned int keys_killed;
 static unsigned int keys_made;
 static bool refuse_keys;
-static unsigned int unbroken = UINT_MAX;	/* so many more can be */
+static unsigned int unbroken = UINT_MAX;	/* deregistrations that will succeed */
 
 int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey)
 {
@@ -48,7 +48,7 @@ struct meminfo meminfo_now(void)
 	return (struct meminfo){ .available = UINT64_MAX };
 }
 
-/* All regions are free, none is staged. */
+/* Create a pool in which all regions are free and none is staged. */
 static void pool_init(unsigned int regions)
 {
 	region_init(regions * POOL_SLAB, POOL_SLAB, 0, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon's log, for tests that have no log.c: nobody reads it.
+ * Discards the daemon's log, for tests without log.c.
  */
 #ifndef QUIET_H
 #define QUIET_H

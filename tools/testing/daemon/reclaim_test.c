@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reclaim: how much may be lent follows from what is available, from the headroom, from the
- * cgroup's limit and from the huge pages nobody has; it grows by halves and shrinks at once;
- * and what is lent beyond it is taken back in batches, one asked about at a time. The pool, the
- * sessions, the loop and what the kernel says are numbers here.
+ * Reclaim: the limit follows available memory, the headroom, the cgroup's limit and free huge
+ * pages. It grows by halves and shrinks at once, and lent regions above it are evicted in batches,
+ * one query at a time. The pool, the sessions, the loop and the kernel's values are numbers
+ * here.
  */
 #include "reclaim.c"
 #include "headroom.c"
@@ -200,7 +200,7 @@ void loop_fd_del(struct loop_fd *lf)
 	(void)lf;
 }
 
-/* A daemon that begins, on a machine of which others use @used. */
+/* Start a daemon on a machine where others use @used. */
 static void setup(uint64_t used, bool hugepages)
 {
 	reclaim_exit();
@@ -215,7 +215,7 @@ static void setup(uint64_t used, bool hugepages)
 	ok(!reclaim_init(KEEP, hugepages), "a daemon begins");
 }
 
-/* What was allowed is held, and a second is over, of which others use @used. */
+/* Another second passes; the pool holds what was allowed, and others use @used. */
 static void second(uint64_t used)
 {
 	held = limit < REGIONS ? limit : REGIONS;
@@ -244,7 +244,7 @@ static void test_limit(void)
 	ok(limit == before, "and only by a second's look");
 }
 
-/* It comes back with room for two, so that it doesn't come and go; the last one as well. */
+/* The limit grows with room for two regions, to avoid oscillation; the last one does as well. */
 static void test_last(void)
 {
 	regions = 4;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pool: no bytes of one client ever reach another, no memory is lent while a
- * key for it lives, and what is only staged can be taken back. The device is
- * a list of who has which memory registered.
+ * The pool: data of one client never reaches another, no memory is lent while an older rkey is
+ * valid, and staged regions can be taken back. The device is a list of registrations by
+ * owner.
  */
 #include "region.c"
 #include "fill.c"
 #include "stats.c"
 
-/* The kernel's memory: mem.c's, some of it as if on reserved huge pages. */
+/* The kernel's memory: mem.c, with some of it treated as reserved huge pages. */
 #define mem_map		real_map
 #define mem_populate	real_populate
 #define mem_zero	real_zero
@@ -25,14 +25,14 @@
 #define TOTAL	6
 #define MRS	64
 
-/* What the device knows. A key's value is its place plus 1. */
+/* The registrations of the device. An rkey is the index plus 1. */
 static struct mr {
 	void *pd;
 	void *addr;
 	bool live;
 } mrs[MRS];
 static bool fail_register, fail_unregister, fault_register;
-static void *bad_memory;	/* of one region */
+static void *bad_memory;	/* memory of one region */
 static unsigned int registers, unregisters;
 static uint64_t last_iova;
 static bool iova_again;
@@ -68,8 +68,8 @@ int mr_unregister(void *mr)
 	return 0;
 }
 
-static unsigned int huge_left;	/* regions' worth of reserved huge pages */
-static int refuse_after = -1;	/* so many more steps are given memory */
+static unsigned int huge_left;	/* reserved huge pages left, in regions */
+static int refuse_after = -1;	/* steps until the kernel refuses memory */
 
 void *mem_map(size_t offset, size_t bytes, bool *huge)
 {
@@ -162,7 +162,7 @@ static bool is_zero(const struct region *region)
 	return !region->addr[0] && !memcmp(region->addr, region->addr + 1, SLAB - 1);
 }
 
-/* Of what is not a live registration of its owner, and counts that don't add up. */
+/* Count regions without a valid registration of their owner, and wrong counts. */
 static bool consistent(void)
 {
 	unsigned int i, live = 0, owned = 0, sum = 0;
@@ -175,7 +175,7 @@ static bool consistent(void)
 		struct region *region = region_at(i);
 		struct mr *mr = region->mr;
 
-		/* The worker's: it may be registered, or not. */
+		/* While the worker has it, it may be registered or not. */
 		if (region->state == REGION_STAGING || region->state == REGION_KILLING) {
 			if (region->state == REGION_KILLING)
 				owned++;
@@ -264,7 +264,7 @@ static void test_evict_states(void)
 	teardown();
 }
 
-/* A device takes seconds for a command: others' regions are not waited for, nor used again. */
+/* A command of a device takes seconds: other regions neither wait for it nor are used again. */
 static void test_hangs(void)
 {
 	struct region *region, *other, *none;
@@ -295,7 +295,7 @@ static void test_hangs(void)
 	   !region_owner_is_busy(&a) && consistent(), "when it is dead it is");
 	settle();
 	ok(consistent() && a.nr[REGION_STAGED] == 1, "and all goes on");
-	/* A client goes while one is being registered for it. */
+	/* A client disconnects while a region is being registered for it. */
 	region_lend(&a, &region);
 	worker_hangs = true;
 	settle();
@@ -306,7 +306,7 @@ static void test_hangs(void)
 	teardown();
 }
 
-/* What is given back keeps its key for a moment, unless its memory is needed. */
+/* A returned region keeps its rkey for a moment, unless its memory is needed. */
 static void test_returned(void)
 {
 	struct region *region[TOTAL], *none;
@@ -470,7 +470,7 @@ static void test_limit(void)
 	teardown();
 }
 
-/* What is short is ordinary memory: huge pages that are reserved don't make up for it. */
+/* Ordinary memory is short; reserved huge pages don't compensate for that. */
 static void test_huge(void)
 {
 	struct region *region[TOTAL], *none;
@@ -522,7 +522,7 @@ static void test_huge(void)
 	teardown();
 }
 
-/* One that is free and on huge pages is no reason to keep what is staged on ordinary memory. */
+/* A free region on huge pages does not protect staged regions on ordinary memory. */
 static void test_huge_staged(void)
 {
 	struct region *first, *second, *staged;
@@ -545,7 +545,7 @@ static void test_huge_staged(void)
 	teardown();
 }
 
-/* At a cgroup's limit. */
+/* The limit of a cgroup is reached. */
 static void test_bad_memory(void)
 {
 	struct region *region;
@@ -564,7 +564,7 @@ static void test_bad_memory(void)
 	teardown();
 }
 
-/* The machine loses some of it while it is free: the device can't register that. */
+/* An uncorrectable error in a free region: the device can't register it. */
 static void test_bad_free(void)
 {
 	struct region *region[TOTAL + 1];
@@ -593,7 +593,7 @@ static void test_bad_free(void)
 	teardown();
 }
 
-/* A device that can't register anything any more may say the same of good memory. */
+/* A device that can't register anything any more may report the same error for good memory. */
 static void test_fault_of_device(void)
 {
 	struct region *region;
@@ -634,7 +634,7 @@ static void test_refused(void)
 	teardown();
 }
 
-/* A thousand random moves, checked after each. */
+/* A thousand random moves, each followed by a check. */
 static void test_random(void)
 {
 	struct region_owner *owner;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The event loop, run for a time. Goes with loop.c.
+ * Runs the event loop for a time. Used with loop.c.
  */
 #ifndef TURN_H
 #define TURN_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The gate: every message passes when it is right and is refused, for the right
- * reason, when anything about it is wrong; no bytes at all can hurt it.
+ * The check of messages: every valid message passes, and every invalid one is refused
+ * for the right reason; no input can harm it.
  */
 #include "wire.c"
 
@@ -25,7 +25,7 @@ static union {
 	struct farswap_resume resume;
 } msg;
 
-/* A message of that type with which nothing is wrong; its length. */
+/* Build a valid message of this type, and return its length. */
 static size_t make(unsigned int type)
 {
 	memset(&msg, 0xaa, sizeof(msg));
@@ -52,7 +52,7 @@ static enum wire_error check(unsigned int type, size_t len)
 	return wire_check(&msg, len, direction_of(type));
 }
 
-/* Of every type: right, and everything that can be wrong with any message. */
+/* For every type: valid, and with every fault that any message can have. */
 static void test_header(unsigned int type)
 {
 	const char *name = wire_type_name(type);
@@ -101,7 +101,7 @@ static void test_type(void)
 	ok(all, "unknown types");
 }
 
-/* One bit set at @offset is refused as reserved. */
+/* A bit set at @offset is refused as reserved. */
 static void reserved(unsigned int type, size_t offset, const char *what)
 {
 	size_t len = make(type);
@@ -196,7 +196,7 @@ static void test_range(void)
 	ok(check(FARSWAP_MSG_WELCOME, len) == WIRE_RANGE, "WELCOME: answers, but not resumed");
 }
 
-/* The last may have any number of regions, the others are full. */
+/* The last may have any number of regions, the others must be full. */
 static void test_resume(void)
 {
 	size_t len = make(FARSWAP_MSG_RESUME);
@@ -283,7 +283,7 @@ static void test_names(void)
 	ok(all, "everything has a name");
 }
 
-/* Xorshift: the same bytes everywhere. */
+/* Xorshift, so that the bytes are the same everywhere. */
 static uint64_t fuzz_state = 88172645463325252ULL;
 
 static uint64_t fuzz_next(void)
@@ -294,7 +294,7 @@ static uint64_t fuzz_next(void)
 	return fuzz_state;
 }
 
-/* In memory of just that length, so that the sanitizer sees any look past it. */
+/* In memory of exactly that length, so that the sanitizer finds any access beyond it. */
 static enum wire_error fuzz_one(size_t len, unsigned int direction)
 {
 	void *copy = malloc(len ? len : 1);
@@ -331,7 +331,7 @@ static void test_fuzz(void)
 		enum wire_error error = fuzz_one(len, 1 + fuzz_next() % 2);
 
 		sane &= error < WIRE_ERRORS;
-		/* What passes has the length its type has. */
+		/* A message that passes has the length of its type. */
 		if (error == WIRE_OK)
 			sane &= wire_length(le16toh(msg.hdr.type)) == len;
 		seen[error]++;

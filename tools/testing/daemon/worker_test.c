@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The worker: the loop turns while a job hangs, as a registration does whose adapter takes seconds,
- * and learns in its own thread that it is done.
+ * The worker: the loop continues while a job hangs, as a registration does when its adapter takes
+ * seconds, and is notified in its own thread when the job is done.
  */
 #include "loop.c"
 #include "worker.c"

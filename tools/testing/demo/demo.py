@@ -54,7 +54,7 @@ class Sample:
         return self.stats.get(name, 0) - old.stats.get(name, 0)
 
     def fault_percentile(self, old, percent):
-        """Of the page faults between two samples, in µs; None where there was none."""
+        """A percentile of the page faults between two samples, in µs; None without any."""
         return farswap.percentile(farswap.grown(self.histogram, old.histogram), percent)
 
 

@@ -47,7 +47,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* What key number @key holds: a stream that starts from the key. */
+/* The value of key number @key: a stream that starts from the key. */
 static void value_make(uint64_t *value, uint64_t key)
 {
 	uint64_t x = mix(key + 1) | 1;

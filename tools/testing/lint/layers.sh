@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Who may include whom. The layers are hook, core, transport interface, rdma;
+# Checks which layer includes which. The layers are hook, core, transport interface, rdma;
 # the daemon shares only include/uapi with the kernel. Prints every include, or
 # word, that crosses a layer; exit status 1 if there is one.
 

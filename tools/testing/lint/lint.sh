@@ -105,12 +105,12 @@ lint_sparse() { # sparse on every kernel source
 
 lint_coccinelle() { # the kernel's own rules for coccinelle
 	local rule options where output tree dir bad=0
-	# Of several directories spatch takes the last.
+	# spatch accepts one directory only.
 	tree=$(mktemp -d)
 	mkdir "$tree/modules"
 	matching '^(mm|rdma|include|tools/testing/modules)/.*\.[ch]$' |
 		xargs -d '\n' cp --parents -t "$tree/modules"
-	# What a patch makes, and nothing else has.
+	# Files that only a patch creates.
 	for dir in tools/testing/tree/[0-9]*; do
 		mkdir -p "$tree/modules/$dir"
 		cat "$dir"/*.patch | (cd "$tree/modules/$dir" && GIT_CEILING_DIRECTORIES=$tree git \
@@ -128,7 +128,7 @@ lint_coccinelle() { # the kernel's own rules for coccinelle
 		# Propose what only the kernel has: ARRAY_SIZE(), min(), swap().
 		*/misc/array_size.cocci | */misc/minmax.cocci | */misc/swap.cocci) where=modules ;;
 		esac
-		# What it has to say of the rule is not about us.
+		# Its remarks about the rule itself don't matter.
 		# shellcheck disable=SC2086 # several
 		output=$(cd "$tree/$where" && {
 			spatch -D report --no-show-diff --very-quiet $options --cocci-file "$rule" \
@@ -146,7 +146,7 @@ lint_coccinelle() { # the kernel's own rules for coccinelle
 
 lint_indirect_calls() { # the hook calls the kernel's sealed functions by direct calls only
 	local object bad=0
-	# What sparse would have built, if it has not been remembered.
+	# The sparse lint builds these, unless its result is cached.
 	quiet make -s --no-print-directory KDIR="$KDIR" W=1 KCFLAGS=-Werror modules || return 1
 	# The one pointer that is called is a percpu_ref's release(), at 8 of its data, when
 	# the last reference is dropped. Those in pv_ops the kernel makes direct calls of.
@@ -183,7 +183,7 @@ lint_python() { # every Python program compiles, without unused imports
 lint_prose() { # constructions in comments and documents that are hard to read, per 10,000 words
 	# The goal is 5. Lower it whenever a folder has been rewritten; never raise it.
 	matching '' | grep -vE '^LICENSES/|\.(patch|json|svg)$' |
-		quiet python3 tools/testing/lint/prose.py 40
+		quiet python3 tools/testing/lint/prose.py 22
 }
 
 lint_commits() { # recent commits have a subject of 72 characters at most and are signed off

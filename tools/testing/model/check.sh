@@ -8,7 +8,7 @@
 # usage: check.sh [-k] [NAME ...]
 #
 # NAME is one of those below; all without. With -k, or after a failure, flags,
-# logs and trails stay in out/model/NAME. What a search found that was as expected is
+# logs and trails stay in out/model/NAME. An expected result of a search is
 # remembered in the cache until a model, the search or a tool changes; -k looks anew.
 
 set -u

@@ -44,7 +44,7 @@ inline session_end(_c)
 	skip
 }
 
-/* What vouched for it is to go before the region does. */
+/* The proof for it must go before the region does. */
 inline given_back(_l)
 {
 	for (i : 0 .. SLOTS - 1) {

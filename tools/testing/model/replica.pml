@@ -99,10 +99,10 @@ bit busy;			/* an I/O is on its way */
 bit written_well;		/* a store, and it is not known yet */
 byte reading = NONE;
 
-/* Which donors have got the last store, whatever the client thinks. */
+/* The donors that have the last store, whatever the client assumes. */
 bit has[MAPPINGS];
 
-/* What may yet happen. */
+/* Events that may still happen. */
 byte stores = STORES;
 byte promotions = PROMOTIONS;
 byte frees = FREES;
@@ -833,7 +833,7 @@ end:	do
 	od
 }
 
-/* What may happen need not, and what must happen must not depend on it. */
+/* Optional events need not happen, and required ones must not depend on them. */
 proctype fate()
 {
 end:	do
@@ -854,7 +854,7 @@ end:	do
 	od
 }
 
-/* What the searches are about does happen in them. */
+/* Each search reaches the state that it is about. */
 #if defined(REACH_STALE)
 #define REACHED	(ANY(IN_VAIN) && remote)
 #elif defined(REACH_REPAIRED)

@@ -137,7 +137,7 @@ byte key_region[KEYS + 1];
 byte key_device[KEYS + 1];
 bit key_alive[KEYS + 1];
 
-/* What may yet happen. */
+/* Events that may still happen. */
 byte blips = BLIPS;
 byte moves = MOVES;
 byte losses = LOSSES;
@@ -834,7 +834,7 @@ inline settled()
 	}
 }
 
-/* What may happen need not. */
+/* Optional events need not happen. */
 inline may(_what)
 {
 	do

@@ -152,7 +152,7 @@ bit unasked[MAPS + 1];		/* settled: key killed before EVICT was sent */
 byte key_late;
 #endif
 
-/* What may yet happen. */
+/* Events that may still happen. */
 byte maps = MAPS;
 byte evicts = EVICTS;
 byte unmaps = UNMAPS;
@@ -174,7 +174,7 @@ hidden byte i, j, k;
 #include "network.pml"
 #include "donor.pml"
 
-/* What may happen need not, and what must happen must not depend on it. */
+/* Optional events need not happen, and required ones must not depend on them. */
 proctype fate()
 {
 end:	do

@@ -111,7 +111,7 @@ bit rebuild_locked;
 byte rebuild_to = NONE;
 mtype:write rebuilt = NO_WRITE;
 
-/* What may yet happen. */
+/* Events that may still happen. */
 byte stores = STORES;
 byte promotions = PROMOTIONS;
 byte frees = FREES;

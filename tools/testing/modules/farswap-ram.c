@@ -59,15 +59,15 @@ module_param(regions, uint, 0644);
 static bool sparse;
 module_param(sparse, bool, 0644);
 
-/* As long as farswapd waits. What was not fetched by then is lost with any donor. */
+/* As long as farswapd waits. Pages not fetched by then are lost with any donor. */
 #define RAM_EVICT_MS	5000
 /* Between looks at whether a session is still to be paused. */
 #define RAM_PAUSE_LOOK_MS	50
 
-/* What a page of a sparse region is: memory's address, or a word of less than 64 bits. */
+/* Entry for a page of a sparse region: an address, or a word of less than 64 bits. */
 #define RAM_WORD(word)	((word) << 1 | 1)
 #define RAM_IS_WORD(at)	((at) & 1)
-/* What was there is not to be read again. */
+/* Overwrites old contents, which must not be read again. */
 #define RAM_STALE	0x5a
 
 struct farswap_session {
@@ -96,7 +96,7 @@ struct farswap_region {
 	unsigned long *pages;	/* instead, where it is sparse */
 };
 
-/* What struct farswap_io holds for us. */
+/* Stored in struct farswap_io. */
 struct ram_io {
 	union {
 		struct work_struct work;
@@ -120,7 +120,7 @@ static int ram_number;
 static unsigned int ram_grace_ms;
 static u64 ram_region_id;
 
-/* What is on the link, first what ends first, and when it has room again. */
+/* The transfers on the link in the order of their ends, and when it has room again. */
 static DEFINE_SPINLOCK(ram_link_lock);
 static LIST_HEAD(ram_link_ios);
 static ktime_t ram_link_free;

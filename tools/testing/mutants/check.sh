@@ -26,7 +26,7 @@ test_of() {
 	sed -n 's/^Test: //p' "$here/$1.patch"
 }
 
-# What is here, committed or not, in a tree of its own.
+# A copy of this tree, with uncommitted changes.
 copy_tree() {
 	rm -rf "$tree" && mkdir -p "$out" && git clone -q . "$tree" || return 1
 	git diff --binary HEAD >"$out/diff"

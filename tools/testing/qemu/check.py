@@ -7,7 +7,7 @@ clusters of virtual machines. These wait a third of the time: so the selftests a
 from both ends and from the middle, after chaos and beside it, and what needs none when the
 processors have nothing else to do: first a kernel that looks for its own mistakes is built, on
 which KUnit, chaos, faults on purpose and some of the selftests are run, then lint and the models.
-What may have failed for that is run again at the end, alone.
+Tests that may have failed because of the load are repeated alone at the end.
 The last line is "N passed, N failed", with ", N skipped" where some were.
 """
 
@@ -33,7 +33,7 @@ SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
 # More than these don't fail by chance.
 AGAIN_AT_MOST = 3
 AGAIN_TIMEOUT = 600
-# What runs when the processors are idle may have to wait for all selftests.
+# A step that runs on idle processors may have to wait for all selftests.
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT + 600
 # With this seed every kind of event is in them, whatever the machines.
 CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=1487", "--seconds=36"]
@@ -164,7 +164,7 @@ class Check:
         return not self.add(name, status, output, seconds, count).failed, output
 
     def end(self, job):
-        """Of a step in the background; its Tally."""
+        """Waits for a step in the background; returns its Tally."""
         print(f"== {job.title}", flush=True)
         status, output = job.wait()
         print("".join(line for line in output.splitlines(True) if not TOTALS.match(line)), end="")
@@ -185,7 +185,7 @@ class Check:
 
 
 def count_totals(output, status):
-    """Of a program that ends with the line of totals itself."""
+    """The Tally of a program that prints the line of totals itself."""
     for line in reversed(output.splitlines()):
         match = TOTALS.match(line)
         if match:

@@ -65,11 +65,11 @@ import time
 import farswap
 import image
 
-# Of a kernel that is not slow.
+# For a kernel that is not slow.
 BOOT_TIMEOUT = 240
 PR_SET_PDEATHSIG = 1
 
-# What the kernel must not say during a test.
+# Kernel messages that fail a test.
 COMPLAINTS = re.compile(
     r"WARNING:|BUG[: ]|Oops|general protection|[Kk]ernel panic|blocked for more than"
     r"|soft lockup|hard LOCKUP|rcu.*(?:stall|self-detected)|refcount_t:|UBSAN:|KASAN:"
@@ -83,15 +83,15 @@ COMPLAINTS = re.compile(
 FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
 # Without what QEMU 7.2 is slow at without KVM, rep movsb byte by byte and the saving
-# of all registers around each packet's checksum; and without cmpxchg16b, of which
-# its helper computes the flags from a stale state: an interrupt before the next
+# of all registers around each packet's checksum; and without cmpxchg16b, whose
+# helper computes the flags from a stale state: an interrupt before the next
 # instruction that sets flags then saves another register's bits, and the return
 # from it is a double fault. Nor with page tables of five levels: they take longer to
 # walk, and Linux 6.12 with KASAN takes them for four (all memory is "wild") at an
 # interrupt while it looks anew what the processor has.
 CPU = "max,-erms,-pclmulqdq,-cx16,-la57"
 
-# Of a processor whose instructions take a nanosecond each.
+# A processor whose instructions take a nanosecond each.
 COUNTED_KHZ = 1000000
 
 # As many as switch.c has ports for.
@@ -102,12 +102,12 @@ MACHINES = 32
 STALE_CODE = b"Oops: int3"
 
 # Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
-# What is at another address each time it is run is translated anew each time, and each prefix
+# Code that moves to another address is translated again each time, and each prefix
 # that one processor can do without is patched away, at a flush of the TLB.
 QUICK_BOOT = ("cryptomgr.notests norandmaps noreplace-smp "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 
-# Of the module, unless said otherwise. Emulated machines may stand still for a second.
+# Parameters of the module, by default. Emulated machines may stall for a second.
 CLIENT_PARAMS = ("farswap.io_timeout_ms=3000",)
 # With a kernel whose release is nobody's.
 TREE_PARAMS = ("farswap.force=1",)
@@ -238,7 +238,7 @@ class Channel:
 
 @functools.cache
 def tsc_khz():
-    """What a guest without KVM would have to measure itself, and gets wrong if we are busy."""
+    """The TSC's frequency: a guest without KVM would measure it wrong on a busy host."""
     return subprocess.check_output([image.build_tool(os.path.join(image.HERE, "tsc.c"))],
                                    text=True, timeout=20).strip()
 
@@ -508,7 +508,7 @@ class Machine:
 
 
 def link_or_copy(source, target):
-    """Of the cache: what is removed there meanwhile can still be booted."""
+    """Links a file of the cache, so that it can be booted even after it is removed there."""
     try:
         os.link(source, target)
     except OSError:
@@ -648,7 +648,7 @@ class Cluster:
         return [vm for vm in self.donors if vm is not client]
 
     def request(self, words, asking=None):
-        """What a guest's "host" command asks for; the text to print there."""
+        """Serves a guest's "host" command; returns the text to print there."""
         verb, name = words[0], words[1] if len(words) > 1 else ""
         if verb == "iops":
             (asking or self.client).qmp(
@@ -713,9 +713,9 @@ class Cluster:
                 for line in vm.complaints(marks.get(vm.name, 0))]
 
     def leaks(self):
-        """What nobody has any more of the clients' memory, if their kernel looks for that."""
+        """Leaked memory of the clients, if their kernel looks for leaks."""
         slow = image.machine_of(self.client.root)[0]["slow"]
-        # What is younger than 5 s is not reported, nor what has changed since it was looked at.
+        # Objects younger than 5 s are not reported, nor those that have changed since the scan.
         jobs = [vm.spawn("cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; "
                          "echo scan >kmemleak; sleep 6; echo scan >kmemleak; cat kmemleak")
                 for vm in self.clients if vm.is_on()]
@@ -771,7 +771,7 @@ def exit_on_signals():
 
 
 def once_more(attempt):
-    """What attempt() returns; again where that is None: the emulator broke a guest."""
+    """Returns the result of attempt(), repeated once if it is None: the emulator broke a guest."""
     result = attempt()
     if result is None:
         print("the emulator broke a guest: flags that no processor can have; once more",

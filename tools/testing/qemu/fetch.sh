@@ -51,12 +51,12 @@ PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST"
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
 
-# Likewise, for the benches.
+# Packages for the benches.
 PEERS="nbd-server nbd-client libnl-genl-3-200 memcached libevent-2.1-7"
 BENCH="gnuplot-nox libmemcached-dev libhiredis-dev"
 
 SOURCE=linux-source-6.12.tar.xz
-# What only the kernel's source has, and is needed here.
+# Files that only the kernel's source contains.
 SCRIPTS="scripts/checkpatch.pl scripts/const_structs.checkpatch scripts/spelling.txt
 	scripts/spdxcheck.py scripts/kernel-doc scripts/get_abi.pl scripts/coccinelle
 	scripts/extract-vmlinux

@@ -86,7 +86,7 @@ def time_limit():
 
 
 def kind_of(name):
-    """What must be the same for two tests to share a cluster."""
+    """The properties that two tests must share to share a cluster."""
     return {key: value for key, value in needs_of(name).items() if key not in MORE_IS_GOOD}
 
 
@@ -136,7 +136,7 @@ def guest_files(kselftest):
 
 
 def addresses_in(cluster, donors):
-    """What a test's environment says of the machines; no more donors than so many."""
+    """The addresses for a test's environment, with at most that many donors."""
     lend = [vm for vm in cluster.donors if vm not in cluster.clients][:donors] + \
         [vm for vm in cluster.lenders(cluster.client) if vm in cluster.clients]
     return " ".join(f"{name}='{' '.join(vm.address for vm in machines)}'"
@@ -184,7 +184,7 @@ class Runner:
         self.cluster = None
 
     def complaints(self):
-        """Of all consoles, since it was last asked, or since they were booted."""
+        """Complaints on all consoles since the last call, or since boot."""
         marks, self.marks = self.marks, self.cluster.marks()
         return self.cluster.complaints(marks)
 

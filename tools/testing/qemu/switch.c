@@ -264,7 +264,7 @@ static bool port_deliver(struct port *port, const uint8_t *frame, size_t len)
 	return line_add(&port->late, frame, len, now_ms() + delay_ms);
 }
 
-/* What arrives by now. */
+/* Packets that have arrived by now. */
 static void port_arrive(struct port *port, struct line *line)
 {
 	while (port->fd >= 0 && !line_is_empty(line) && line_due(line) <= now_ms()) {

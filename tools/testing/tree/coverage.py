@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Which lines of mm/ and rdma/ have run: in a kernel of "kernel.sh coverage", of which
-run-selftests.py --coverage=DIR has brought what its gcov files say. Prints a line for each
+Shows which lines of mm/ and rdma/ have run, in a kernel of "kernel.sh coverage" whose gcov
+files run-selftests.py --coverage=DIR has collected. Prints a line for each
 file and the totals, writes what has not run to out/coverage/missed, with its functions, and
 fails if less than --least per cent have run.
 """
@@ -27,7 +27,7 @@ NOTES = ("mm/farswap/", "drivers/infiniband/ulp/farswap/", "attach/")
 
 
 def own_name(path):
-    """What a file that gcov speaks of is called here; None if it isn't ours."""
+    """The path in this tree of a file that gcov names; None if it is not ours."""
     head, _, tail = path.partition("/attach/")
     for place, here in PLACES.items():
         if tail.startswith(here):
@@ -51,7 +51,7 @@ def notes_of(data):
 
 
 def gcov(notes, data, stage):
-    """What gcov says of one object: its JSON, or None if its data is of another build."""
+    """gcov's JSON for one object, or None if its data is of another build."""
     if not os.path.exists(notes):
         return None
     for name in os.listdir(stage):

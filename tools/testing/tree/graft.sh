@@ -116,7 +116,7 @@ files_put() {
 	mv "$notes/files.now" "$notes/files"
 }
 
-# What make has left beside the sources when it was not told O=.
+# Files that make without O= has left beside the sources.
 built_undo() {
 	[ ! -e "$notes/files" ] || sed -nE 's/^((mm|drivers\/.*)\/farswap(\/.*)?)\/.*/\1/p' \
 		"$notes/files" | sort -u | while read -r dir; do

@@ -54,7 +54,7 @@ sphinx() {
 			-e "s|$tree/||g"
 }
 
-# What other modules or the hook may call, or api.rst names one by one.
+# Functions for other modules or the hook, or named in api.rst one by one.
 interfaces() {
 	find include/linux mm drivers -name '*.[ch]' -exec \
 		sed -n 's/^EXPORT_SYMBOL_GPL(\(.*\));$/\1/p' {} +

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What only a kernel with farswap in it compiles, mm/frontswap.c, mm/hook/direct.c and KUnit's
-# suites: neither sparse nor the compiler has anything to say of it. And what is left of the
-# patches in the swap code when farswap is not built: says by how many bytes of instructions each
-# file differs, and fails if one has more than MORE_MAX more. Done once for what it looks at.
+# Checks the files that only a kernel with farswap in it compiles (mm/frontswap.c,
+# mm/hook/direct.c and KUnit's suites) with sparse and the compiler. Also checks that the patches
+# add nothing to the swap code when farswap is not built: prints by how many bytes of instructions
+# each file differs, and fails if one has more than MORE_MAX more. Results are cached.
 #
 #	inspect.sh [VERSION]
 #

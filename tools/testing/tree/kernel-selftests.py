@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-The kernel's own selftests of memory that use swap, those of cgroups (memory, zswap) and
-mm: each runs with the disk alone, then with farswap carrying the swap, where nothing may
-fail that didn't, and which has to carry some of it for each that swaps. What fails without
-farswap too, for whatever it misses in these machines, is shown as such. Of what is worse with
-farswap, and so has failed, it tells what fails too on a disk alone that does as many operations
-a second as the emulated network. (Of a cgroup that is to be reclaimed as a whole, the kernel
-gives up after 16 passes that find nothing but pages on their way to the device.) With names,
-only those.
+Runs the kernel's selftests of memory that use swap: those of cgroups (memory, zswap) and mm. Each
+runs with the disk only, then with farswap, when nothing may fail that did not before, and each test
+that swaps must write pages to donors. Tests that fail without farswap too, because these machines
+lack something, are shown as such. If a test is worse with farswap, and so has failed, it prints
+whether it also fails on a disk with as many operations a second as the emulated network. (When a
+whole cgroup is to be reclaimed, the kernel gives up after 16 passes that find only pages in flight
+to the device.) With names, runs only those.
 """
 
 import argparse
@@ -35,25 +34,25 @@ TESTS = {
 RESULT = re.compile(r"^\s*(ok|not ok) \d+ (.*)|^(Testing .*)\.\.\. (\w+)", re.MULTILINE)
 # Some provoke that.
 MEANT = re.compile(r"oom-kill:constraint=CONSTRAINT_MEMCG|Memory cgroup out of memory")
-# What some need besides.
+# Further requirements of some tests.
 BEFORE = {"test_zswap": "echo Y >/sys/module/zswap/parameters/enabled; "}
 GOOD = ("ok", "done")
 # Numbers that are not the same in two runs: addresses, times, pagemap_ioctl's surplus.
 VARIES = re.compile(r"0x[0-9a-f]+|\d+ ?[mun]?s\b|(?<=[Ee]xtra pages )\d+|\d+\.\d+%|"
                     r"(?<=extra thread faults )\d+")
 SECONDS = 200
-# Of one that swaps so many pages, some are to go to donors.
+# A test that swaps this many pages must write some to donors.
 SWAPS = 500
 STORES = "store_remote", "store_device"
 CARRIED = "some of its pages go to donors"
-# What an RDMA READ of a page takes here is half a millisecond or so.
+# An RDMA READ of a page takes about half a millisecond here.
 SLOW_IOPS = 2000
 # It does not fail each time.
 SLOW_TRIES = 6
 
 
 def kernel(version, *what):
-    """What kernel.sh says of a version, or else of the one there is."""
+    """The output of kernel.sh for a version, by default the only one."""
     version = ["--version", version] if version else []
     return subprocess.run([os.path.join(HERE, "kernel.sh"), *version, *what], check=True, text=True,
                           stdout=subprocess.PIPE).stdout.strip()
@@ -131,7 +130,7 @@ def arguments():
 
 
 def worse_results(without, with_farswap):
-    """What is not as good with farswap."""
+    """The results that are worse with farswap."""
     (status, before, *_), (other, now, remote, device) = without, with_farswap
     worse = {what for what in {*before, *now} if now.get(what) not in (before.get(what), *GOOD)}
     if other and not worse and not (status and (before or now)):

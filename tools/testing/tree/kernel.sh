@@ -56,7 +56,7 @@ sources() {
 	} | sort -u
 }
 
-# What the kernel is made of, in one word.
+# The inputs of the kernel, in one word.
 inputs() {
 	cd "$top"
 	{
@@ -89,7 +89,7 @@ configure() {
 	# shellcheck disable=SC2086 # several
 	scripts/kconfig/merge_config.sh -m -O "$build" "$build/.config" $options >/dev/null
 	make -s "O=$build" olddefconfig
-	# What an option depends on may be missing. The last word on each is the variant's,
+	# A dependency of an option may be missing. The last word on each is the variant's,
 	# or that of a version that does not have it.
 	# shellcheck disable=SC2086 # several
 	sed -n 's/^\(CONFIG_[A-Z0-9_]*\)=/\1 &/p; s/^# \(CONFIG_[A-Z0-9_]*\) is not set/\1 /p' \
@@ -119,7 +119,7 @@ build_attach() {
 	done)
 }
 
-# What gcov needs to know of the objects, where they count.
+# Files that gcov needs for the objects, in a coverage build.
 keep_notes() {
 	(cd "$build" && find . -path ./new -prune -o -name '*.gcno' \
 		-exec cp --parents -t "$new" {} +)
@@ -140,7 +140,7 @@ build() {
 	make -s "O=$build" "INSTALL_MOD_PATH=$new" INSTALL_MOD_STRIP=1 "M=$build/extra" \
 		modules_install
 	rm -f "$new/lib/modules/$release/build"
-	# What a machine needs that runs it.
+	# The files that a machine needs to run it.
 	said machine >"$new/machine"
 	echo "$release" >"$new/ready"
 	build_attach

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What takes too long for make check: all selftests, and chaos, on the kernel that looks for its
-# own mistakes, both ways in, and on the one that looks for data races; chaos for ten minutes with
-# two clients and three machines that are both; farswap built in; the newer kernel; each way the
-# network can go away; KUnit by the kernel's own program; kselftest both ways; the kernel's own tests;
-# what is broken on purpose. Each step that is named, or all; what it said is in
-# out/nightly/STEP. The last line is the total, of steps that say no total one each.
+# Runs what takes too long for make check: all selftests, and chaos, on the debug kernel in both
+# hook modes, and on the kernel that looks for data races; chaos for ten minutes with two clients
+# and three machines that are both; farswap built in; the newer kernel; every way to lose the
+# network; KUnit by the kernel's own program; kselftest in both hook modes; the kernel's own tests;
+# the mutants. Runs the named steps, or all; their output is in out/nightly/STEP. The last line is
+# the total, in which a step without a total counts as one.
 set -u
 export LC_ALL=C
 

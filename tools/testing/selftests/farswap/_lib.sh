@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What every farswap test shares: KTAP output, a known state of the machine
+# Shared by all farswap tests: KTAP output, a known state of the machine
 # before and after, donors, swap, cgroups, loads in the background, counters.
 # For any POSIX shell; busybox's is the one in the test machines.
 #

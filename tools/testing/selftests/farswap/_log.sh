@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What the kernel says in a test. A part of _lib.sh.
+# Handles the kernel's log in a test. A part of _lib.sh.
 
 test_name=$(basename "$0")
 log_marks=0
@@ -37,7 +37,7 @@ kernel_is_quiet() {
 }
 
 # rxe warns of itself when it completes a request as good for want of a reason
-# why it failed. What matters is that farswap is not taken in: the data tells.
+# why it failed. That is harmless if the data is right.
 without_rxe_warning() {
 	awk '/\[ cut here \]/ { held = 1; rxe = 0; text = "" }
 		held { text = text $0 "\n"; if (/rxe_comp\.c/) rxe = 1 }

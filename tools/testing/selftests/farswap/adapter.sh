@@ -87,7 +87,7 @@ evict_some() {
 	done
 }
 
-# What is delivered twice may be about a region that was given back in between.
+# A packet delivered twice may access a region that was returned in between.
 requests_come_twice() {
 	host repeat client 300 || return 1
 	for _ in 1 2 3; do

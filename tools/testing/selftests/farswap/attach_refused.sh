@@ -83,7 +83,7 @@ patches_refused() {
 	done
 }
 
-# Of another function it can be.
+# Another function may be patched.
 patched_elsewhere() {
 	modprobe farswap-patch function=swap_free_nr && pages_go_out && unpatch && pages_go_out
 }

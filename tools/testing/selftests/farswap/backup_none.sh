@@ -80,7 +80,7 @@ flip() {
 }
 
 test_begin 19
-# What is not given back in time is lost.
+# Regions that are not returned in time are lost.
 patient_donors || bail "no donors"
 farswap_up 2
 swap_on

@@ -7,7 +7,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# What modprobe sees, as if the machine had been booted with these too.
+# A command line for modprobe, as if the machine had been booted with these too.
 more_on_the_command_line() {
 	echo "$(cat /proc/cmdline) $*" >"$TMP/cmdline" && mount --bind "$TMP/cmdline" /proc/cmdline
 }

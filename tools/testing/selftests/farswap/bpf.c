@@ -6,7 +6,7 @@
  *
  * KIND is fentry or fexit, a program for each function, by a trampoline; kprobe or kretprobe, one
  * program for all, by kprobe.multi; or churn, fexit programs that are attached and detached
- * again and again, of which each function has its rounds counted. To standard output, which
+ * again and again, with the rounds counted for each function. To standard output, which
  * has to be a file, "attached", and a line "FUNCTION CALLS" each, kept up to date.
  */
 #include <errno.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # However the kernel hands out the clusters of a swap device, one slab is filled after the
-# other: a device of which little is used takes little from the donors.
+# other: a little-used device takes little from the donors.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The swap device fails every write for a time. What a donor has stays there alone,
-# and is moved when it wants its memory back; what the device can't take then stays
+# The swap device fails every write for a time. Pages at a donor stay there alone, and
+# are moved when it evicts them; pages that the device can't take then stay
 # in staging memory until it can. A page that no donor has stays in memory, dirty.
 # Nothing wrong is ever read.
 # cluster: donors=2 mem=192 disks=1 slab_mb=2

@@ -11,7 +11,7 @@
 
 STAGED=100
 
-# More are put out, of which the device takes none.
+# More pages are written, and the device takes none of them.
 pages_wait() {
 	dm_hold || return 1
 	reclaim both &

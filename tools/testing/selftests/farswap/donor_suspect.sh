@@ -108,7 +108,7 @@ victim=$(donor_of_most)
 echo 2000 >"$FARSWAP/grace_ms"
 check "silent for longer than grace_ms it is lost" is_lost "$victim"
 echo 20000 >"$FARSWAP/grace_ms"
-# What was lost is elsewhere now.
+# The lost pages are elsewhere now.
 check "the others hold its pages" wait_for 60 one_holds_pages
 victim=$(donor_of_most)
 check "a daemon that is another one has lost them" restarted "$victim"

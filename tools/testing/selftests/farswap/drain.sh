@@ -47,7 +47,7 @@ stop_victim() {
 		on "$victim" 'tail -n 3 /run/farswapd.log'
 }
 
-# What came back did so because it was asked for.
+# Regions returned because of EVICT.
 all_given_back() {
 	grew slab_evicted && same slab_lost load_lost
 }

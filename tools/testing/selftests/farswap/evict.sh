@@ -115,8 +115,8 @@ hasty_restart() {
 		donor_start "$asked" evict_ms=1 && wait_for 60 donor_is_live "$asked"
 }
 
-# What the client has in flight is lost on the way, so it can't give anything
-# back in time, and is sent again when the key is dead.
+# The client's packets are lost, so it can't return anything in time. They are
+# retransmitted when the rkey is revoked.
 deadline_passes() {
 	stats_save
 	lose "$CLIENT" "$asked" 1 || return 1

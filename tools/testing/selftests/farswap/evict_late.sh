@@ -88,7 +88,7 @@ some_come_late() {
 	[ "$late_status" -eq 0 ] && grep -q ' 0 revoked' "$TMP/late"
 }
 
-# Of eight slabs at most.
+# Eight slabs at most.
 others_are_right() {
 	wait_load late
 	late_lost=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/late.log" | tail -n 1)
@@ -110,7 +110,7 @@ check "a slow disk costs no page if there is memory" slow_disk
 go_on slow
 check --data "memory is right" wait_load slow
 waits $((60000 * ${SLOW:-1})) || bail "no donor that waits a minute"
-# Who reads a page from the disk waits with it.
+# A reader of a page on the disk waits with it.
 set_value /proc/sys/kernel/hung_task_timeout_secs $((60 * ${SLOW:-1}))
 check "pages are where nobody else has them, again" hold_remote still late 4 3000 -m 32 -n 600 \
 	-w 80 || skip_rest "there are none"

@@ -115,7 +115,7 @@ static void send_garbage(struct conn *conn)
 	send_bytes(conn, msg, 1 + random() % sizeof(msg));
 }
 
-/* What the mode does to every message but those it changes by hand. */
+/* Change a message as the mode requires, unless it is changed elsewhere. */
 static void send_msg(struct conn *conn, struct farswap_hdr *hdr)
 {
 	uint8_t msg[FARSWAP_MSG_BYTES + 64] = { 0 };

@@ -26,7 +26,7 @@ loads_above() {
 	[ $(($(stat_of load_remote) + $(stat_of load_device))) -gt "$1" ]
 }
 
-# Of the next thousand page-ins nine of ten come from donors. The last slab may be a part of
+# Nine of ten of the next thousand page-ins come from donors. The last slab may be a part of
 # one only, which is not busy enough at first.
 mostly_remote() {
 	before_remote=$(stat_of load_remote) before_device=$(stat_of load_device)

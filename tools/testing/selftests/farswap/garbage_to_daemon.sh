@@ -48,7 +48,7 @@ wait_peer() {
 	return "$peer_status"
 }
 
-# Of eight regions, the later mapped the busier, three: the first three.
+# Evict three of eight regions; later ones are busier, so it must be the first three.
 idle_go_first() {
 	start_peer polite polite 8
 	wait_for 20 grep -q "now evict" "$TMP/peer.polite" &&
@@ -64,8 +64,8 @@ evict_ms_of() {
 		awk '{ print int(($2 - $1) * 1000) }'
 }
 
-# Who says nothing when asked how busy its regions are is idle, after a second, and
-# holds up one eviction, not the next.
+# A client that does not answer an activity query counts as idle after a second, and
+# delays one eviction, not the next.
 silence_costs_a_second() {
 	start_peer taciturn taciturn 24
 	wait_for 20 grep -q "now evict" "$TMP/peer.taciturn" || return 1

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A donor lends from its reserved huge pages first, but for those that others have there, and
-# then from ordinary memory. What its programs lack is taken back of the ordinary alone.
+# then from ordinary memory. Only the latter is reclaimed when its programs need memory.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 victim=${DONORS%% *}
-# Of 2 MB, four in a slab. A third is another program's: four slabs are left.
+# Huge pages of 2 MB, four in a slab. Another program has a third: four slabs are left.
 ALL=24
 OTHERS=8
 

@@ -39,7 +39,7 @@ swapoffs() {
 	stats_save
 	echo 1 >"$RAM/keep_session"
 	echo 200 >"$RAM/delay_us"
-	# What swapoff has brought home is in small folios from then on.
+	# Pages that swapoff has read are in small folios from then on.
 	echo 5 >"$RAM/fail_every"
 	wait_for 40 grew load_split
 	swapoffs_split=$?
@@ -71,7 +71,7 @@ set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
 swap_on
-# What is read ahead is read page by page, and swapped out so.
+# Readahead reads page by page, and the pages are swapped out so.
 set_value "$FARSWAP/prefetch_pages" 0
 make_cgroup large 24M
 stats_save

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Folios of 64 KiB of which donors have all pages, or some, and the swap device the others: those
+# Folios of 64 KiB: donors have all of their pages, or some, and the swap device the others. Those
 # that donors have as a whole come back so, the others page by page, and all are right.
 # cluster: donors=2 mem=384 disks=1 tree=1 zswap.enabled=0
 # shellcheck source=_lib.sh
@@ -31,7 +31,7 @@ stats_save
 # A slow kernel's go to the device instead when they have waited too long for others.
 check "donors have 64 KiB folios" hold_remote partly partly 1 $((8000 / ${SLOW:-1})) \
 	-m 48 -t huge -n 500 -w 100 || skip_rest "they have too few"
-# What is rewritten now goes to the device, in its place among the others.
+# Pages rewritten now go to the device, in their places among the others.
 set_value "$FARSWAP/enabled" 0
 echo 1 >"$TRACE/events/farswap/farswap_load_end/enable"
 go_on partly

@@ -91,7 +91,7 @@ lost_with_its_program() {
 		donor_touch "$program_donor"
 		on "$program_donor" "$KILL_FARSWAPD"
 	done
-	# What the program still has in memory is kept, and that may be all of its 16 MB.
+	# Pages that the program still has in memory are kept, perhaps all of its 16 MB.
 	wait_for 40 donors_live 0 && wait_for 10 grown lost 1000 || return 1
 	! detach 2>/dev/null || return 1
 	# Its children go in their own time.

@@ -3,8 +3,8 @@
  * load - memory load that verifies every byte it reads.
  *
  * Each process owns a region of memory. It fills it, then reads and rewrites
- * pages in an order drawn from a seed, and at the end reads it all. What a page
- * must hold (page.h) is known from a table of generations, two bytes a page,
+ * pages in an order drawn from a seed, and at the end reads it all. The expected contents
+ * of a page (page.h) follow from a table of generations, two bytes a page,
  * which is locked in memory, as is everything else that this program needs, so
  * that only the data is swapped. Any wrong byte is reported and the exit status
  * is 1. It knows nothing of farswap.
@@ -39,7 +39,7 @@
 #define RUN_OWNERS	128
 #define REPORTS_MAX	8	/* wrong pages a process describes */
 #define RANGE_MAX	40	/* pages in one unmap or page-out: above 64 KiB */
-/* Of work: rests are after so much, and for no more than so much. */
+/* Time of work before each rest, and limit of a rest. */
 #define REST_AFTER_US	10000
 #define REST_FOR_US	100000
 #define STACK_BYTES	(256UL << 10)
@@ -422,7 +422,7 @@ static void region_create(struct region *region, unsigned int index)
 	advise_huge(region->base, bytes);
 }
 
-/* What a broken swap could do: an old copy, nothing, another page, a bit. */
+/* Simulate a broken swap: an old copy, an empty page, another page, a wrong bit. */
 static void damage_region(struct region *region)
 {
 	page_fill(region_page(region, 0), region_tag(region, 0, region->gen[0] - GEN_WRITERS));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The load generator sees an old copy of a page, an empty page, another page
-# and a single wrong bit. What the other tests find rests on that.
+# and a single wrong bit. The other tests rely on that.
 # cluster: donors=0 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

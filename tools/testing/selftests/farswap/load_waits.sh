@@ -57,8 +57,8 @@ ends_badly() {
 	wait_for 60 test -s "$TMP/$1.ended" && ! grep -qx 0 "$TMP/$1.ended"
 }
 
-# What only the donor has can't be read, for longer than anybody waits. Nobody is kept waiting, and
-# all goes on.
+# Pages that only the donor has can't be read for a long time. No other task waits for them, and
+# everything continues.
 refused_without_memory() {
 	echo 1 >"$RAM/no_memory"
 	begin detach "$FARSWAP/attached" 0
@@ -91,7 +91,7 @@ many_wait() {
 	wait_for 60 grown load_waited 300
 }
 
-# What it waits for is another donor's to give.
+# The pages that it waits for are at another donor.
 other_goes_on() {
 	other_resumes=$(resumes)
 	echo 1 >"$RAM/read_errors"

@@ -21,7 +21,7 @@ evict_moves() {
 	moves_device=$(stat_delta load_device)
 	moves_remote=$(stat_delta load_remote)
 	echo "$moves_remote pages read from donors, $moves_device from the disk"
-	# What was on its way counts for more where less is read meanwhile.
+	# I/O in flight counts for more where less is read.
 	[ $((moves_device * 100)) -le $((moves_remote * ${SLOW:-1})) ] && same slab_lost
 }
 

@@ -24,7 +24,7 @@ asleep_in_hook() {
 }
 
 # Tasks wait for a slow disk inside the hook, for longer than all else that detaching
-# waits for, and come back to it. The disk is slow for so long only: what is queued at
+# waits for, and come back to it. The disk is slow for that time only: the requests queued at
 # it by then can be minutes of work, all of which detaching would wait for.
 unload_waited_for() {
 	echo 0 >"$FARSWAP/enabled"
@@ -41,7 +41,7 @@ unload_waited_for() {
 	load_runs unload && modprobe farswap && return $((waited_status | asleep_status))
 }
 
-# What the kernel redirects, function by function.
+# The functions that the kernel redirects.
 enabled_functions() {
 	awk '{ print $1 }' /sys/kernel/tracing/enabled_functions
 }

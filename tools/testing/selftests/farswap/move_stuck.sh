@@ -10,7 +10,7 @@
 # Until this is over nobody knows that a donor takes no pages.
 TIMEOUT_MS=$((10000 * ${SLOW:-1}))
 
-# Of what the client sends to the other only messages arrive, which are short.
+# Only the client's messages, which are short, reach the other donor.
 takes_no_pages() {
 	lose_at "$other" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
 		match ip src $CLIENT/32 match ip protocol 17 0xff match ip dport 4791 0xffff \

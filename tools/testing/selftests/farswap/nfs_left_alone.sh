@@ -12,8 +12,8 @@ MOUNT=/run/nfs-mount
 RPC=/proc/net/rpc
 
 # The server's own pages must not go to the swap that it serves.
-# What mountd would answer: who asks, what is exported (by number 0, without root
-# squash), and which directory the number is.
+# The answers of mountd: the client, the export (number 0, without root squash), and the
+# directory of that number.
 nfs_serve() {
 	modprobe nfsd && modprobe nfsv4 || return 1
 	mount_if_missing /proc/fs/nfsd nfsd

@@ -17,7 +17,7 @@ meminfo() {
 	awk -v n="$1:" '$1 == n { print int($2 / 1024) }' /proc/meminfo
 }
 
-# What a process may still get.
+# The memory that a process may still get.
 edge_mb() {
 	echo "$(($(meminfo MemAvailable) + $(meminfo SwapFree)))"
 }

@@ -378,8 +378,8 @@ static void cmd_garbage(void)
 		}
 		sent = !verbs_send(&peer.control, &msg, len);
 		/*
-		 * All but three are good or answerable however they are filled. Who
-		 * is dropped may not hear that what it sent has arrived.
+		 * All but three are valid or answerable whatever they contain. A client
+		 * that is disconnected may not learn that its message has arrived.
 		 */
 		if (i % 4 != 3 || !(1 << le16toh(msg.hdr.type) &
 				    (1 << FARSWAP_MSG_QUERY_MEM | 1 << FARSWAP_MSG_MAP |
@@ -861,7 +861,7 @@ static void cmd_resume(void)
 	check_donor("resumptions");
 }
 
-/* Of a donor that is drained. */
+/* For a drained donor. */
 static int peer_is_busy(struct peer *peer)
 {
 	int busy = peer_connect(peer) == RDMA_CM_EVENT_REJECTED &&

@@ -13,7 +13,7 @@
 faults_with() {
 	echo "$1" >"$FARSWAP/poll_us"
 	echo "$2" >"$RAM/delay_us"
-	# What has begun ends, and the average is of these.
+	# I/O in flight completes, and the average is that of these reads.
 	sleep 1
 	stats_save
 	wait_for 30 grown load_remote 500 && grew wait_slept

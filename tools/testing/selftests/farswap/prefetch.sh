@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is gone through in order is read ahead, and is of use; what isn't is not. Nothing is read
-# ahead where prefetch_pages or vm.page-cluster says so.
+# Sequential reads are prefetched, and use the pages; other reads are not. prefetch_pages and
+# vm.page-cluster can turn prefetching off.
 # cluster: donors=1 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -37,7 +37,7 @@ most_is_of_use() {
 nothing_ahead() {
 	nothing_before=$(cat "$1")
 	echo "$2" >"$1"
-	# What has begun ends.
+	# I/O in flight completes.
 	sleep 0.5
 	stats_save
 	wait_for 30 grown load_remote 500 && same prefetched

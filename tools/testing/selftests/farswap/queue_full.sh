@@ -9,7 +9,7 @@
 . "$(dirname "$0")/_lib.sh"
 
 TRACE=/sys/kernel/tracing/instances/farswap-test
-# What one takes; with one processor there is one queue pair for loads.
+# The depth of a queue; with one processor there is one queue pair for loads.
 DEPTH=128
 
 # in_flight: so many loads at most at a time, of those that have ended

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A donor's own network stack refuses to send packets; its plug is pulled. rxe then makes the client
-# complete READs as good of which nothing arrived (rdma/io.c): none of them may
+# complete READs as successful although no data arrived (rdma/io.c): none of them may
 # pass for data.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh

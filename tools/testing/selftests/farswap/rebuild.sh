@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a slab held whose donor died is read from the device many pages at once and
+# The pages of a slab whose donor died are read from the device, many at once, and
 # written to its new region, while programs store to its slots, free them and use them
 # again: nothing older than what a slot holds is ever read. Here the device holds writes
 # back, and what it reads comes late; the donors are memory of this machine.
@@ -51,7 +51,7 @@ rebuilt_slowly() {
 	echo 0 >"$slowly_freeze"
 	echo 64 >"$FARSWAP/repair_mb"
 	echo "$slowly_pages pages in $slowly_time hundredths of a second"
-	# What was being read when it began is 32 pages.
+	# Up to 32 pages were being read when it began.
 	[ "$slowly_pages" -gt 256 ] &&
 		[ "$slowly_pages" -le $((slowly_time * 256 / 100 + 32)) ]
 }

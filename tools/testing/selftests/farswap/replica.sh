@@ -3,8 +3,8 @@
 #
 # backup=replica: each page at two donors, and the disk spared. One that dies, is cut
 # off or wants its memory back costs no page, no wrong byte and no read of the disk;
-# then there are two again, and another one may die. What was stored before or while there was
-# but one is on the disk too.
+# then there are two again, and another one may die. Pages stored before, or while there was
+# only one, are on the disk too.
 # cluster: donors=3 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

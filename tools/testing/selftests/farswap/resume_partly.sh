@@ -46,7 +46,7 @@ others_are_right() {
 	[ "${some_lost:-0}" -gt 0 ] && [ "$some_lost" -le $((some_regions * 512)) ]
 }
 
-# What was on its way when EVICT came arrives after its deadline. Others stay, or there would be
+# I/O in flight when EVICT arrived reaches the donor after the deadline. Others stay, or there would be
 # nothing to resume.
 uses_a_dead_key() {
 	stats_save

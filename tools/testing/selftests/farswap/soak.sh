@@ -31,7 +31,7 @@ summary() {
 # faults_put_out CLUSTER: as soon as pages are read so
 faults_put_out() {
 	echo "$1" >"$CLUSTER"
-	# What has begun ends.
+	# I/O in flight completes.
 	sleep 0.5
 	wait_for 60 stat_above store_in_fault $(($(stat_of store_in_fault) + 20))
 }

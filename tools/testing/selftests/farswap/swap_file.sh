@@ -9,12 +9,12 @@
 . "$(dirname "$0")/_lib.sh"
 
 MOUNT=/run/swap-file
-# Of the file system, of what lies in between, and of the file, in MB.
+# Sizes of the file system, of the gap, and of the file, in MB.
 ALL=80
 PIECES_KB=128
 FILE=32
 
-# Files that fill it, every second of which goes: what is free then is in pieces of their size.
+# Fill it with files and remove every second one, so that free space is in pieces of their size.
 in_pieces() {
 	mkdir -p "$MOUNT" && mke2fs -b 4096 "$SWAP_DISK" $((ALL * 1024)) &&
 		mount -t ext4 "$SWAP_DISK" "$MOUNT" || return 1

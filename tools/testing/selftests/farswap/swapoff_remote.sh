@@ -36,7 +36,7 @@ farswap_up 2
 swap_on
 make_cgroup off 11M
 check "memory is filled and paged out to donors" hold_remote off off 2 1000 -m 28 -n 1000
-# What comes home is charged to the owner.
+# Pages read by swapoff are charged to their owner.
 echo max >"$CGROUP/off/memory.high"
 check "swapoff succeeds" traced_swapoff
 check "the core has written what it owed the device" was_drained

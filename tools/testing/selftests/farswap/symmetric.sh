@@ -9,7 +9,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Of a machine's memory that it needs, in percent.
+# The share of its memory that a machine needs, in percent.
 NEED=130
 SECONDS_EACH=${SECONDS_EACH:-1}
 PATIENCE=$((60 * ${SLOW:-1}))

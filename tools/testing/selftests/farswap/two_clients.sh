@@ -79,7 +79,7 @@ other_goes_on() {
 		cat /tmp/one.log; tail -n 1 /tmp/one.log | grep -q 'wrong_pages=0 .*lost_pages=0'"
 }
 
-# What the first client would count if it were its own donor that is ill.
+# Counters that would grow at the first client if its own donor failed.
 unharmed() {
 	same load_fallback store_write_failed store_device_failed slab_lost replica_lost donor_down &&
 		donors_live 2 && unsuspected

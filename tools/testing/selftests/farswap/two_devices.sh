@@ -27,7 +27,7 @@ start_load two two -m 24 -p 2 -H "$TMP/two.hold" -n 1200 -u 4 -i 0
 check "memory is filled" wait_for 60 load_ready two 2
 check "both devices are used" both_used
 go_on two
-# What was filled before the slabs were mapped is on the devices alone.
+# Pages filled before the slabs were mapped are on the devices only.
 check "slabs of both devices are remote" wait_for 30 both_have_slabs
 check --data "memory is right" wait_load two
 # One goes while the other stays.

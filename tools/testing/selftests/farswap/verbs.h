@@ -223,7 +223,7 @@ static inline int verbs_connect(struct verbs *v, struct sockaddr *addr, struct i
 	return event == RDMA_CM_EVENT_ESTABLISHED ? 0 : event;
 }
 
-/* Is there nothing more to wait for? What came before it broke may complete a little later. */
+/* Has all completed? Messages from before the failure may complete a little later. */
 static inline int verbs_is_over(struct verbs *v, uint64_t end)
 {
 	uint64_t now = verbs_now_ms();

@@ -86,7 +86,7 @@ static inline void bitmap_zero(unsigned long *map, unsigned int bits)
 	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(long));
 }
 
-/* What a test sets makes allocations fail. */
+/* Set by a test to make allocations fail. */
 static bool shim_no_memory;
 
 static inline void *kvcalloc(size_t n, size_t size, gfp_t gfp)
