@@ -5,6 +5,7 @@ words on how it went, and raises ClusterError where something did not do what it
 must: come back, end in time, take a value.
 """
 
+import collections
 import contextlib
 import threading
 import time
@@ -15,6 +16,7 @@ import farswapd
 import schedule
 
 ZSWAP = "/sys/module/zswap/parameters"
+ADAPTER = "/sys/module/farswap_adapter/parameters"
 SWAP_DISK = "/dev/vdb"
 # Nothing that is asked of a machine takes longer, unless it hangs.
 PATIENCE = 90
@@ -69,6 +71,7 @@ class Actions:
         self.grace_ms = grace_ms    # None: a donor may be given up that has not died
         self.stopping = threading.Event()
         self.in_use = {name: InUse() for name in cluster.machines}
+        self.faults = collections.Counter()     # of adapters
 
     def probe(self):
         """Why a kind of event is not possible with this tree, by kind."""
@@ -80,6 +83,8 @@ class Actions:
             left_out["drain"] = "this farswapctl has no drain"
         if client.run(f"test -w {ZSWAP}/enabled")[0]:
             left_out["zswap"] = "no zswap in this kernel"
+        if client.run(f"test -w {ADAPTER}/lose_every")[0]:
+            left_out["adapter"] = "no farswap-adapter for this kernel"
         return left_out
 
     def machine(self, lane):
@@ -204,6 +209,28 @@ class Actions:
     def do_address(self, vm, event):
         self.away(vm, event, f"ip addr del {vm.address}/24 dev eth0", "net-up")
         return "added again"
+
+    @staticmethod
+    def adapter_counts(vm):
+        """How often its adapter has failed so far, by the kind of fault."""
+        names = "lost held refused slowed events"
+        text = vm.check(f"cd {ADAPTER} && grep -H . {names}", PATIENCE)
+        return {name: int(count) for name, _, count in
+                (line.partition(":") for line in text.split())}
+
+    def do_adapter(self, vm, event):
+        """No page may be lost by it, so self.losses is not told."""
+        words = [word.split("=") for word in schedule.FAULTS[event.detail].split()]
+        before = self.adapter_counts(vm)
+        self.for_a_while(vm, event,
+                         " && ".join([f"cd {ADAPTER}", *(f"echo {value} >{name}"
+                                                         for name, value in words)]),
+                         " && ".join([f"cd {ADAPTER}", *(f"echo 0 >{name}" for name, _ in words
+                                                         if name != "event")]))
+        grown = farswap.grown(self.adapter_counts(vm), before)
+        self.faults.update(grown)
+        return "well again; " + (", ".join(f"{count} {name}" for name, count in grown.items()
+                                           if count) or "nothing was asked of it")
 
     def do_backup(self, vm, event):
         status, text = vm.run(f"echo {event.detail} >{farswap.SYSFS}/backup", PATIENCE)

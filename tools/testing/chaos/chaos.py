@@ -126,17 +126,25 @@ class Run:
         if self.args.backup != "disk":
             vm.check(f"echo {GRACE_MS} >{farswap.SYSFS}/grace_ms")
 
+    def set_up_adapter(self, vm):
+        """Load what makes it fail, before farswap makes its queue pairs."""
+        if any(event.kind == "adapter" for event in self.events):
+            vm.run("modprobe -q farswap-adapter")
+
     def power(self, vm, on):
         """A client is to lose its power, or has it again."""
         if not on:
             self.loads[vm.name].power_off()
             self.losses.off(vm)
             return
+        self.set_up_adapter(vm)
         self.set_up_client(vm)
         self.losses.booted(vm)
         self.loads[vm.name].set_up()
 
     def set_up(self):
+        for vm in self.cluster.clients:
+            self.set_up_adapter(vm)
         for vm in self.cluster.clients:
             self.set_up_client(vm)
         if self.wait_for_donors(self.cluster.clients, RECOVERY * self.slow) is None:
@@ -214,6 +222,9 @@ class Run:
         self.finish_loads()
         self.say("the loads have ended")
         self.losses.check()
+        # One event may do nothing: some faults are of rare commands.
+        if self.done["adapter"] > 2 and not self.actions.faults.total():
+            self.fail("nothing happened: no adapter has failed")
         # One that has just been booted may have done nothing yet.
         for name in ("store_remote", "load_remote"):
             if not any(self.stats(vm).get(name) for vm in clients):
@@ -288,6 +299,9 @@ class Run:
         print(f"SIGBUS           {lost}; {gone} pages were lost, of {could} that might be")
         print(f"hung tasks       {len(hung)}")
         print(f"kernel warnings  {len(complaints) - len(hung)}")
+        if self.actions.faults:
+            print("adapters         " + ", ".join(f"{count} {name}" for name, count
+                                                  in self.actions.faults.items() if count))
         if self.losses.waited:
             print(f"repairs          donors that were to die waited {self.losses.waited:.1f} s "
                   "for them")

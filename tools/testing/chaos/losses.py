@@ -5,6 +5,7 @@ Which pages a run may lose, and whether it has lost others.
 A donor that dies takes the pages that only it has. With backup=none as many may be lost as it
 had then, no more, and none before one has died. With replica a donor may die only when
 what the last one had is somewhere else again; then, as with disk, no page may be lost at all.
+An adapter that fails may cost time alone, whatever the backup is, so no page is allowed for it.
 """
 
 import collections

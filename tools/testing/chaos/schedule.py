@@ -20,6 +20,22 @@ ANY, LENDS, SWAPS, LOAD = range(4)
 # lane needs to be itself again, under emulation. details: one is drawn.
 Kind = collections.namedtuple("Kind", "where part hold settle details what")
 
+# How an adapter fails for a while: parameters of farswap-adapter, which explains them. An
+# "event" comes once, at the beginning; the others are set to 0 at the end.
+FAULTS = {
+    "loses": "lose_every=50",
+    "loses_flushed": "lose_flushed=1 lose_every=50",
+    "holds": "hold_every=3",
+    "cannot_map": "map_fails=1",
+    "maps_little": "map_max=16384",
+    "slow": "register_ms=1000 qp_ms=100",
+    "access_error": "event=access",
+    "request_error": "event=request",
+    "fatal_error": "event=fatal",
+    "device_error": "event=device",
+    "port_error": "event=port_down event=port_up",
+}
+
 KINDS = {
     "kill": Kind(LENDS, "", (0, 4), 3, (), "kill -9 of the daemon, and start it again"),
     "restart": Kind(LENDS, "", (0, 0), 3, (), "end the daemon, and start it again"),
@@ -36,6 +52,8 @@ KINDS = {
     "reset": Kind(ANY, "", (0.1, 4), 4, (), "the network adapter's driver is unbound, and bound"),
     "mtu": Kind(ANY, "", (1, 6), 1, ("1500",), "set the interface's MTU, and back"),
     "address": Kind(ANY, "", (0.1, 8), 2, (), "the address is removed, and added"),
+    "adapter": Kind(SWAPS, "adapter", (1, 6), 2, tuple(FAULTS),
+                    "the adapter fails as real ones do"),
     "backup": Kind(SWAPS, "policy", (0, 0), 1, ("disk", "replica", "none"), "set it"),
     "attach": Kind(SWAPS, "hook", (0.2, 4), 3, (), "detach, and attach again"),
     "disable": Kind(SWAPS, "stores", (0.2, 4), 1, (), "no stores to donors for a while"),
