@@ -83,9 +83,13 @@ check-tree: modules daemon tests
 	@kernel=$$(tools/testing/tree/kernel.sh $(if $(KERNEL),--version $(KERNEL)) $(VARIANT)) && \
 		tools/testing/qemu/run-selftests.py --client-kernel "$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)" $(or $(TESTS),$($(VARIANT)_TESTS))
 
-# Every way to lose the network, for every duration.
+# Every way to lose the network, for every duration: the client's, the donor's, and both at once.
+# WHO= one of them
 check-away: modules daemon tests
-	@tools/testing/qemu/run-selftests.py --env AWAY=all --timeout 900 network_away.sh
+	@status=0; for who in $(or $(WHO),client donor both); do \
+		tools/testing/qemu/run-selftests.py --env AWAY=all --env WHO=$$who --timeout 900 \
+			network_away.sh || status=1; \
+	done; exit $$status
 
 # TESTS=
 kselftest: modules daemon tests
