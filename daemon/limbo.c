@@ -110,8 +110,10 @@ void limbo_adopt(struct session *session, struct session *old)
 	 * asks for the keys; it may not have heard them the last time.
 	 */
 	session->rekeyed = old->rekeyed || old->device != session->device;
-	if (old->device != session->device)
-		request_unregister(old);
+	if (old->device != session->device) {
+		while (request_unregister(old))
+			;
+	}
 	loop_timer_stop(&old->linger);
 	region_owner_move(&old->owner, &session->owner);
 	if (old->device == session->device) {

@@ -408,23 +408,33 @@ bool request_sweep(struct session *session)
 	return false;
 }
 
-void request_unregister(struct session *session)
+static void request_unregister_region(struct region *region)
 {
-	struct list *pos, *tmp;
+	uint64_t job = region->evict_job;
+
+	if (region->state == REGION_STAGED || region->state == REGION_RETURNED)
+		region_return(region);
+	else if (!region_unregister(region) && job)
+		evict_region_gone(job, EVICT_BROKEN);
+}
+
+bool request_unregister(struct session *session)
+{
+	struct list *pos;
 	int state;
 
 	for (state = REGION_STAGED; state <= REGION_RETURNED; state++) {
-		list_for_each_safe(pos, tmp, &session->owner.regions[state]) {
+		list_for_each(pos, &session->owner.regions[state]) {
 			struct region *region = container_of(pos, struct region, link);
-			uint64_t job = region->evict_job;
 
-			if (state == REGION_STAGED || state == REGION_RETURNED)
-				region_return(region);
-			else if (!region_unregister(region) && job)
-				evict_region_gone(job, EVICT_BROKEN);
+			if (!region->mr)
+				continue;
+			request_unregister_region(region);
+			return true;
 		}
 	}
 	session->owner.pd = NULL;
+	return false;
 }
 
 int request_key(struct session *session, uint64_t id, uint32_t *rkey)

@@ -218,10 +218,16 @@ bool session_disconnect(struct session *session)
 	return !session->reachable;
 }
 
-/* Release everything on the removed device; only the regions' memory stays. */
+/*
+ * Release everything on the removed device; only the regions' memory stays. Each turn of the loop
+ * revokes one rkey, so that other sessions do not wait for all of them.
+ */
 static void session_leave_device(struct session *session)
 {
-	request_unregister(session);
+	if (request_unregister(session)) {
+		loop_work_queue(&session->teardown);
+		return;
+	}
 	if (region_owner_is_busy(&session->owner))
 		return;
 	session_free_pd(session, session->pd);

@@ -243,8 +243,11 @@ void request_region_is_back(struct region *region, bool dead);
 bool request_reclaim(struct session *session);
 /* Reclaim one region that was not claimed. Return false if there is none. */
 bool request_sweep(struct session *session);
-/* Revoke all rkeys because the device is gone; lent regions stay lent. */
-void request_unregister(struct session *session);
+/*
+ * Revoke one rkey because the device is gone; a lent region stays lent. Return false if there was
+ * none left.
+ */
+bool request_unregister(struct session *session);
 /* Return the current rkey of a region, or an error if the region is gone. */
 int request_key(struct session *session, uint64_t region, uint32_t *rkey);
 /* Restart the evictions that were pending when the connections failed. */
