@@ -177,6 +177,11 @@ static int conn_hello(struct farswap_rdma_conn *conn)
  */
 static atomic_t conn_vectors[2];
 
+static unsigned int conn_next_vector(bool loads, int nr)
+{
+	return (u32)(atomic_inc_return(&conn_vectors[loads]) - 1) % max(nr, 1);
+}
+
 /**
  * farswap_rdma_conn_next_vector() - completion vector of the next queue
  * @device:	its device
@@ -187,9 +192,7 @@ static atomic_t conn_vectors[2];
  */
 unsigned int farswap_rdma_conn_next_vector(const struct ib_device *device, bool loads)
 {
-	unsigned int all = max(min(device->num_comp_vectors, (int)num_online_cpus()), 1);
-
-	return (u32)(atomic_inc_return(&conn_vectors[loads]) - 1) % all;
+	return conn_next_vector(loads, min_t(int, device->num_comp_vectors, num_online_cpus()));
 }
 
 static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
@@ -352,3 +355,7 @@ void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
 	conn->pd = NULL;
 	farswap_rdma_port_release(conn);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/conn-kunit.h"
+#endif

@@ -16,8 +16,8 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup copy donor eviction giveway latency placement poll rdma_cm rdma_io"
-SUITES="$SUITES rdma_message rdma_resume rdma_session rdma_watch slab slabmap staging trend window wire"
+SUITES="activity address backup copy donor eviction giveway latency placement poll rdma_cm rdma_conn"
+SUITES="$SUITES rdma_io rdma_message rdma_resume rdma_session rdma_watch slab slabmap staging trend window wire"
 
 # There is none that isn't looked at.
 no_others() {
