@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Adapters do what real ones do and soft RoCE does not: they lose completions, a drain's too,
-# complete queue pairs out of order, can't map pages for a while, report errors, are slow to
-# register memory, and a network delivers requests twice. A fault costs a connection at most,
+# complete queue pairs out of order, can't map pages for a while, or large folios at all, report
+# errors, are slow to register memory, and a network delivers requests twice. A fault costs a connection at most,
 # never a session: no page is lost, though only one donor has each.
 # cluster: donors=2 mem=192 disks=1 fs.adapter=1
 # shellcheck source=_lib.sh
@@ -112,7 +112,27 @@ registers_slowly() {
 	[ "$slow_status" -eq 0 ] && donor_field_is "$slow_donor" suspects "$slow_suspects" && goes_on
 }
 
-test_begin 13
+# A bounce buffer takes no large folio as a whole. Connections know what it takes.
+large_in_pieces() {
+	pieces_tracing=/sys/kernel/tracing
+	pieces_event=$pieces_tracing/events/farswap/farswap_store_end
+	echo 16384 >"$ADAPTER/map_max"
+	has_events "$CLIENT" fatal || return 1
+	pieces_refused=$(adapter_count "$CLIENT" refused)
+	echo >"$pieces_tracing/trace"
+	echo 'nr == 16 && error == 0' >"$pieces_event/filter" && echo 1 >"$pieces_event/enable" ||
+		return 1
+	in_cgroup pieces "$LOAD" -m 24 -t huge -n 300 -o 25
+	pieces_status=$?
+	echo 0 >"$pieces_event/enable"
+	pieces_stored=$(grep -c 'pages=16 error=0' "$pieces_tracing/trace")
+	echo "$pieces_stored folios of 64 KiB were stored; refused: $pieces_refused," \
+		"then $(adapter_count "$CLIENT" refused)"
+	[ "$pieces_status" -eq 0 ] && [ "$pieces_stored" -gt 0 ] &&
+		[ "$(adapter_count "$CLIENT" refused)" = "$pieces_refused" ]
+}
+
+test_begin 14
 has_module farswap-adapter || skip_rest "no farswap-adapter for this kernel"
 farswap_load
 if ! { echo 0 >"$FARSWAP/attached" && unload_modules; }; then
@@ -141,6 +161,16 @@ check "the client's adapter reports errors" \
 check "so do those of donors" has_events "${DONORS%% *}" access request fatal || donors_show
 check "requests are delivered twice" requests_come_twice || donors_show
 check "a donor is slow to register memory" registers_slowly || donors_show
+if [ -e "$THP/hugepages-64kB/enabled" ]; then
+	make_cgroup pieces 12M
+	set_value "$THP/enabled" madvise
+	set_value "$THP/hugepages-64kB/enabled" always
+	set_value "$THP/hugepages-2048kB/enabled" never
+	check "a large folio is longer than what can be mapped" large_in_pieces || donors_show
+	echo 0 >"$ADAPTER/map_max"
+else
+	skip_one "no 64 KiB folios in this kernel"
+fi
 check --data "memory was right all the time" stop_load adapter
 stats_show
 check --data "no page was lost" stat_is load_lost 0
