@@ -294,6 +294,9 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 		err = conn_hello(conn);
 	for (i = 0; !err && i < conn->welcome.queues; i++)
 		err = conn_connect_data(conn, i);
+	conn->nr_queues = conn->welcome.queues;
+	if (!err)
+		err = farswap_rdma_probe(conn);
 	if (err) {
 		if (err == -ECONNREFUSED && conn->refusal.version)
 			err = conn_refused(conn, conn->refusal.status,
@@ -304,7 +307,6 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 				 READ_ONCE(conn->why) ?: "rejected");
 		return err;
 	}
-	conn->nr_queues = conn->welcome.queues;
 	farswap_rdma_watch_start(conn);
 	return 0;
 }

@@ -97,6 +97,7 @@ enum farswap_rdma_state {
  * @last_logged: last reason that was logged; used by @work and fail_work
  * @log_limit:	rate limit of the log
  * @attempt:	number of the last connection; used by @work only
+ * @proven:	pages are known to arrive, and not only messages: see probe.c
  * @token:	identifier that the donor gave the last session, to resume it; @work only
  * @asked:	requests sent in the donor's session over all its connections, HELLO not
  *		counted; protected by the lock of the current connection, as is @answered
@@ -133,6 +134,7 @@ struct farswap_session {
 	struct ratelimit_state log_limit;
 
 	u32 attempt;
+	bool proven;
 	u64 token;
 	u64 asked;
 	u64 answered;
@@ -501,6 +503,15 @@ void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
 
+/* probe.c */
+int farswap_rdma_probe(struct farswap_rdma_conn *conn);
+
+/* An I/O got no answer, perhaps because of its length: probe the next connection. */
+static inline void farswap_rdma_probe_again(struct farswap_rdma_conn *conn)
+{
+	WRITE_ONCE(conn->session->proven, false);
+}
+
 /* port.c */
 int farswap_rdma_port_init(void);
 void farswap_rdma_port_exit(void);
@@ -541,6 +552,7 @@ void farswap_rdma_message_handle(struct farswap_rdma_conn *conn, const void *buf
 int farswap_rdma_region_query(struct farswap_session *session, u64 *free_bytes);
 struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
 					       u64 slab);
+struct farswap_region *farswap_rdma_region_map_on(struct farswap_rdma_conn *conn, u64 slab);
 void farswap_rdma_region_release(struct farswap_region *region);
 void farswap_rdma_region_free(struct farswap_region *region);
 u64 farswap_rdma_region_id(struct farswap_region *region);
@@ -567,5 +579,6 @@ void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);
 void farswap_rdma_watch_tick(struct work_struct *work);
 void farswap_rdma_watch_set_io_timeout(unsigned int ms);
 u8 farswap_rdma_watch_ack_timeout(bool exact);
+unsigned long farswap_rdma_watch_io_jiffies(void);
 
 #endif /* FARSWAP_RDMA_INTERNAL_H */

@@ -412,9 +412,12 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(error)) {
 		if (error == -EKEYREVOKED || error == -EREMOTEIO)
 			WRITE_ONCE(conn->revoked, true);
+		if (error == -ETIMEDOUT)
+			farswap_rdma_probe_again(conn);
 		farswap_rdma_conn_fail(conn, error, ib_wc_status_msg(wc->status));
 	} else if (unlikely(io_canary_intact(rio))) {
 		error = -EIO;
+		farswap_rdma_probe_again(conn);
 		farswap_rdma_conn_fail(conn, error, "READ completed without data");
 	}
 

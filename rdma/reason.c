@@ -13,7 +13,7 @@
 
 static struct {
 	unsigned long count;
-	char why[96];
+	char why[128];
 } reasons[REASONS];
 
 static DEFINE_SPINLOCK(reason_lock);

@@ -37,6 +37,42 @@ int farswap_rdma_region_query(struct farswap_session *session, u64 *free_bytes)
 }
 
 /**
+ * farswap_rdma_region_map_on() - ask for a region over a certain connection
+ * @conn:	connection
+ * @slab:	what it is for, for whoever watches the wire
+ *
+ * Context: may sleep.
+ * Return: the region, or ERR_PTR: -ENOSPC, -EHOSTDOWN, -ETIMEDOUT, -ENOMEM.
+ */
+struct farswap_region *farswap_rdma_region_map_on(struct farswap_rdma_conn *conn, u64 slab)
+{
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_wire_region info;
+	struct farswap_region *region;
+	struct farswap_map msg;
+	size_t len;
+	int err;
+
+	region = kzalloc(sizeof(*region), GFP_NOIO);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	/* Its own: the region may leave the connection before the call has returned. */
+	kref_get(&conn->ref);
+	region->conn = conn;
+	len = farswap_wire_map(&msg, slab);
+	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_MR_INFO, region,
+				     answer, FARSWAP_RDMA_CALL_MS);
+	if (err)
+		return ERR_PTR(err);
+	farswap_wire_read_region(answer, &info);
+	if (info.status != FARSWAP_STATUS_OK) {
+		farswap_rdma_region_free(region);
+		return ERR_PTR(-ENOSPC);
+	}
+	return region;
+}
+
+/**
  * farswap_rdma_region_map() - &struct farswap_transport.map
  * @session:	session
  * @slab:	the core's name for what it is for
@@ -48,34 +84,12 @@ struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
 					       u64 slab)
 {
 	struct farswap_rdma_conn *conn = farswap_rdma_session_get_live(session);
-	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
-	struct farswap_wire_region info;
 	struct farswap_region *region;
-	struct farswap_map msg;
-	size_t len;
-	int err;
 
 	if (!conn)
 		return ERR_PTR(-EHOSTDOWN);
-	region = kzalloc(sizeof(*region), GFP_NOIO);
-	if (!region) {
-		farswap_rdma_conn_put(conn);
-		return ERR_PTR(-ENOMEM);
-	}
-	/* Its own: the region may leave the connection before the call has returned. */
-	kref_get(&conn->ref);
-	region->conn = conn;
-	len = farswap_wire_map(&msg, slab);
-	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_MR_INFO, region,
-				     answer, FARSWAP_RDMA_CALL_MS);
+	region = farswap_rdma_region_map_on(conn, slab);
 	farswap_rdma_conn_put(conn);
-	if (err)
-		return ERR_PTR(err);
-	farswap_wire_read_region(answer, &info);
-	if (info.status != FARSWAP_STATUS_OK) {
-		farswap_rdma_region_free(region);
-		return ERR_PTR(-ENOSPC);
-	}
 	return region;
 }
 

@@ -70,6 +70,13 @@ static bool watch_is_of_length(const struct farswap_rdma_conn *conn, unsigned in
 	return conn->resumed;
 }
 
+static void watch_overdue(struct farswap_rdma_conn *conn, unsigned int nr)
+{
+	farswap_rdma_probe_again(conn);
+	farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_of_length(conn, nr) ?
+			       watch_of_length : "I/O not done within io_timeout_ms");
+}
+
 static void watch_io(struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
@@ -80,9 +87,7 @@ static void watch_io(struct farswap_rdma_conn *conn)
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	for (i = 0; i < conn->nr_queues; i++)
 		if (watch_queue(&conn->queue[i], conn->nr_marks))
-			farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_of_length(conn, i) ?
-					       watch_of_length :
-					       "I/O not done within io_timeout_ms");
+			watch_overdue(conn, i);
 	conn->nr_marks++;
 }
 
@@ -141,6 +146,17 @@ void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
 	conn->ping_begun = jiffies;
 	conn->next_mark = jiffies + watch_sample_jiffies();
 	watch_queue_tick(conn);
+}
+
+/**
+ * farswap_rdma_watch_io_jiffies() - how long an I/O may take
+ *
+ * Context: any.
+ * Return: jiffies.
+ */
+unsigned long farswap_rdma_watch_io_jiffies(void)
+{
+	return msecs_to_jiffies(READ_ONCE(watch_io_timeout_ms));
 }
 
 /**

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor answers every message, but no page gets through: the network drops the
-# long packets. Its session is resumed each time it fails, and is lost all the same
-# when grace_ms are over, with few words in the log and no wrong byte.
+# A donor answers every message, but no page gets through: the network drops the long packets,
+# or the donor's interface has a smaller MTU. It is not used, and the log says why in few words. Its
+# session is lost when grace_ms are over, and no byte is wrong.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 # A page is one packet or four; no message is so long.
 lose_long() {
-	for long_match in '0x1000 0xf000' '0x0400 0xfc00'; do
+	for long_match in '0x1000 0xf000' '0x0800 0xf800' '0x0400 0xfc00'; do
 		lose_at "$2" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
 			match ip src $1/32 match ip protocol 17 0xff match ip dport 4791 0xffff \
 			match u16 $long_match at 2 action drop" || return 1
@@ -21,6 +21,25 @@ pages_stop() {
 	lose_long "$1" "$CLIENT" && lose_long "$CLIENT" "$1"
 }
 
+# said_of_length DONOR LOST FITS: why it can't be used
+said_of_length() {
+	wait_for 40 log_has "donor $1" "packets of $2 bytes (to|from) it are lost, of $3 not" \
+		"MTU is $(cat /sys/class/net/eth0/mtu) on eth0"
+	said_status=$?
+	cat "$TMP/log"
+	return "$said_status"
+}
+
+# set_mtu DONOR MTU
+set_mtu() {
+	on "$1" "ip link set eth0 mtu $2"
+}
+
+# not_used_since RESUMES
+not_used_since() {
+	donor_is_not_live "$victim" && donor_field_is "$victim" resumes "$1"
+}
+
 few_words() {
 	words=$(log_show | grep -c "donor $1.*: suspect")
 	words_all=$(log_show | grep -c farswap)
@@ -28,7 +47,7 @@ few_words() {
 	[ "$words" -ge 1 ] && [ "$words" -le 5 ] && [ "$words_all" -le 30 ]
 }
 
-test_begin 8
+test_begin 11
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
@@ -43,11 +62,21 @@ log_mark
 resumes=$(donor_field "$victim" resumes)
 stats_save
 check "no page gets through" pages_stop "$victim"
-check "its session is resumed" wait_for 30 donor_field_above "$victim" resumes "$resumes"
-check "but lost when grace_ms are over" wait_for 40 eval 'regions_lost && grew donor_down'
+check "the log tells which packets are lost" said_of_length "$victim" 1024 512
+check "its session is lost when grace_ms are over" \
+	wait_for 40 eval 'regions_lost && grew donor_down'
+sleep 5
+check "it is not used" not_used_since "$resumes"
 check "the log isn't flooded" few_words "$victim"
 heal "$victim"
 check "it is used again when pages get through" wait_for 90 donor_is_live "$victim"
+log_mark
+set_mtu "$victim" 1500
+echo >"$FARSWAP/donors"
+donor_list 2 >"$FARSWAP/donors"
+check "so is the case of a donor whose MTU is smaller" said_of_length "$victim" 2048 1024
+set_mtu "$victim" "$(cat /sys/class/net/eth0/mtu)"
+check "it is used again when the MTUs are the same" wait_for 90 donor_is_live "$victim"
 check --data "memory was right all the time" stop_load path
 stats_show
 check --data "no page was lost" stat_is load_lost 0

@@ -6,7 +6,7 @@
  *
  * "fakedonor" alone lists the modes. Serves any number of sessions, one after the
  * other or at the same time, until it is killed or the time is over. Says what
- * happens, a line each: "connect", "hello", "query", "map REGION", "unmap
+ * happens, a line each: "connect", "hello", "query", "probe REGION", "map REGION", "unmap
  * REGION", "done REGION", "ping", "pong", "activity", "resume", "bad REASON", "gone".
  */
 #include "verbs.h"
@@ -230,6 +230,13 @@ static int region_make(struct conn *conn, struct region *region)
 	return 0;
 }
 
+/* A MAP to probe the path with is answered as it should be, unless its answer is what is wrong. */
+static bool is_probe(const struct farswap_map *map)
+{
+	return le64toh(map->slab) == UINT64_MAX && mode != MISPLACED && mode != BADREGION &&
+	       mode != BADRKEY;
+}
+
 static void on_map(struct conn *conn, const struct farswap_map *map)
 {
 	struct region *region = region_find(conn, 0);
@@ -249,9 +256,11 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 		info.region = htole64(region->id);
 		info.addr = htole64((uintptr_t)region->addr);
 		info.bytes = htole64(mode == BADREGION ? conn->slab / 2 : conn->slab);
-		say("map %llu", (unsigned long long)region->id);
+		say("%s %llu", is_probe(map) ? "probe" : "map", (unsigned long long)region->id);
 	}
 	send_msg(conn, &info.hdr);
+	if (is_probe(map))
+		return;
 	conn->mute = mode == MUTE || mode == ROLLEDBACK || mode == MISNAMES;
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION + 1);
