@@ -54,11 +54,13 @@ static unsigned int resume_count(struct farswap_rdma_conn *conn)
 	return count;
 }
 
-/* Is there any page of ours there? */
+/* Return whether the donor may hold a page: the path takes pages, or has taken some. */
 static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
 
+	if (READ_ONCE(conn->session->proven))
+		return true;
 	for (i = 0; i < conn->nr_queues; i++)
 		if (conn->queue[i].good)
 			return true;
