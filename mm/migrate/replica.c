@@ -329,6 +329,12 @@ static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned i
 	return NULL;
 }
 
+static bool replica_has_unbacked(const struct farswap_slab *slab)
+{
+	/* A bit that changes meanwhile is seen at the next look. */
+	return data_race(bitmap_intersects(slab->bits.remote, slab->bits.unbacked, slab->nr_slots));
+}
+
 /* Has it too few mappings, and pages that are not on the device? */
 static bool replica_needs_device(const struct farswap_slab *slab)
 {
@@ -336,7 +342,7 @@ static bool replica_needs_device(const struct farswap_slab *slab)
 	       READ_ONCE(slab->sole) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       farswap_device_writable(slab->device) && replica_is_too_few(slab) &&
-	       bitmap_intersects(slab->bits.remote, slab->bits.unbacked, slab->nr_slots);
+	       replica_has_unbacked(slab);
 }
 
 /* What the mapping has. No reference is held for long: its donor may want the region back. */
