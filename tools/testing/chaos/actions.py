@@ -19,7 +19,7 @@ ZSWAP = "/sys/module/zswap/parameters"
 ADAPTER = "/sys/module/farswap_adapter/parameters"
 SWAP_DISK = "/dev/vdb"
 # Nothing that is asked of a machine takes longer, unless it hangs.
-PATIENCE = 90
+PATIENCE = 240
 
 # Soft RoCE's link goes first, as a real adapter's RDMA device does. Unbound beside it, virtio_net
 # frees the packets it has sent only when the interface is gone, the interface waits for soft
