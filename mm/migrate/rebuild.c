@@ -20,12 +20,14 @@
 #include "migrate/rebuild.h"
 
 /*
- * Passes over a slab: pages that are in the swap cache at the first come to be missed when
- * they have left it. After that it is left to promotion. The pauses between them double
- * after the third.
+ * A pass leaves out the pages that are in the swap cache. They would be read from the device once
+ * they have left it, so the passes go on for seven minutes; after that it is left to promotion.
+ * The pauses between passes double after the third, up to 16 s. A pass that finds nothing to
+ * read takes microseconds.
  */
-#define REBUILD_PASSES	8
+#define REBUILD_PASSES	32
 #define REBUILD_PAUSE	HZ
+#define REBUILD_PAUSE_SHIFT	4
 /* Reads of a slab that may fail: the device is bad in places, or altogether. */
 #define REBUILD_ERRORS	4
 /* Of what is read at once, if there is such memory. */
@@ -288,7 +290,8 @@ void farswap_rebuild_work(struct work_struct *work)
 	if (!slab->rebuilds) {
 		slab->rebuilds = left;
 		slab->rebuild_at = jiffies +
-			(REBUILD_PAUSE << max(REBUILD_PASSES - 3 - (int)left, 0));
+			(REBUILD_PAUSE << clamp(REBUILD_PASSES - 3 - (int)left, 0,
+						REBUILD_PAUSE_SHIFT));
 	}
 	spin_unlock(&farswap_state_lock);
 	rebuild_free(rebuild);
