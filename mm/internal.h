@@ -325,12 +325,15 @@ enum farswap_slab_state {
  * @uncounted:	these mappings; also removed under drain_mutex only, readers use RCU
  * @generation:	changes whenever @mapping does; likewise
  * @failures:	attempts to map it that failed, in a row
+ * @strayed:	pages were stored to the device while it was mapped or about to be; written
+ *		without a lock
  * @no_room:	no donor had room for it when it was last tried; farswap_state_lock
  * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
  *		farswap_state_lock
  * @retry_at:	jiffies before which it isn't tried again
  * @repair_at:	jiffies before which no further replica is asked for
  * @rebuild_at:	jiffies before which the next of @rebuilds is not due
+ * @stray_at:	when the last page was stored to the device, jiffies; if @strayed
  * @large_at:	jiffies before which no large folio is read as a whole
  * @mapped_at:	when it last became FARSWAP_SLAB_MAPPED, jiffies
  * @gave:	when it last gave way to another slab; farswap_state_lock
@@ -358,6 +361,7 @@ struct farswap_slab {
 	u8 failures;
 	u8 idle_looks;
 	bool sole;
+	bool strayed;
 	bool no_room;
 	u8 stopgap;
 	u8 rebuilds;
@@ -368,6 +372,7 @@ struct farswap_slab {
 	unsigned long retry_at;
 	unsigned long repair_at;
 	unsigned long rebuild_at;
+	unsigned long stray_at;
 	unsigned long large_at;
 	unsigned long mapped_at;
 	struct farswap_giveway_past gave;

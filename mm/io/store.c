@@ -96,6 +96,17 @@ static void store_keep_dirty(struct farswap_store *store)
 	folio_clear_reclaim(folio);
 }
 
+/*
+ * The device gets a page and the region does not: farswap_rebuild_look() has the page copied to
+ * the region later.
+ */
+static void store_note_stray(struct farswap_slab *slab)
+{
+	/* In this order farswap_rebuild_look() can be too early, but never misses the page. */
+	WRITE_ONCE(slab->stray_at, jiffies);
+	WRITE_ONCE(slab->strayed, true);
+}
+
 /* What has become of it. */
 static void store_account(struct farswap_store *store)
 {
@@ -104,6 +115,7 @@ static void store_account(struct farswap_store *store)
 	if (store->error) {
 		store_keep_dirty(store);
 	} else if (store->remote_error) {
+		store_note_stray(store->slab);
 		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
@@ -424,6 +436,7 @@ bool farswap_store(struct folio *folio)
 	struct farswap_device *device = farswap_device_find(swp_type(folio->swap));
 	unsigned int nr = folio_nr_pages(folio);
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
+	enum farswap_slab_state state;
 	struct farswap_slab *slab;
 	unsigned int slot;
 	bool excluded;
@@ -446,8 +459,11 @@ bool farswap_store(struct folio *folio)
 		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
 						FARSWAP_STAT_STORE_DISABLED;
 	}
-	/* Or else stores that fill a slab at once would be too early for each one. */
-	if (slab && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPING)
+	state = slab ? READ_ONCE(slab->state) : FARSWAP_SLAB_UNMAPPED;
+	if (state == FARSWAP_SLAB_MAPPING || state == FARSWAP_SLAB_MAPPED)
+		store_note_stray(slab);
+	/* Map the next slab now: a fast writer would otherwise fill this one before that. */
+	if (state == FARSWAP_SLAB_MAPPING)
 		farswap_slab_ahead(slab, slot, nr);
 	farswap_stat_add(outcome, nr);
 	farswap_stat_add(FARSWAP_STAT_STORE_DEVICE, nr);

@@ -3,7 +3,9 @@
  * Rebuild: a slab whose donor died is mapped again, empty, and what it held is on the
  * swap device, which would be read a page at a time, by those who miss the pages.
  * Here they are read many at once, ahead of that, and written to the new region.
- * Infiniswap (section 4.5) leaves it to the faults.
+ * Infiniswap (section 4.5) leaves it to the faults. The same is done for pages that the
+ * device got because the donor of their slab did not take them for a while, or the slab was
+ * only about to be mapped.
  *
  * Against stores and promotions meanwhile there is migrate/rebuild-guard.c.
  */
@@ -298,7 +300,7 @@ void farswap_rebuild_work(struct work_struct *work)
 }
 
 /**
- * farswap_rebuild_want() - a slab has lost pages that the device has
+ * farswap_rebuild_want() - a slab lacks pages that the device has
  * @slab:	the slab
  *
  * Context: under farswap_state_lock.
@@ -310,22 +312,45 @@ void farswap_rebuild_want(struct farswap_slab *slab)
 	slab->rebuild_at = jiffies;
 }
 
+/*
+ * Did the device get pages instead of the region, but none within the last second? Then the donor
+ * accepts pages again, and most of these have left the swap cache.
+ */
+static bool rebuild_has_strays(const struct farswap_slab *slab)
+{
+	return READ_ONCE(slab->strayed) &&
+	       time_after(jiffies, READ_ONCE(slab->stray_at) + REBUILD_PAUSE);
+}
+
+static bool rebuild_is_due(const struct farswap_slab *slab)
+{
+	return READ_ONCE(slab->rebuilds) && !time_before(jiffies, READ_ONCE(slab->rebuild_at));
+}
+
 /**
- * farswap_rebuild_look() - have a slab rebuilt, if it was lost
+ * farswap_rebuild_look() - have a slab rebuilt, if the device has pages that its region lacks
  * @slab:	a slab that has bits
+ *
+ * Its region was lost, or could not take what was stored.
  *
  * Context: process context; does not sleep.
  */
 void farswap_rebuild_look(struct farswap_slab *slab)
 {
-	if (!READ_ONCE(slab->rebuilds) || farswap_promote_saw_zswap() ||
-	    time_before(jiffies, READ_ONCE(slab->rebuild_at)))
+	bool strays = rebuild_has_strays(slab);
+
+	if ((!strays && !rebuild_is_due(slab)) || farswap_promote_saw_zswap())
 		return;
 	spin_lock(&farswap_state_lock);
 	/* Who cancels it has ended one of these before. */
 	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing &&
-	    farswap_may_store() && farswap_device_writable(slab->device))
+	    farswap_may_store() && farswap_device_writable(slab->device)) {
+		if (strays) {
+			WRITE_ONCE(slab->strayed, false);
+			farswap_rebuild_want(slab);
+		}
 		queue_work(rebuild_wq, &slab->rebuild_work);
+	}
 	spin_unlock(&farswap_state_lock);
 }
 

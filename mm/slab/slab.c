@@ -64,8 +64,10 @@ static bool slab_become(struct farswap_slab *slab, enum farswap_slab_state state
 		return false;
 	if (slab->state == FARSWAP_SLAB_UNMAPPED)
 		slab->device->busy++;
-	if (state == FARSWAP_SLAB_UNMAPPED)
+	if (state == FARSWAP_SLAB_UNMAPPED) {
 		slab->device->busy--;
+		WRITE_ONCE(slab->strayed, false);
+	}
 	trace_farswap_slab_state(slab->device->type, slab->index,
 				 slab_state_names[slab->state],
 				 slab_state_names[state]);

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The pages of a slab whose donor died are read from the device, many at once, and
-# written to its new region, while programs store to its slots, free them and use them
-# again: nothing older than what a slot holds is ever read. Here the device holds writes
-# back, and what it reads comes late; the donors are memory of this machine.
+# written to its new region; so are pages that went to the device though their slab was mapped.
+# Meanwhile programs store to its slots, free them and use them again: nothing older than what
+# a slot holds is ever read. Here the device holds writes back, and what it reads comes late; the
+# donors are memory of this machine.
 # cluster: donors=0 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -56,6 +57,23 @@ rebuilt_slowly() {
 		[ "$slowly_pages" -le $((slowly_time * 256 / 100 + 32)) ]
 }
 
+# strays_come_back: pages that the device got while their slabs were mapped go to the donors too.
+# The load stands still, so nobody reads them, which would promote them; and no slab was lost yet,
+# which is rebuilt for minutes.
+strays_come_back() {
+	stray_freeze=$CGROUP/rebuild/cgroup.freeze
+	stats_save
+	echo 0 >"$FARSWAP/enabled"
+	wait_for 20 grown store_disabled 1000
+	stray_status=$?
+	echo 1 >"$stray_freeze"
+	echo 1 >"$FARSWAP/enabled"
+	[ $stray_status -ne 0 ] || wait_for 30 grown rebuilt 100
+	stray_status=$?
+	echo 0 >"$stray_freeze"
+	same slab_lost && return $stray_status
+}
+
 # Hardly more slots than are in use: they are soon used again.
 SWAP_KB=32768
 
@@ -102,7 +120,7 @@ swapoff_meanwhile() {
 	echo 0 >"$DISK/late_ms"
 }
 
-test_begin 13
+test_begin 14
 modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
 	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
 has_ram || skip_rest "no module farswap-ram"
@@ -110,16 +128,17 @@ check "farswap over memory of this machine" use_ram || skip_rest "it cannot be u
 swap_on /dev/farswap-disk
 make_cgroup rebuild 20M
 stats_save
-start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
+start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
 check "pages go to donors and come back" pages_go_and_return 2000
+check "what was stored without donors goes there afterwards" strays_come_back
+check "slabs are lost again and again" lost_again_and_again
+check --data "memory was right all the time" stop_load writers
+check --data "no remote bit outlives its slot" no_orphaned_pages
+start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
+check "others go to donors and come back" pages_go_and_return 2000
 check "slabs whose donor died come back whole" all_come_back
 check "no faster than repair_mb says" rebuilt_slowly
 check --data "memory was right" stop_load readers
-start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
-check "others go to donors and come back" pages_go_and_return 2000
-check "their slabs are lost again and again" lost_again_and_again
-check --data "memory was right all the time" stop_load writers
-check --data "no remote bit outlives its slot" no_orphaned_pages
 start_load last rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
 check "the last go to donors and come back" pages_go_and_return 2000
 check "the device goes while its pages are read" swapoff_meanwhile
