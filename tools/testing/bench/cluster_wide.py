@@ -47,6 +47,10 @@ NEEDS = (20, 24, 28, 32, 36)
 UNEVEN = (2.0, 2.8)
 SOCKET = "/run/farswapd/control"
 COUNTERS = ("load_remote", "load_device", "load_fallback")
+# Why the disk alone has pages: their page-outs did not go to a donor, by cause, or the donor took
+# the region back before all of it was copied. The last two bring such pages to donors.
+ASTRAY = ("store_no_slab", "store_busy", "map_failed", "slab_evicted", "slab_gave_way",
+          "rebuilt", "promoted")
 TX = "/sys/class/net/eth0/statistics/tx_bytes"
 
 Container = collections.namedtuple("Container", "number machine kind need share seed")
@@ -292,6 +296,8 @@ def verdict(runs, args):
     share, pages = share_of_donors(far)
     print(f"\nutilisation with farswap: {gain:.2f} times that without")
     print(f"pages read from donors: {100 * share:.1f} % of {pages}")
+    print("why the disk was read, and what was done: " +
+          ", ".join(f"{name} {far.sum(name)}" for name in ASTRAY))
     for run in runs:
         for line in run.complaints:
             print(f"kernel, {run.name}: {line}")
