@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# A device on $SWAP_DISK that fails when a test wants it to: $DM_DEVICE.
+# A device on $SWAP_DISK that fails on request: $DM_DEVICE.
 
 DM_NAME=farswap-test
 dm_sectors=$(cat "/sys/block/${SWAP_DISK##*/}/size" 2>/dev/null)
@@ -15,12 +15,12 @@ dm_make() {
 	[ -b "$DM_DEVICE" ]
 }
 
-# dm_hold: it takes nothing until dm_is; what it is given meanwhile waits
+# dm_hold: the device takes no requests until dm_is; requests wait meanwhile
 dm_hold() {
 	dmsetup suspend --noudevsync --nolockfs "$DM_NAME"
 }
 
-# dm_is TARGET...: the rest of a table's line, for what waits too
+# dm_is TARGET...: load the rest of a table's line; waiting requests go to it, too
 dm_is() {
 	dm_hold && dmsetup reload "$DM_NAME" --table "0 $dm_sectors $*" &&
 		dmsetup resume --noudevsync "$DM_NAME"
@@ -34,7 +34,7 @@ dm_works() {
 	dm_is linear "$SWAP_DISK" 0
 }
 
-# There is a line for each write that failed, which only such a test wants.
+# Each failed write logs a line; only such a test expects them.
 dm_end() {
 	dmsetup remove --noudevsync "$DM_NAME"
 	dm_status=$?

@@ -6,19 +6,19 @@
 donors_touched=
 donors_patient=
 
-# has_module NAME: is there one for this kernel
+# has_module NAME: whether there is one for this kernel
 has_module() {
 	[ -n "$(find "/lib/modules/$(uname -r)" -name "$1.ko*")" ]
 }
 
-# farswap_load: it is there, or there is no test
+# farswap_load: load farswap, or skip the rest of the test
 farswap_load() {
 	[ ! -d "$FARSWAP" ] || return 0
 	has_module farswap || skip_rest "no farswap module"
 	modprobe farswap || bail "farswap can't be loaded: $(dmesg | tail -n 3)"
 }
 
-# farswap_up N: loaded, attached, everything at once to the first N donors
+# farswap_up N: load and attach farswap, and use the first N donors at once
 farswap_up() {
 	farswap_load
 	[ -e "$FARSWAP_DEBUG/stats" ] || bail "no $FARSWAP_DEBUG/stats"
@@ -30,7 +30,7 @@ farswap_up() {
 	for up_donor in $(echo "$up_list" | tr , ' '); do
 		donor_start "$up_donor" || bail "no farswapd on $up_donor"
 	done
-	# Anew, so that sessions do not sit out the pause after a failure.
+	# Clear the list first: new sessions do not wait out the pause after a failure.
 	echo >"$FARSWAP/donors"
 	set_value "$FARSWAP/donors" "$up_list"
 	if ! wait_for 30 donors_live "$1"; then
@@ -40,15 +40,15 @@ farswap_up() {
 	stats_save
 }
 
-# is_direct: this kernel's swap code calls farswap itself, which hooks nothing; not so of one
-# built out of the kernel's tree, where modules_install puts it apart
+# is_direct: whether this kernel's swap code calls farswap itself, without hooks; not so for a
+# module built out of the kernel's tree, which modules_install puts elsewhere
 is_direct() {
-	# First, for the other takes emulated machines seconds.
+	# This goes first, because the other test takes emulated machines seconds.
 	[ -z "$(find "/lib/modules/$(uname -r)/extra" -name 'farswap.ko*' 2>/dev/null)" ] &&
 		grep -qw frontswap_register /proc/kallsyms
 }
 
-# unload_modules: when detached; farswap may only just be loading its transport
+# unload_modules: after detaching; farswap may still be loading its transport
 unload_modules() {
 	wait_for 10 modules_unloaded
 }
@@ -59,7 +59,7 @@ modules_unloaded() {
 	rmmod farswap
 }
 
-# reload_modules [PARAMETER=VALUE...]: detached and unloaded first, if they are loaded
+# reload_modules [PARAMETER=VALUE...]: detach and unload the modules first, if they are loaded
 reload_modules() {
 	if [ -d "$FARSWAP" ]; then
 		echo 0 >"$FARSWAP/attached" && unload_modules || return 1
@@ -67,13 +67,13 @@ reload_modules() {
 	modprobe farswap "$@"
 }
 
-# donor_list N: the first N as the donors file takes them
+# donor_list N: the first N, in the format of the donors file
 donor_list() {
 	# shellcheck disable=SC2086 # words are wanted
 	echo $DONORS | cut -d' ' -f"1-$1" | tr ' ' ,
 }
 
-# donors_show: why donors are not used, from both sides
+# donors_show: state and logs of both sides, for a donor that is not in use
 donors_show() {
 	{
 		cat "$FARSWAP_DEBUG/donors"
@@ -91,7 +91,7 @@ donors_show() {
 	} 2>&1 | sed 's/^/# /'
 }
 
-# donor_count: donors that can be used now
+# donor_count: number of usable donors
 donor_count() {
 	awk 'NR > 1 && $2 == "live" { nr++ } END { print nr + 0 }' "$FARSWAP_DEBUG/donors"
 }
@@ -110,7 +110,7 @@ donor_is_not_live() {
 	! donor_is_live "$1"
 }
 
-# donor_field ADDRESS NAME: as the donors file has it
+# donor_field ADDRESS NAME: a column of the donors file
 donor_field() {
 	awk -v a="$1" -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) f = i }
 		NR > 1 && ($1 == a || index($1, a ":") == 1) { print $f }' "$FARSWAP_DEBUG/donors"
@@ -126,7 +126,7 @@ donor_field_above() {
 	[ "$(donor_field "$1" "$2")" -gt "$3" ]
 }
 
-# donor_metric ADDRESS NAME: what its farswapd counts, as "farswapctl metrics" has it
+# donor_metric ADDRESS NAME: a counter of its farswapd, from "farswapctl metrics"
 donor_metric() {
 	on "$1" 'farswapctl metrics' | awk -v n="farswapd_$2" '$1 == n { print $2 }'
 }
@@ -138,8 +138,8 @@ donor_metric_is() {
 	test "$metric_now" "$3" "$4"
 }
 
-# lent_is TEST NUMBER: how many regions all donors have lent, to the client of an earlier test
-# too, for grace_ms
+# lent_is TEST NUMBER: compares the number of regions all donors have lent, including those parked
+# for an earlier test's client during grace_ms
 lent_is() {
 	for lent_donor in $DONORS; do
 		donor_metric "$lent_donor" 'regions{state="mapped"}'
@@ -149,24 +149,24 @@ lent_is() {
 	test "$(cat "$TMP/lent")" "$1" "$2"
 }
 
-# donor_pages ADDRESS: how many there are in its slabs
+# donor_pages ADDRESS: number of pages in its slabs
 donor_pages() {
 	awk -v a="$1" 'NR > 1 && ($4 == a || index($4, a ":") == 1) { sum += $5 }
 		END { print sum + 0 }' "$FARSWAP_DEBUG/slabs"
 }
 
-# donors_but ADDRESS: the others, a line each
+# donors_but ADDRESS: the other donors, one a line
 donors_but() {
 	echo "$DONORS" | tr ' ' '\n' | grep -vx "$1"
 }
 
-# empty_slabs DONOR: how many of its regions hold no page; it may be these that it wants back
+# empty_slabs DONOR: number of its regions without a page; an eviction may choose these first
 empty_slabs() {
 	awk -v donor="$1" 'NR > 1 && $4 == donor && !$5 { n++ } END { print n + 0 }' \
 		"$FARSWAP_DEBUG/slabs"
 }
 
-# donor_of_most: the address of the donor that holds the most remote pages
+# donor_of_most: address of the donor that holds the most remote pages
 donor_of_most() {
 	awk 'NR > 1 && $4 != "-" {
 			for (i = split($4, at, ","); i; i--) {
@@ -184,12 +184,12 @@ donor_of_most() {
 		}' "$FARSWAP_DEBUG/slabs"
 }
 
-# donor_name ADDRESS: what "host" calls it
+# donor_name ADDRESS: its name for the "host" command
 donor_name() {
 	echo "donor$((${1##*.} - 1))"
 }
 
-# donor_touch ADDRESS: it will be harmed, and started again at the end
+# donor_touch ADDRESS: restart this donor at the end of the test
 donor_touch() {
 	case " $donors_touched " in
 	*" $1 "*) ;;
@@ -197,7 +197,7 @@ donor_touch() {
 	esac
 }
 
-# donor_answers ADDRESS: a machine that is off would be waited for much longer
+# donor_answers ADDRESS: with a short timeout, for a machine that is off
 donor_answers() {
 	on -t 3 "$1" true >/dev/null 2>&1
 }
@@ -206,11 +206,11 @@ donor_has_daemon() {
 	on "$1" 'pidof farswapd' >/dev/null 2>&1
 }
 
-# donor_start ADDRESS [KEY=VALUE...]: boot the machine if it is down, then farswapd
+# donor_start ADDRESS [KEY=VALUE...]: boot the machine if it is off, then start farswapd
 donor_start() {
 	start_donor=$1
 	shift
-	# One question will do where all is as it should be.
+	# One query suffices where the donor is up.
 	start_has=$(on -t 3 "$start_donor" 'pidof farswapd || echo none' 2>/dev/null)
 	case $start_has in
 	[0-9]*) return 0 ;;
@@ -223,8 +223,8 @@ donor_start() {
 	wait_for 20 donor_has_daemon "$start_donor"
 }
 
-# patient_donors [MS [OPTION]]: until the end of the test they wait long for what they ask back, as
-# long as it takes a slow machine to give back all it has
+# patient_donors [MS [OPTION]]: until the end of the test, donors have an evict_ms long enough for
+# a slow machine to give back all regions
 patient_donors() {
 	farswap_load
 	for patient_donor in $DONORS; do
@@ -235,9 +235,9 @@ patient_donors() {
 	done
 }
 
-# Packets are lost where they arrive, for rxe takes a packet that its own machine
-# drops for an error. That is also why the qdisc comes before there is traffic:
-# while one is added or removed, the device drops what it is to send.
+# Drop packets at the receiver: rxe treats a packet that its own machine drops as an error. For the
+# same reason add the qdisc before there is traffic: the device drops outgoing packets while a
+# qdisc is added or removed.
 
 lose_at() {
 	if [ "$1" = "$CLIENT" ]; then
@@ -247,7 +247,7 @@ lose_at() {
 	fi
 }
 
-# lose_ready: before there is anything to lose
+# lose_ready: prepare for packet loss, before there is traffic
 lose_ready() {
 	for lose_machine in $CLIENT $DONORS; do
 		lose_at "$lose_machine" 'tc qdisc show dev eth0 | grep -q ingress ||
@@ -255,8 +255,8 @@ lose_ready() {
 	done
 }
 
-# lose FROM TO ONE_IN: of the RDMA packets from one address to the other one in so
-# many is lost; not the others', for "on" goes over the same network
+# lose FROM TO ONE_IN: drop one in so many RDMA packets between two addresses; other packets pass,
+# because "on" uses the same network
 lose() {
 	lose_action="pass random netrand drop $3"
 	[ "$3" -gt 1 ] || lose_action=drop
@@ -265,12 +265,12 @@ lose() {
 		action $lose_action"
 }
 
-# lose_none TO: no more
+# lose_none TO: stop dropping packets
 lose_none() {
 	lose_at "$1" 'tc filter del dev eth0 parent ffff: prio 1'
 }
 
-# cut_off ADDRESS: no RDMA packet gets to the donor, or comes from it, until heal
+# cut_off ADDRESS: drop every RDMA packet to and from the donor until heal
 cut_off() {
 	lose "$1" "$CLIENT" 1 && lose "$CLIENT" "$1" 1
 }
@@ -287,8 +287,8 @@ donor_kill() {
 	on "$1" "$KILL_FARSWAPD"
 }
 
-# fake_start MODE: a fakedonor on the first donor's machine, beside its daemon,
-# as $fake; what it says goes to a file there
+# fake_start MODE: run fakedonor as $fake on the first donor's machine, beside its daemon; its
+# output goes to a file there
 fake_start() {
 	fake_host=${DONORS%% *}
 	# shellcheck disable=SC2034 # for the tests

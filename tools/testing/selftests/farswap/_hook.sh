@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# Others that attach themselves to the functions that farswap redirects.
+# Other users of the functions that farswap redirects.
 
 # shellcheck disable=SC2034 # for the tests
 REDIRECTED="swap_writepage __swap_writepage swap_read_folio zswap_store zswap_swapon
@@ -20,7 +20,7 @@ bpf_start() {
 	}
 }
 
-# bpf_stop NAME: its status
+# bpf_stop NAME: returns the status of the program
 bpf_stop() {
 	kill -TERM "$(cat "$TMP/$1.pid")"
 	wait "$(cat "$TMP/$1.pid")" || {
@@ -29,12 +29,12 @@ bpf_stop() {
 	}
 }
 
-# bpf_mark NAME: what bpf_runs compares with
+# bpf_mark NAME: save the call counts for bpf_runs
 bpf_mark() {
 	cp "$TMP/$1.bpf" "$TMP/$1.mark"
 }
 
-# bpf_runs NAME: each function was called since bpf_mark
+# bpf_runs NAME: whether each function was called since bpf_mark
 bpf_runs() {
 	awk 'NF == 2 && NR == FNR { before[$1] = $2 }
 		NF == 2 && NR > FNR && $2 <= before[$1] { print $1, $2; still = 1 }
@@ -49,13 +49,14 @@ detach() {
 	echo 0 >"$FARSWAP/attached" && [ "$(cat "$FARSWAP/attached")" = 0 ]
 }
 
-# pages_go_out: to donors, as long as the load runs
+# pages_go_out: pages go out to donors, while a load runs
 pages_go_out() {
 	go_out_stores=$(stat_of store_remote)
 	wait_for 60 stat_above store_remote $((go_out_stores + 200))
 }
 
-# attach_refused REGEX...: the log has a line that says why, and nothing is left behind
+# attach_refused REGEX...: attaching is refused with a matching line in the log, and leaves no hook
+# behind
 attach_refused() {
 	log_mark
 	! echo 1 >"$FARSWAP/attached" && log_has 'not attached' "$@" &&

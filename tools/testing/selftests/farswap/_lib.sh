@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# Shared by all farswap tests: KTAP output, a known state of the machine
-# before and after, donors, swap, cgroups, loads in the background, counters.
-# For any POSIX shell; busybox's is the one in the test machines.
+# Common code of all farswap tests: KTAP output, a known state of the machine before and after,
+# donors, swap, cgroups, background loads, counters. Works in any POSIX shell; the test machines
+# have busybox's.
 #
-# A test says test_begin N, then N times check or result, then test_end, which
-# adds one result of its own: that the kernel had nothing to complain about.
+# A test calls test_begin N, then check or result N times, then test_end, which adds one result of
+# its own: the kernel log has no complaint.
 #
-# In the test machines "on ADDRESS COMMAND" runs a shell command on another machine and
-# "host poweroff|boot ADDRESS" pulls its plug or starts it again.
+# In the test machines, "on ADDRESS COMMAND" runs a shell command on another machine, and "host
+# poweroff|boot ADDRESS" cuts its power or boots it.
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 LOAD=$HERE/load
@@ -20,8 +20,7 @@ ZSWAP=/sys/module/zswap/parameters
 # shellcheck disable=SC2034 # for the tests
 THP=/sys/kernel/mm/transparent_hugepage
 
-# Where the cluster differs, the environment says so. SLOW: how many times as long everything
-# may take.
+# The environment describes the cluster where it differs. SLOW multiplies every timeout.
 CLIENT=${CLIENT:-10.0.0.1}
 # shellcheck disable=SC2034 # for the tests
 CLIENTS=${CLIENTS:-$CLIENT}
@@ -29,7 +28,7 @@ DONORS=${DONORS:-"10.0.0.2 10.0.0.3"}
 SWAP_DISK=${SWAP_DISK:-/dev/vda}
 SWAP_DISK2=${SWAP_DISK2:-/dev/vdb}
 START_FARSWAPD=${START_FARSWAPD:-donor-start}
-# Until it is gone: while it dies another can't listen.
+# Wait until the process has exited: it keeps the port in use until then.
 GONE='i=0; while kill -0 $pid 2>/dev/null && [ $((i += 1)) -le 200 ]; do sleep 0.05; done'
 KILL_FARSWAPD="pid=\$(pidof farswapd) && kill -9 \$pid && { $GONE; }"
 
@@ -46,7 +45,7 @@ restore_list=
 # shellcheck source=_load.sh
 . "$HERE/_load.sh"
 
-# test_begin N: N results will follow
+# test_begin N: announce N results
 test_begin() {
 	[ "$(id -u)" = 0 ] || skip_all "needs root"
 	ktap_print_header
@@ -60,11 +59,11 @@ test_begin() {
 	mount_if_missing /sys/kernel/tracing tracefs
 	echo +memory >"$CGROUP/cgroup.subtree_control"
 	swapoff -a 2>/dev/null
-	# Any write makes zswap's pool, and then large folios are not swapped in any more.
+	# Any write creates zswap's pool, and the kernel then stops swapping large folios in.
 	! grep -qsx Y "$ZSWAP/enabled" || set_value "$ZSWAP/enabled" N
 }
 
-# test_end: leave the machine as it was; the last result; exit
+# test_end: restore the machine, print the last result, exit
 test_end() {
 	cleanup
 	check --data "no complaint from the kernel" kernel_is_quiet
@@ -103,7 +102,7 @@ mount_if_missing() {
 	grep -q " $1 " /proc/mounts || mount -t "$2" none "$1"
 }
 
-# set_value FILE VALUE: until the end of the test. Newest restored first.
+# set_value FILE VALUE: until the end of the test. The newest value is restored first.
 set_value() {
 	[ -e "$1" ] || return 1
 	set_old=$(cat "$1") || return 1
@@ -133,7 +132,7 @@ restore_values() {
 	restore_list=
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds; only its last output is shown
+# wait_for SECONDS COMMAND...: retry until it succeeds; only the last output is shown
 wait_for() {
 	read -r wait_now _ </proc/uptime
 	wait_until=$((${wait_now%.*} + $1 * ${SLOW:-1}))

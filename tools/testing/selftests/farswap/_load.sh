@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# Swap, cgroups, loads in the background that use them, and what they leave. A part of _lib.sh.
+# Swap, cgroups, and background loads that use them. A part of _lib.sh.
 
 cgroup_list=
 load_list=
 
-# swap_on [DISK [PRIORITY]]: as a solid-state disk, which gets large folios
-# whole and has readahead by address, or with ROTATIONAL=1 as one that turns; with
-# SWAP_KB only that much of it.
+# swap_on [DISK [PRIORITY]]: as a solid-state disk, which gets large folios whole and readahead by
+# address; as a rotating disk with ROTATIONAL=1; with only a part of the disk in use with SWAP_KB
 swap_on() {
 	swap_disk=${1:-$SWAP_DISK}
 	[ -b "$swap_disk" ] || bail "no $swap_disk"
@@ -27,9 +26,8 @@ swap_used() {
 	awk -v disk="$1" '$1 == disk { print $4 }' /proc/swaps
 }
 
-# make_cgroup NAME LIMIT: memory.high, above which its tasks have to reclaim.
-# At memory.max the kernel kills instead of waiting for pages that are being
-# written, which under emulation may take a while.
+# make_cgroup NAME LIMIT: sets memory.high, above which tasks reclaim. At memory.max the kernel
+# would kill tasks instead of waiting for writeback, which takes long under emulation.
 make_cgroup() {
 	mkdir -p "$CGROUP/$1" || bail "cgroup $1"
 	cgroup_list="$1 $cgroup_list"
@@ -41,7 +39,7 @@ remove_cgroup() {
 	wait_for 10 rmdir "$CGROUP/$1" >/dev/null
 }
 
-# reclaim NAME: page out all that can be. It says EAGAIN when it got less than 64 MB.
+# reclaim NAME: page out as much as possible. The kernel returns EAGAIN if that is below 64 MB.
 reclaim() {
 	echo 64M >"$CGROUP/$1/memory.reclaim"
 } 2>/dev/null
@@ -61,7 +59,7 @@ start_load() {
 	load_list="$load_list $start_name"
 	start_procs=$CGROUP/$start_group/cgroup.procs
 	[ "$start_group" != - ] || start_procs=/dev/null
-	# Not in_cgroup: $! is to be the load itself, not a shell around it.
+	# Not by in_cgroup: $! must be the load itself, not a shell around it.
 	sh -c 'echo $$ >"$0" && exec "$@"' "$start_procs" "$LOAD" "$@" \
 		>"$TMP/$start_name.log" 2>&1 3>&- &
 	echo $! >"$TMP/$start_name.pid"
@@ -72,7 +70,7 @@ load_runs() {
 	kill -0 "$(cat "$TMP/$1.pid")" 2>/dev/null
 }
 
-# wait_load NAME: to its end; its status
+# wait_load NAME: wait for its end; returns its status
 wait_load() {
 	wait "$(cat "$TMP/$1.pid")"
 	load_status=$?
@@ -80,29 +78,29 @@ wait_load() {
 	return $load_status
 }
 
-# stop_load NAME: have it finish and verify all it has; its status
+# stop_load NAME: let it finish and verify all its memory; returns its status
 stop_load() {
 	kill -TERM "$(cat "$TMP/$1.pid")"
 	wait_load "$1"
 }
 
-# longest_below NAME MS: so far no access took longer
+# longest_below NAME MS: no access so far took longer
 longest_below() {
 	longest=$(sed -n 's/.*longest_ms=\([0-9]*\).*/\1/p' "$TMP/$1.log" | tail -n 1)
 	echo "longest access: $longest ms"
 	[ "$longest" -lt "$2" ]
 }
 
-# load_ready NAME N [again]: N processes are at the hold point, or at the one after it
+# load_ready NAME N [again]: N processes have reached the first hold point, or the second
 load_ready() {
 	ready_wanted=$2
 	set -- "$TMP/$1.hold.${3:-ready}."*
 	[ -e "$1" ] && [ $# -eq "$ready_wanted" ]
 }
 
-# hold_remote NAME CGROUP NR PAGES OPTIONS...: a load of NR processes is at its hold point,
-# its memory paged out, more than so many pages to donors. On a busy machine the slabs may
-# be mapped only when all has gone to the device: then once more, and slower.
+# hold_remote NAME CGROUP NR PAGES OPTIONS...: start a load of NR processes and wait at its hold
+# point, with its memory paged out, more than PAGES of it to donors. On a busy machine everything
+# may go to the device before the slabs are mapped: retry more slowly then.
 hold_remote() {
 	remote_name=$1
 	remote_group=$2
@@ -121,7 +119,7 @@ hold_remote() {
 	return 1
 }
 
-# go_on NAME [on]: past the hold point, or the one after it
+# go_on NAME [on]: release the load from the first hold point, or from the second
 go_on() {
 	: >"$TMP/$1.hold.${2:-go}"
 }
@@ -132,8 +130,8 @@ kill_load() {
 	wait "$(cat "$TMP/$1.pid")" 2>/dev/null
 }
 
-# no_orphaned_pages: no remote bit has outlived its slot. Reclaim first: a page whose
-# writeback outlived its owner keeps its slot until then.
+# no_orphaned_pages: no remote bit outlives its slot. Reclaim first: a page whose writeback
+# outlives its owner keeps its slot until then.
 no_orphaned_pages() {
 	for orphan_group in $cgroup_list; do
 		reclaim "$orphan_group"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# Handles the kernel's log in a test. A part of _lib.sh.
+# The kernel's log during a test. A part of _lib.sh.
 
 test_name=$(basename "$0")
 log_marks=0
 
-# log_mark: what log_has and log_show look at begins here
+# log_mark: log_has and log_show look at later lines only
 log_mark() {
 	log_marks=$((log_marks + 1))
 	echo "farswap-selftest: mark $$ $log_marks" >/dev/kmsg
@@ -16,7 +16,7 @@ log_show() {
 	dmesg | sed "1,/farswap-selftest: mark $$ $log_marks\$/d"
 }
 
-# log_has REGEX...: a line since the last mark has them all
+# log_has REGEX...: one line since the last mark matches all of them
 log_has() {
 	log_show >"$TMP/log"
 	for log_regex in "$@"; do
@@ -36,8 +36,8 @@ kernel_is_quiet() {
 	! grep -E -A 30 "$COMPLAINTS" "$TMP/quiet.own"
 }
 
-# rxe warns of itself when it completes a request as good for want of a reason
-# why it failed. That is harmless if the data is right.
+# rxe warns when it completes a request as good although it has no status for it. The warning is
+# harmless if farswap does not believe that completion, which the data checks show.
 without_rxe_warning() {
 	awk '/\[ cut here \]/ { held = 1; rxe = 0; text = "" }
 		held { text = text $0 "\n"; if (/rxe_comp\.c/) rxe = 1 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# farswap over the transport that has no network and fails at will: see
+# farswap over the RAM transport, which has no network and fails on request: see
 # tools/testing/modules/farswap-ram.c. For tests of the core alone, after _lib.sh.
 
 RAM=/sys/module/farswap_ram/parameters
@@ -20,15 +20,15 @@ leave_ram() {
 	echo 0 >"$FARSWAP/attached" && rmmod farswap_ram && rmmod farswap && modprobe farswap
 }
 
-# resumes: how often the sessions of all donors were resumed
+# resumes: number of resumed sessions, over all donors
 resumes() {
 	awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "resumes") column = i; next }
 		{ sum += $column } END { print sum + 0 }' "$FARSWAP_DEBUG/donors"
 }
 
-# with PARAMETER VALUE... -- COUNTER...: set, see them all grow, set to 0; the last
-# first, and what it has begun by then ends as it would have. A session that failed just
-# then goes down, and comes back, a tenth of a second later.
+# with PARAMETER VALUE... -- COUNTER...: set the parameters, wait until the counters grow, reset
+# the parameters, the last one first; let pending work end before that. A session that fails late
+# goes down, and is up again a tenth of a second later.
 with() {
 	with_set=
 	while [ "$1" != -- ]; do

@@ -3,7 +3,7 @@
 #
 # Counters. A part of _lib.sh.
 
-# stat_of NAME: a counter; nothing a comparison accepts where there is none
+# stat_of NAME: a counter; prints a word that no comparison accepts if there is none
 stat_of() {
 	awk -v name="$1" '$1 == name { print $2; found = 1 }
 		END { if (!found) print "no-such-counter" }' "$FARSWAP_DEBUG/stats"
@@ -23,8 +23,8 @@ stat_delta() {
 	esac
 }
 
-# growth_is TEST N NAME...: -gt, -eq or -le N is true of what each has grown by since stats_save.
-# In one process: what is waited for is looked at often, and one takes emulated machines long.
+# growth_is TEST N NAME...: whether the growth of each since stats_save is -gt, -eq or -le N. It
+# runs one process only: callers poll often, and starting a process is slow on emulated machines.
 growth_is() {
 	growth_test=$1
 	growth_n=$2
@@ -46,23 +46,23 @@ growth_is() {
 		}' "$TMP/stats" "$FARSWAP_DEBUG/stats"
 }
 
-# grew NAME...: all of these have since stats_save
+# grew NAME...: each has grown since stats_save
 grew() {
 	growth_is -gt 0 "$@"
 }
 
-# grown NAME N: by more than that since stats_save
+# grown NAME N: it has grown by more than N since stats_save
 grown() {
 	growth_is -gt "$2" "$1"
 }
 
-# same NAME...: none of these has grown since stats_save
+# same NAME...: none has grown since stats_save
 same() {
 	growth_is -eq 0 "$@"
 }
 
-# regions_lost: some have since stats_save, of slabs that went with them or not: those in
-# use have another when a donor has been suspect for a while
+# regions_lost: regions were lost since stats_save, with their slabs or without: busy slabs get
+# another region once a donor has been suspect for a while
 regions_lost() {
 	lost_slabs=$(stat_delta slab_lost)
 	lost_others=$(stat_delta replica_lost)
@@ -70,8 +70,8 @@ regions_lost() {
 	[ $((lost_slabs + lost_others)) -gt 0 ]
 }
 
-# regions_left: some have since stats_save, that their donor wants back, with their slabs or
-# not: those in use have another when a donor has been suspect for a while
+# regions_left: regions were evicted since stats_save, with their slabs or without: busy slabs get
+# another region once a donor has been suspect for a while
 regions_left() {
 	left_slabs=$(stat_delta slab_evicted)
 	left_others=$(stat_delta replica_left)
@@ -95,9 +95,9 @@ stats_show() {
 	awk '$2 != 0 { printf "# %s %s\n", $1, $2 }' "$FARSWAP_DEBUG/stats"
 }
 
-# reads_are_remote N [READS]: more than N pages are remote, and as many reads, or READS,
-# are made without the device: those of a load that reads in order are then of all its
-# pages. One takes up to 0.1 s when the processors have much else to do.
+# reads_are_remote N [READS]: more than N pages are remote, and N page-ins (or READS) do not use
+# the device. For a load that reads in order, this covers all its pages. One page-in takes up to
+# 0.1 s on a busy machine.
 reads_are_remote() {
 	remote_before=$(stat_of load_device)
 	remote_until=$(($(stat_of load_remote) + ${2:-$1}))
@@ -114,7 +114,7 @@ reads_are_remote() {
 		stat_above remote_pages "$1"
 }
 
-# pages_go_and_return N: more than N pages are remote, and some have been read
+# pages_go_and_return N: more than N pages are remote, and some have come in
 pages_go_and_return() {
 	wait_for 60 stat_above remote_pages "$1" && wait_for 30 grew store_remote load_remote
 }

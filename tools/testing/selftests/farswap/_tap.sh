@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# A test's output: KTAP, by the kernel's own helpers, which a kernel's tree and what it
-# installs have beside these tests. A part of _lib.sh.
+# KTAP output, by the kernel's own helpers, which kernel trees and installed kselftests have beside
+# these tests. A part of _lib.sh.
 
 KTAP_HELPERS=${KTAP_HELPERS:-$HERE/../kselftest/ktap_helpers.sh}
 [ -r "$KTAP_HELPERS" ] || {
@@ -19,7 +19,7 @@ say() {
 	echo "# $*"
 }
 
-# result [--data] STATUS DESCRIPTION: one result; STATUS 0 is good. See check for --data.
+# result [--data] STATUS DESCRIPTION: print one result; status 0 is success. See check for --data.
 result() {
 	result_mark=
 	[ "$1" != --data ] || {
@@ -33,10 +33,10 @@ result() {
 	fi
 }
 
-# check [--data] DESCRIPTION COMMAND...: the result of a command, its output beside it. With
-# --data a failure means wrong, lost or leaked data, or a complaint of the kernel: the result
-# ends with "# DATA", and the runner never runs the test again to excuse it. A failure is
-# marked, too, if "data" or a program in the command printed a line with "DATA: ".
+# check [--data] DESCRIPTION COMMAND...: run a command, print its output and its result. With
+# --data a failure means wrong, lost or leaked data, or a complaint of the kernel: the result ends
+# with "# DATA", and the runner never repeats the test to excuse it. A failure is marked, too, if
+# "data" or a program in the command printed a line with "DATA: ".
 check() {
 	check_mark=
 	case $1 in
@@ -64,7 +64,7 @@ data() {
 	return 1
 }
 
-# skip_rest REASON: the results still owed are skipped; ends the test
+# skip_rest REASON: skip all remaining results and end the test
 skip_rest() {
 	while [ "$KTAP_TESTNO" -lt "$KSFT_NUM_TESTS" ]; do
 		skip_one "$@"
@@ -72,19 +72,19 @@ skip_rest() {
 	test_end
 }
 
-# skip_one REASON: one result is skipped
+# skip_one REASON: skip one result
 skip_one() {
 	ktap_test_skip "$*"
 }
 
-# skip_all REASON: before test_begin
+# skip_all REASON: skip the whole test, before test_begin
 skip_all() {
 	ktap_print_header
 	ktap_skip_all "$@"
 	exit "$KSFT_SKIP"
 }
 
-# bail REASON: no use going on; it is said where results are, from within a check too
+# bail REASON: abort the test; works within a check, too
 bail() {
 	cleanup
 	ktap_exit_fail_msg "$@" >&3

@@ -11,7 +11,7 @@
 
 ADAPTER=/sys/module/farswap_adapter/parameters
 
-# at MACHINE COMMAND: here, or on a donor
+# at MACHINE COMMAND: on the client, or on a donor
 at() {
 	if [ "$1" = "$CLIENT" ]; then
 		sh -c "$2"
@@ -20,7 +20,7 @@ at() {
 	fi
 }
 
-# Queue pairs that were made before are not known to it.
+# The module does not know queue pairs that existed before it.
 adapters_are_ours() {
 	for ours in $CLIENT $DONORS; do
 		at "$ours" "modprobe farswap-adapter && [ -e $ADAPTER/lost ]" || return 1
@@ -36,7 +36,7 @@ adapter_count() {
 	at "$1" "cat $ADAPTER/$2"
 }
 
-# adapter_counted MACHINE COUNT N: it is more than N
+# adapter_counted MACHINE COUNT N: the count is above N
 adapter_counted() {
 	counted_now=$(adapter_count "$1" "$2")
 	echo "$2 at $1: $counted_now"
@@ -50,8 +50,8 @@ goes_on() {
 		stat_is load_lost 0 && stat_is slab_lost 0
 }
 
-# suffers MACHINE COUNT N SECONDS NAME=VALUE...: for so long, and until the fault has come about
-# more than N times; then all goes on as it was
+# suffers MACHINE COUNT N SECONDS NAME=VALUE...: inject the fault for that time, and until it has
+# occurred more than N times; then sessions work again
 suffers() {
 	suffers_at=$1
 	suffers_count=$2
@@ -88,7 +88,7 @@ evict_some() {
 	done
 }
 
-# A packet delivered twice may access a region that was returned in between.
+# A request that is delivered twice may belong to a region that was unmapped in between.
 requests_come_twice() {
 	host repeat client 300 || return 1
 	for _ in 1 2 3; do
@@ -99,7 +99,7 @@ requests_come_twice() {
 	goes_on
 }
 
-# A slow command is no reason to take a donor for dead.
+# A slow command must not make a donor suspect.
 registers_slowly() {
 	slow_suspects=$(donor_field "${DONORS%% *}" suspects)
 	slow_donor=${DONORS%% *}
@@ -139,7 +139,7 @@ farswap_load
 if ! { echo 0 >"$FARSWAP/attached" && unload_modules; }; then
 	bail "farswap can't be unloaded"
 fi
-check "adapters can be made to fail" adapters_are_ours || skip_rest "they can't"
+check "the test adapters are in use" adapters_are_ours || skip_rest "they can't"
 farswap_up 2
 set_value "$FARSWAP/grace_ms" 60000
 set_value "$FARSWAP/io_timeout_ms" $((1500 * ${SLOW:-1}))
@@ -147,19 +147,20 @@ set_value "$FARSWAP/backup" none
 swap_on
 make_cgroup adapter 12M
 start_load adapter adapter -m 24 -p 2 -d 900 -w 40 -i 10
-check "pages go to donors and come back" pages_go_and_return 1000
-check "completions are late, and out of order between queue pairs" \
+check "pages go out to donors and come in" pages_go_and_return 1000
+check "completions are late and out of order between queue pairs" \
 	suffers "$CLIENT" held 50 3 hold_every=3 || donors_show
-check "completions are missing" suffers "$CLIENT" lost 2 2 lose_every=100 || donors_show
-check "so are those of a flush, and of a drain" \
+check "completions are lost" suffers "$CLIENT" lost 2 2 lose_every=100 || donors_show
+check "completions of a flush and of a drain are missing" \
 	suffers "$CLIENT" lost 2 3 lose_flushed=1 lose_every=100 || donors_show
-check "no page can be mapped for seconds" suffers "$CLIENT" refused 2 4 map_fails=1 ||
+check "DMA mapping fails for seconds" suffers "$CLIENT" refused 2 4 map_fails=1 ||
 	donors_show
-check "queue pairs are slow to be made, and to be destroyed" \
+check "creating and destroying queue pairs is slow" \
 	suffers "$CLIENT" slowed 4 3 qp_ms=200 lose_every=100 || donors_show
 check "the client's adapter reports errors" \
 	has_events "$CLIENT" access request fatal port_down port_up || donors_show
-check "so do those of donors" has_events "${DONORS%% *}" access request fatal || donors_show
+check "the donors' adapters report errors" \
+	has_events "${DONORS%% *}" access request fatal || donors_show
 check "requests are delivered twice" requests_come_twice || donors_show
 check "a donor is slow to register memory" registers_slowly || donors_show
 if [ -e "$THP/hugepages-64kB/enabled" ]; then
@@ -167,12 +168,12 @@ if [ -e "$THP/hugepages-64kB/enabled" ]; then
 	set_value "$THP/enabled" madvise
 	set_value "$THP/hugepages-64kB/enabled" always
 	set_value "$THP/hugepages-2048kB/enabled" never
-	check "a large folio is longer than what can be mapped" large_in_pieces || donors_show
+	check "a large folio exceeds the mapping limit" large_in_pieces || donors_show
 	echo 0 >"$ADAPTER/map_max"
 else
 	skip_one "no 64 KiB folios in this kernel"
 fi
-check --data "memory was right all the time" stop_load adapter
+check --data "memory contents are right" stop_load adapter
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# farswap attaches to a swap that is on and full, detaches under load with
-# every page brought home or written to the device, and attaches again, many
-# times; the load never sees a wrong byte.
-# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# farswap attaches to a full swap device, detaches under load with every page fetched or written to
+# the device, and attaches again, many times; the load never sees a wrong byte. One thread emulates
+# the four processors: with a thread each, QEMU cannot patch code that others run.
 # cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -15,7 +14,7 @@ attached_is() {
 	[ "$(cat "$FARSWAP/attached")" = "$1" ]
 }
 
-# Attached long enough for pages to go out, detached long enough for loads.
+# Attached long enough for page-outs, detached long enough for page-ins.
 rounds() {
 	round=0
 	while [ "$round" -lt "$ROUNDS" ]; do
@@ -23,7 +22,7 @@ rounds() {
 		round_stores=$(stat_of store_remote)
 		echo 1 >"$FARSWAP/attached" && attached_is 1 || return 1
 		wait_for 30 stat_above store_remote $((round_stores + 300)) || {
-			echo "round $round: $(($(stat_of store_remote) - round_stores)) pages went to donors"
+			echo "round $round: $(($(stat_of store_remote) - round_stores)) pages went out to donors"
 			return 1
 		}
 		round_pages=$(stat_of remote_pages)
@@ -34,7 +33,7 @@ rounds() {
 	done
 }
 
-# It fails, for somebody has had enough of waiting, and the device is as it was.
+# An interrupted swapoff fails and leaves the device as it was.
 beside_swapoff() {
 	stats_save
 	host iops "${SWAP_DISK##*/}" 20
@@ -56,15 +55,15 @@ swap_on
 make_cgroup attach 16M
 start_load attach attach -m 28 -p 2 -H "$TMP/attach.hold" -d 280 -w 60 -i 20
 check "swap is in use before farswap attaches" wait_for 60 load_ready attach 2
-check "none of it is remote" stat_is remote_pages 0
+check "no page is remote" stat_is remote_pages 0
 stats_save
 go_on attach
-check "attached and detached under load, $ROUNDS times" rounds
-check "pages went to donors and came back" grew store_remote load_remote
+check "attach and detach under load, $ROUNDS times" rounds
+check "pages went out to donors and came in" grew store_remote load_remote
 check "the load still runs" load_runs attach
-check "attached once more, beside a swapoff that fails" beside_swapoff
-check --data "memory was right all the time" stop_load attach
+check "attaching during a failing swapoff" beside_swapoff
+check --data "memory contents are right" stop_load attach
 stats_show
-check --data "no page was lost, no remote bit is left" eval \
+check --data "no page is lost, no remote bit is left" eval \
 	'stat_is load_lost 0 && no_orphaned_pages'
 test_end

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Where attaching, or detaching, would be wrong it is refused, with a line in the log that says
-# why: a kernel that only calls itself 6.12; a live patch of a function that farswap redirects, or
-# of the caller that may have one inlined; and, on a processor with indirect branch tracking,
-# a BPF program on one of them. Nor can such a live patch come later.
-# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# Unsafe attaching and detaching is refused, with a line in the log that says why: on a kernel that
+# only calls itself 6.12; with a live patch of a redirected function, or of a caller that may have
+# one inlined; and, on a processor with indirect branch tracking, with a BPF program on one of
+# them. Such a live patch is refused later, too. One thread emulates the four processors: with a
+# thread each, QEMU cannot patch code that others run.
 # cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -13,12 +13,13 @@
 . "$(dirname "$0")/_hook.sh"
 
 PATCH=/sys/kernel/livepatch/farswap_patch
-# RHEL 10, UEK 8, SLES 16, Amazon Linux, somebody's own, another version.
+# RHEL 10, UEK 8, SLES 16, Amazon Linux, a private build, another version.
 OTHERS="6.12.0-55.9.1.el10_0.x86_64 6.12.0-100.28.2.el10uek.x86_64 6.12.0-160000.5-default
 	6.12.40-63.114.amzn2023.x86_64 6.12.117-mine 6.13.1"
 KNOWN="6.12.90 6.12.48+deb13-amd64 6.12.12+bpo-cloud-amd64"
 
-# machine_is PARAMETER=VALUE...: until machine_is_itself; by path, for modprobe asks for the name
+# machine_is PARAMETER=VALUE...: until machine_is_itself; loads by path, because modprobe looks the
+# release up
 machine_is() {
 	insmod "$MACHINE" "$@"
 }
@@ -61,7 +62,7 @@ patch_is_gone() {
 	[ ! -d "$PATCH" ]
 }
 
-# Tasks move to and from the patch one after the other.
+# Tasks switch to and from the patch one by one.
 unpatch() {
 	echo 0 >"$PATCH/enabled" && wait_for 60 patch_is_gone && wait_for 10 rmmod farswap_patch
 }
@@ -83,7 +84,7 @@ patches_refused() {
 	done
 }
 
-# Another function may be patched.
+# A live patch of another function is accepted.
 patched_elsewhere() {
 	modprobe farswap-patch function=swap_free_nr && pages_go_out && unpatch && pages_go_out
 }
@@ -96,7 +97,7 @@ bpf_refuses_attach() {
 	return "$bpf_status"
 }
 
-# It comes while farswap is attached, which is fine.
+# The program is attached while farswap is attached, which works.
 bpf_refuses_detach() {
 	bpf_start fexit fexit swap_read_folio && bpf_mark fexit || return 1
 	log_mark
@@ -126,21 +127,22 @@ set_value "$FARSWAP/force" 0
 swap_on
 make_cgroup refused 16M
 start_load refused refused -m 28 -p 2 -d 280 -r 50 -u 10 -i 20
-check "detached for a start" detach
-check "other kernels that call themselves 6.12, and another version" others_refused
-check "force=1 attaches all the same" force_attaches
-check "releases of kernel.org and Debian" known_attach
-check "a live patch that is there before" patched_refused
-check "attached without it" eval 'set_value "$FARSWAP/force" 1 && attach && pages_go_out'
-check "no live patch while attached" patches_refused
-check "a live patch of another function" patched_elsewhere
-check "detached" detach
+check "farswap is detached first" detach
+check "other vendors' 6.12 and another version are refused" others_refused
+check "force=1 overrides the refusal" force_attaches
+check "kernel.org and Debian releases are accepted" known_attach
+check "an existing live patch refuses attaching" patched_refused
+check "farswap attaches without the live patch" \
+	eval 'set_value "$FARSWAP/force" 1 && attach && pages_go_out'
+check "a live patch is refused while attached" patches_refused
+check "a live patch of another function is accepted" patched_elsewhere
+check "farswap detaches" detach
 machine_is ibt=1
-check "with indirect branch tracking, a BPF program before" bpf_refuses_attach
-check "and one that came later keeps it from detaching" eval \
+check "with indirect branch tracking, a BPF program refuses attaching" bpf_refuses_attach
+check "a BPF program attached later refuses detaching" eval \
 	'attach && pages_go_out && bpf_refuses_detach && detach && nothing_is_left'
 machine_is_itself
-check --data "memory was right all the time, no remote bit is left" eval \
+check --data "memory contents are right, no remote bit is left" eval \
 	'stop_load refused && stat_is load_lost 0 && no_orphaned_pages'
 stats_show
 test_end

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# backup=none: the device gets nothing. Evictions still save every page, as do
-# detaching and stores that fail. A page that is in memory when its donor dies is kept;
-# what only the donor had is lost, and a reader gets SIGBUS, never anything else.
+# backup=none: the device gets no copies. Evictions, detaching and failed stores still save every
+# page. A page that is in memory when its donor dies is kept; access to a page that only the donor
+# had raises SIGBUS and never returns other contents.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# writes: sectors written to the disk so far
+# writes: number of sectors written to the disk so far
 writes() {
 	awk -v disk="${SWAP_DISK##*/}" '$3 == disk { print $10 }' /proc/diskstats
 }
@@ -36,7 +36,7 @@ unbacked_left() {
 	[ "$(stat_of remote_pages)" -gt "$(stat_of backed_pages)" ]
 }
 
-# With nothing running: all that was out is in, and right.
+# With no load running: every remote page is fetched with right contents.
 detach_and_attach() {
 	stats_save
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && grew fetched &&
@@ -50,12 +50,12 @@ detach_is_refused() {
 		[ "$(cat "$FARSWAP/attached")" = 1 ]
 }
 
-# reads_in NAME: past its first hold, to the second, with pages clean in memory
+# reads_in NAME: release the load to its second hold point, with clean pages in memory
 reads_in() {
 	go_on "$1" && wait_for 60 load_ready "$1" 1 again
 }
 
-# The load fails if one of them was in memory.
+# The load fails if a lost page was in memory.
 some_were_lost() {
 	wait_load dying || return 1
 	lost_pages=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/dying.log" |
@@ -64,7 +64,7 @@ some_were_lost() {
 	[ "$lost_pages" -gt 0 ] && [ "$lost_pages" -eq "$(stat_delta lost)" ]
 }
 
-# Their donor is dead, and memory alone has them.
+# The donor is dead, and only memory has the pages.
 detach_with_all_in_memory() {
 	echo 0 >"$FARSWAP/attached" || return 1
 	reclaim none
@@ -80,7 +80,7 @@ flip() {
 }
 
 test_begin 19
-# Regions that are not returned in time are lost.
+# Pages in regions that are not given back in time are lost.
 patient_donors || bail "no donors"
 farswap_up 2
 swap_on
@@ -88,47 +88,47 @@ make_cgroup none 16M
 set_value "$FARSWAP/backup" none
 start_load load none -m 32 -p 2 -d 250 -r 50 -w 50 -u 2 -z 2 -i 0
 check "nothing is written to the device" device_is_spared
-check "it has not what donors have" unbacked_left
-check "evictions move every page" evict_all
+check "donors have sole copies" unbacked_left
+check "eviction moves every page" evict_all
 wait_for 30 stat_above remote_pages 500
-check "and again" evict_all
-check "flipping to disk and back under load" flip
-check --data "memory was right" stop_load load
-check --data "nothing was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+check "eviction moves every page again" evict_all
+check "backup can be switched under load" flip
+check --data "memory contents are right" stop_load load
+check --data "no page is lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 
 start_load still none -m 24 -p 1 -H "$TMP/still.hold" -O -n 1000 -i 0
 wait_for 60 load_ready still 1
-check "detaching brings every page home" detach_and_attach
+check "a detach fetches every page" detach_and_attach
 go_on still
-check --data "memory is right" wait_load still
+check --data "memory contents are right" wait_load still
 
-# A page of tmpfs that nothing else needs would be lost, too.
+# These tmpfs pages could be lost, too, as nothing needs them any more.
 rm "$TMP/load.log" "$TMP/still.log"
 start_load dying none -m 24 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0 -V 25
 wait_for 60 load_ready dying 1
 reads_in dying
 stats_save
 donor_kill "$(donor_of_most)"
-check "a donor dies with pages that nobody else has" wait_for 60 grew slab_lost lost
-check "the log says so" log_has "pages of swap type [0-9]+ had no other copy and are lost"
-check "detaching would make them something else, and is refused" detach_is_refused
+check "a donor dies with sole copies" wait_for 60 grew slab_lost lost
+check "the log reports it" log_has "pages of swap type [0-9]+ had no other copy and are lost"
+check "a detach that would lose track of them is refused" detach_is_refused
 reclaim none
 go_on dying on
-check --data "their owner gets SIGBUS, and no wrong byte; none that was in memory is lost" \
+check --data "access to lost pages raises SIGBUS; pages in memory are kept" \
 	some_were_lost
-check "each was counted" grew load_lost
+check "each lost page is counted" grew load_lost
 
 rm "$TMP/dying.log"
-check "pages go to the other donor" hold_remote kept none 1 2000 -m 10 -n 1000 -V 100
+check "pages go out to the other donor" hold_remote kept none 1 2000 -m 10 -n 1000 -V 100
 reads_in kept
 stats_save
 donor_kill "$(donor_of_most)"
-check "it dies, and no page that is in memory is lost" \
+check "it dies, no page in memory is lost" \
 	eval 'wait_for 60 grew slab_lost && data same lost'
-check "detaching is not refused then" detach_with_all_in_memory
+check "a detach succeeds then" detach_with_all_in_memory
 go_on kept on
-check --data "memory is right" eval 'wait_load kept && same load_lost'
+check --data "memory contents are right" eval 'wait_load kept && same load_lost'
 set_value "$FARSWAP/backup" disk
-# Unloaded, too: other tests look at whether anything was ever lost.
-check "now detaching works" eval 'swapoff "$SWAP_DISK" && reload_modules'
+# Unload the modules, because other tests check that no page was ever lost.
+check "detaching succeeds" eval 'swapoff "$SWAP_DISK" && reload_modules'
 test_end

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A bad value is refused, changes nothing and is explained by one line in the
-# log, in sysfs and as a parameter of either module; a good one at either limit is
-# taken.
+# A bad value is refused, changes nothing and is explained by one line in the log, in sysfs and as
+# a parameter of either module; a value at either limit is accepted.
 # cluster: donors=0 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -49,7 +48,7 @@ many_donors() {
 	seq -s , 1 "$1" | sed 's/[0-9][0-9]*/10.1.1.&/g'
 }
 
-# parameter_refused NAME=VALUE...: each alone; the kernel may add a line of its own
+# parameter_refused NAME=VALUE...: each alone; the kernel may log a line of its own
 parameter_refused() {
 	for parameter in "$@"; do
 		log_mark
@@ -70,7 +69,7 @@ parameter_refused() {
 	done
 }
 
-# loads NAME=VALUE...: and is unloaded
+# loads NAME=VALUE...: the module loads with these, and unloads
 loads() {
 	modprobe farswap "$@" || return 1
 	load_status=0
@@ -98,7 +97,7 @@ queues_are_checked() {
 	echo 0 >"$QUEUES"
 }
 
-# Above hotslab a slab would be mapped and given back in turn.
+# With coldslab above hotslab, a slab would be mapped and given back alternately.
 thresholds_must_fit() {
 	thresholds_hot=$(cat "$FARSWAP/hotslab")
 	echo 5 >"$FARSWAP/hotslab"
@@ -109,7 +108,7 @@ thresholds_must_fit() {
 	return "$thresholds_status"
 }
 
-# As much as there is, in MB.
+# All the machine's memory, in MB.
 all_memory=$(awk '/^MemTotal:/ { print int($2 / 1024) + 1 }' /proc/meminfo)
 
 test_begin 30
@@ -125,15 +124,16 @@ check "poll_us, prefetch_pages" eval 'refused poll_us -1 1001 x "" &&
 	refused prefetch_pages -1 65 x "" 8k'
 check "io_timeout_ms" refused io_timeout_ms 99 60001 0 -1 x ""
 check "grace_ms" refused grace_ms 600001 -1 x ""
-check "backup, replicas, repair_mb" eval 'refused backup raid x "" && refused replicas 1 4 -1 x "" &&
+check "backup, replicas, repair_mb" \
+	eval 'refused backup raid x "" && refused replicas 1 4 -1 x "" &&
 	refused repair_mb 0 100001 x'
 check "donors: not an address" refused donors donor1 10.0.0 10.0.0.256 10.0.0.2:0 10.0.0.2:65536 \
 	10.0.0.2: :9400 10.0.0.2:x "[fe80" 0x0a000002
 check "donors: not a list" refused donors , 10.0.0.2, ,10.0.0.2 10.0.0.2,,10.0.0.3
-check "donors: one twice" refused donors 10.0.0.2,10.0.0.2 10.0.0.2,10.0.0.2:9400
+check "donors: a duplicate" refused donors 10.0.0.2,10.0.0.2 10.0.0.2,10.0.0.2:9400
 check "donors: too many" refused donors "$(many_donors 65)"
 check "slab_mb cannot be written" eval '! echo 64 >"$FARSWAP/slab_mb"'
-check "donors: as many as can be" taken donors "$(many_donors 64)"
+check "donors: the maximum" taken donors "$(many_donors 64)"
 check "limits of poll_us, prefetch_pages" eval 'taken poll_us 0 1000 && taken prefetch_pages 0 64'
 check "limits of io_timeout_ms" taken io_timeout_ms 100 60000
 check "limits of grace_ms" taken grace_ms 0 600000
@@ -141,16 +141,19 @@ check "limits of hotslab" taken hotslab 0 1000000
 check "coldslab up to hotslab" eval 'echo 1000000 >"$FARSWAP/hotslab" && taken coldslab 1000000 1 0'
 check "values of enabled" taken enabled 0 1
 check "values of force" taken force 0 1
-check "detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
-check "parameter slab_mb" parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
+check "farswap can be detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
+check "parameter slab_mb" \
+	parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
 check "other parameters" parameter_refused enabled=2 enabled=x force=2 hotslab=x hotslab=1000001 \
 	coldslab=x coldslab=3 headroom_mb=x "headroom_mb=$all_memory" \
 	poll_us=1001 poll_us=-1 prefetch_pages=65 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
 	backup=raid replicas=1 replicas=4 repair_mb=0 donors=donor1 \
 	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
-check "it loads with the least" loads slab_mb=2 hotslab=0 poll_us=0 prefetch_pages=0 \
+check "the module loads with the lowest values" \
+	loads slab_mb=2 hotslab=0 poll_us=0 prefetch_pages=0 \
 	io_timeout_ms=100
-check "it loads with the most" loads slab_mb=1024 hotslab=1000000 poll_us=1000 prefetch_pages=64 \
+check "the module loads with the highest values" \
+	loads slab_mb=1024 hotslab=1000000 poll_us=1000 prefetch_pages=64 \
 	io_timeout_ms=60000 "donors=$(many_donors 64)"
 modprobe farswap && modprobe farswap-rdma
 check "queues of farswap_rdma" queues_are_checked

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Each parameter, at boot and of modprobe, comes out in sysfs. With enabled=0
-# the module does not attach.
+# Each parameter, given at boot or to modprobe, appears in sysfs. With enabled=0 the module does
+# not attach.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# A command line for modprobe, as if the machine had been booted with these too.
+# What modprobe sees, as if these were on the boot command line, too.
 more_on_the_command_line() {
 	echo "$(cat /proc/cmdline) $*" >"$TMP/cmdline" && mount --bind "$TMP/cmdline" /proc/cmdline
 }
@@ -44,7 +44,7 @@ given_values() {
 	reload_modules "$@" && given_values_are_there "$@"
 }
 
-# Whether they are live depends on their slab size; that they are tried does not.
+# Donors may be refused for their slab size, but they are tried.
 donors_were_given() {
 	cat "$FARSWAP_DEBUG/donors"
 	[ "$(awk 'NR > 1' "$FARSWAP_DEBUG/donors" | wc -l)" -eq 2 ]
@@ -61,7 +61,7 @@ else
 fi
 check "values given to modprobe" given_values "donors=$(donor_list 2)" slab_mb=8 \
 	hotslab=7 poll_us=33 io_timeout_ms=1234 enabled=1
-check "it has attached by itself" grep -qx 1 "$FARSWAP/attached"
-check "the donors that were given are there" donors_were_given
-check "loaded again without values" reload_modules
+check "the module attaches itself" grep -qx 1 "$FARSWAP/attached"
+check "the given donors are listed" donors_were_given
+check "the module loads again without values" reload_modules
 test_end

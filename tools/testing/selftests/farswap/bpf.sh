@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# BPF programs on every function that farswap redirects, and on the one it watches,
-# that are there before it attaches, come and go while it is attached, and stay when it
-# detaches, while pages move: all run, and no byte is wrong.
-# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# BPF programs on every function that farswap redirects, and on the one it watches, exist before it
+# attaches, are added and removed while it is attached, and stay when it detaches, while pages
+# move: all programs run, and no byte is wrong. One thread emulates the four processors: with a
+# thread each, QEMU cannot patch code that others run.
 # cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,7 +12,7 @@
 . "$(dirname "$0")/_hook.sh"
 
 FUNCTIONS="$REDIRECTED clear_shadow_from_swap_cache"
-# The kernel takes long to attach and detach a program.
+# The kernel is slow to attach and detach a program.
 SOME="swap_writepage __swap_writepage swap_read_folio"
 ROUNDS=${ROUNDS:-4}
 
@@ -35,7 +35,7 @@ detach_beside() {
 	detach && bpf_mark fexit && wait_for 30 some_run fexit && attach && pages_go_out
 }
 
-# Without a swapon meanwhile.
+# This runs no swapon.
 some_run() {
 	! bpf_runs "$1" | grep -E "^($(echo "$SOME" | tr ' ' '|')) "
 }
@@ -59,8 +59,8 @@ probe_beside() {
 		bpf_stop kprobe && bpf_stop kretprobe && pages_go_out
 }
 
-# A program that is being attached or detached is in nobody's way for long, even if there is mostly
-# one.
+# Attaching and detaching a program delays others only briefly, even if some program is being
+# attached or detached most of the time.
 churn_beside() {
 	bpf_start churn1 churn swap_read_folio && bpf_start churn2 churn __swap_writepage ||
 		return 1
@@ -82,18 +82,18 @@ farswap_up 2
 swap_on
 make_cgroup bpf 16M
 start_load bpf bpf -m 28 -p 2 -d 280 -r 50 -u 10 -i 20
-check "detached for a start" detach
-check "attached beside fentry and fexit programs" attach_beside
-check "detached beside them, and attached again" detach_beside
-check "they end while farswap is attached" end_beside
-check "they come while farswap is attached, and end when it is not" come_while_attached
+check "farswap is detached first" detach
+check "farswap attaches beside fentry and fexit programs" attach_beside
+check "farswap detaches beside them, and attaches again" detach_beside
+check "programs can be removed while farswap is attached" end_beside
+check "programs can be added while attached, and removed after detaching" come_while_attached
 if grep -qw register_fprobe_syms /proc/kallsyms; then
 	check "kprobe.multi and kretprobe.multi" probe_beside
 else
 	skip_one "no kprobe.multi in this kernel"
 fi
-check "attached and detached while programs come and go" churn_beside
-check --data "memory was right all the time, no remote bit is left" eval \
+check "attach and detach while programs are added and removed" churn_beside
+check --data "memory contents are right, no remote bit is left" eval \
 	'stop_load bpf && stat_is load_lost 0 && no_orphaned_pages'
 stats_show
 test_end

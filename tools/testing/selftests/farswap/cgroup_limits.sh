@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pages that a cgroup's limit, a limit that shrinks, and memory.reclaim push
-# out are right; memory.swap.max is obeyed.
+# Pages are right that a cgroup's limit, a shrinking limit and memory.reclaim page out;
+# memory.swap.max is obeyed.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -11,7 +11,7 @@ MAX_BYTES=$((8 << 20))
 
 reclaim_in_rounds() {
 	for reclaim_round in 1 2 3 4 5 6; do
-		# It says EAGAIN when it got less than it was asked for.
+		# The kernel returns EAGAIN if it reclaims less than it was asked for.
 		echo 16M >"$CGROUP/limits/memory.reclaim"
 		reclaim_now=$(cat "$CGROUP/limits/memory.swap.current")
 		echo "round $reclaim_round: swap $reclaim_now"
@@ -32,7 +32,7 @@ shrink() {
 	[ "$shrink_now" -le $((20 << 20)) ]
 }
 
-# Nearly nothing is swapped yet, so that reclaim runs into the limit.
+# Little is swapped yet, so that reclaim reaches the limit.
 obeys_swap_max() {
 	echo "$MAX_BYTES" >"$CGROUP/limits/memory.swap.max" || return 1
 	for max_round in 1 2 3; do
@@ -52,13 +52,13 @@ ROTATIONAL=1
 swap_on
 make_cgroup limits max
 start_load limits limits -m 48 -p 2 -d 120 -w 30 -i 1
-check "the load is on its way" wait_for 20 grep -q progress "$TMP/limits.log"
+check "the load makes progress" wait_for 20 grep -q progress "$TMP/limits.log"
 check "no more than memory.swap.max is swapped" obeys_swap_max
-check "memory.reclaim pushes pages out" reclaim_in_rounds
+check "memory.reclaim pages out" reclaim_in_rounds
 check "memory.max can shrink below what is used" shrink
-check --data "memory was right all the time" stop_load limits
+check --data "memory contents are right" stop_load limits
 stats_show
-check "pages went to donors and came back" grew store_remote load_remote
-check --data "no page was lost" same load_lost
+check "pages went out to donors and came in" grew store_remote load_remote
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

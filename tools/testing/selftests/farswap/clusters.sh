@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# However the kernel hands out the clusters of a swap device, one slab is filled after the
-# other: a little-used device takes little from the donors.
+# Slabs are filled one after the other, however the kernel hands out the clusters of a swap device:
+# a device with few pages needs few regions.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -16,11 +16,12 @@ fill() {
 			tee $FILES/data | md5sum >$TMP/written"
 }
 
-# Full slabs, one begun, one mapped ahead, and one for what else is swapped.
+# Full slabs, one that is partly filled, one that is mapped in advance, and one for other swapped
+# pages.
 few_are_mapped() {
 	slab_mb=$(cat "$FARSWAP/slab_mb")
 	mapped=$(stat_of mapped_slabs) most=$((MB / slab_mb + 3))
-	say "$mapped slabs of $slab_mb MB are mapped for $(swap_used "$SWAP_DISK") kB, $most would do"
+	say "$mapped slabs of $slab_mb MB are mapped for $(swap_used "$SWAP_DISK") kB, $most suffice"
 	[ "$mapped" -gt 2 ] && [ "$mapped" -le "$most" ]
 }
 
@@ -34,11 +35,11 @@ farswap_up 2
 swap_on
 make_cgroup clusters 8M
 check "shared memory goes to swap" fill
-check "most of it to donors" eval 'grown store_remote 8000'
-check "no more slabs are mapped than that fills" few_are_mapped
-check --data "it comes back as it was" all_is_right
+check "most of it goes out to donors" eval 'grown store_remote 8000'
+check "few slabs are mapped" few_are_mapped
+check --data "contents of the files are right" all_is_right
 umount "$FILES"
 stats_show
-check --data "no page was lost" same load_lost
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

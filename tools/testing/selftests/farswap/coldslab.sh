@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A slab whose pages are all gone is given back; one that went cold is, if coldslab
-# says so, and its pages are then read from the swap device.
+# A slab without pages is given back; so is an idle one, if coldslab says so, and its pages then
+# come in from the swap device.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# A load that has swapped out and waits, its memory unused.
+# Start a load that swaps out and then leaves its memory idle.
 hold_load() {
 	start_load "$1" cold -m "$2" -i 10 -H "$TMP/$1.hold"
 	wait_for 60 load_ready "$1" 1 && wait_for 10 grew slab_mapped store_remote
 }
 
-# Each CPU puts up to 64 freed slots aside: have each free others, which were never remote.
+# Each CPU caches up to 64 freed slots: make each one free others, which were never remote.
 flush_slots() {
 	flush_enabled=$(cat "$FARSWAP/enabled")
 	echo 0 >"$FARSWAP/enabled"
@@ -28,24 +28,24 @@ flush_slots() {
 	echo "$flush_enabled" >"$FARSWAP/enabled"
 }
 
-# slabs_with TEST: how many mapped slabs hold as many pages as the test says
+# slabs_with TEST: number of mapped slabs whose count of pages passes the test
 slabs_with() {
 	awk "NR > 1 && \$4 != \"-\" && \$5 $1 { n++ } END { print n + 0 }" "$FARSWAP_DEBUG/slabs"
 }
 
-# Those without a page given back, for no other reason, and some that hold pages kept.
+# Slabs without a page are given back, for no other reason, and some with pages are kept.
 empty_given_back() {
 	wait_for 60 eval '[ "$(slabs_with "== 0")" -eq 0 ]' && grew slab_cold &&
 		same slab_evicted slab_lost slab_unmapped && [ "$(slabs_with "> 0")" -gt 0 ]
 }
 
-# All slabs given back, and for no other reason.
+# All slabs are given back, and for no other reason.
 all_given_back() {
 	wait_for 60 stat_is mapped_slabs 0 && grew slab_cold &&
 		same slab_evicted slab_lost slab_unmapped
 }
 
-# While others are given back.
+# This runs while other slabs are given back.
 pages_stay() {
 	sleep 2
 	echo "$stay_pages remote pages, then $(stat_of remote_pages)"
@@ -56,24 +56,24 @@ test_begin 10
 farswap_up 2
 swap_on
 make_cgroup cold 16M
-# One after the other, so that they have slabs of their own.
-check "memory goes to donors" hold_load first 40
-check "of another program too" hold_load second 32
-check "the donors have lent" lent_is -gt 4
+# One after the other, so that each has slabs of its own.
+check "memory goes out to donors" hold_load first 40
+check "memory of another program goes out to donors" hold_load second 32
+check "the donors lend regions" lent_is -gt 4
 kill_load first
-# A slab is empty once its slots have been freed, and not kept if it is not hot.
+# A slab is empty once its slots have been freed, and is given back unless it is hot.
 flush_slots
 stay_pages=$(stat_of remote_pages)
 set_value "$FARSWAP/hotslab" 1000000
 check "slabs without a page are given back" empty_given_back
-check "the donors know" wait_for 10 lent_is -eq "$(slabs_with "> 0")"
-check "what has pages stays" pages_stay
+check "the donors got the regions back" wait_for 10 lent_is -eq "$(slabs_with "> 0")"
+check "slabs with pages stay mapped" pages_stay
 set_value "$FARSWAP/coldslab" 1000000
-check "with coldslab it is given back" all_given_back
-check "the donors know of that too" wait_for 10 lent_is -eq 0
+check "with coldslab, idle slabs are given back" all_given_back
+check "the donors got those regions back, too" wait_for 10 lent_is -eq 0
 stats_save
 go_on second
-check --data "its memory is right" wait_load second
-check "it came from the device" eval \
+check --data "its memory contents are right" wait_load second
+check "its pages came in from the device" eval \
 	'data same load_lost && grew load_device && same load_remote'
 test_end

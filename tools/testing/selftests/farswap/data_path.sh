@@ -8,7 +8,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# A page is one packet or four; no message is so long.
+# A page is one packet or four; no message is that long.
 lose_long() {
 	for long_match in '0x1000 0xf000' '0x0800 0xf800' '0x0400 0xfc00'; do
 		lose_at "$2" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
@@ -55,29 +55,29 @@ set_value "$FARSWAP/grace_ms" 8000
 swap_on
 make_cgroup path 16M
 start_load path path -m 32 -p 2 -d 280 -r 60 -w 30 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 victim=$(donor_of_most)
-say "no pages from and to $victim"
+say "dropping page packets from and to $victim"
 log_mark
 resumes=$(donor_field "$victim" resumes)
 stats_save
-check "no page gets through" pages_stop "$victim"
-check "the log tells which packets are lost" said_of_length "$victim" 1024 512
-check "its session is lost when grace_ms are over" \
+check "no page arrives" pages_stop "$victim"
+check "the log reports the length of lost packets" said_of_length "$victim" 1024 512
+check "its session is lost after grace_ms" \
 	wait_for 40 eval 'regions_lost && grew donor_down'
 sleep 5
 check "it is not used" not_used_since "$resumes"
-check "the log isn't flooded" few_words "$victim"
+check "the log is not flooded" few_words "$victim"
 heal "$victim"
-check "it is used again when pages get through" wait_for 90 donor_is_live "$victim"
+check "it is in use again when pages arrive" wait_for 90 donor_is_live "$victim"
 log_mark
 set_mtu "$victim" 1500
 echo >"$FARSWAP/donors"
 donor_list 2 >"$FARSWAP/donors"
-check "so is the case of a donor whose MTU is smaller" said_of_length "$victim" 2048 1024
+check "the log reports a donor with a smaller MTU" said_of_length "$victim" 2048 1024
 set_mtu "$victim" "$(cat /sys/class/net/eth0/mtu)"
-check "it is used again when the MTUs are the same" wait_for 90 donor_is_live "$victim"
-check --data "memory was right all the time" stop_load path
+check "it is in use again when the MTUs are equal" wait_for 90 donor_is_live "$victim"
+check --data "memory contents are right" stop_load path
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The swap device fails to write what is staged while the donors that have it are suspect. It
-# stays in staging memory then, and is right there when the donors turn out to be gone.
+# The swap device fails to write staged pages while their donors are suspect. The pages stay in
+# staging memory, and are right there when the donors turn out to be dead.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -11,7 +11,7 @@
 
 STAGED=100
 
-# More pages are written, and the device takes none of them.
+# More pages go out, and the device takes none.
 pages_wait() {
 	dm_hold || return 1
 	reclaim both &
@@ -54,26 +54,26 @@ set_value "$FARSWAP/grace_ms" $((20000 * ${SLOW:-1}))
 swap_on "$DM_DEVICE"
 make_cgroup both 16M
 start_load both both -m 28 -p 2 -d 250 -r 60 -w 50 -i 5
-check "pages go to donors and come back" pages_go_and_return 1000
-check "they wait for the device" pages_wait
-check "the donors fall silent" all_suspect
+check "pages go out to donors and come in" pages_go_and_return 1000
+check "page-outs wait for the device" pages_wait
+check "the donors become suspect" all_suspect
 stats_save
 check "the device begins to fail writes" dm_fails_writes
-check "those of the pages too" wait_for 30 grew backup_failed
+check "writes of the staged pages fail" wait_for 30 grew backup_failed
 sleep 2 # for a second attempt
-check "what only suspect donors have is kept" kept
-check "the donors are gone" are_gone
+check "pages that only suspect donors have stay staged" kept
+check "the donors are lost" are_gone
 check "the device works again" dm_works
 for donor in $DONORS; do
 	heal "$donor"
 done
 echo 0 >"$FARSWAP/enabled"
-check "what was kept is written" wait_for 60 stat_is staged_pages 0
+check "the kept pages are written" wait_for 60 stat_is staged_pages 0
 echo 1 >"$FARSWAP/enabled"
-check --data "memory was right all the time" stop_load both
+check --data "memory contents are right" stop_load both
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$DM_DEVICE"
-check "the device can go" dm_end
+check "the device can be removed" dm_end
 test_end

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's RDMA device goes while pages are remote and I/O is on its way, and
-# comes again. Its removal waits for nobody, the pages come from the disk, and the donors
-# are used again, with what only they have. A donor whose device goes is used again when
-# it is back, whether it listens on all addresses or on that device's only.
+# The client's RDMA device is removed while pages are remote and I/O is in flight, and added again.
+# The removal does not block, pages come in from the disk, and the donors are used again, including
+# sole copies. A donor whose device was removed is used again when it is back, whether it listens
+# on all addresses or only on that device's.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -27,7 +27,7 @@ device_comes() {
 		wait_for 60 grew store_remote load_remote
 }
 
-# While the stores and loads of a busy program are on their way, and connections are made.
+# With stores and loads in flight, and while connections are made.
 again_and_again() {
 	for again in 1 2 3; do
 		timeout 60 rdma link del r0 || return 1
@@ -44,7 +44,7 @@ only_donors_have() {
 	[ "$only_pages" -gt "$1" ]
 }
 
-# Within grace_ms.
+# The device is back within grace_ms.
 device_is_away() {
 	set_value "$FARSWAP/backup" none
 	wait_for 60 only_donors_have 500 || return 1
@@ -55,7 +55,7 @@ device_is_away() {
 	away_status=$?
 	away_lost=$(stat_delta lost)
 	set_value "$FARSWAP/backup" disk
-	# Until nothing depends on one donor alone: whoever detaches brings all home.
+	# Detaching fetches all pages, so that none depends on one donor.
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" && wait_for 60 donors_live 2 ||
 		return 1
 	echo "$away_lost pages were lost"
@@ -68,7 +68,7 @@ donor_listens() {
 	donor_start "$lost" "listen=$lost:9400" && wait_for 60 donors_live 2
 }
 
-# As device_is_away(), but a donor's. The keys die with it, the memory does not.
+# As device_is_away(), but for a donor's device. Its rkeys are lost with it, its memory is not.
 donor_device_is_away() {
 	set_value "$FARSWAP/backup" none
 	wait_for 60 only_donors_have 500
@@ -87,7 +87,7 @@ donor_device_is_away() {
 		[ "$away_status" -eq 0 ]
 }
 
-# The removal waits until farswapd has closed the device.
+# The removal blocks until farswapd has closed the device.
 donor_device_goes() {
 	on "$lost" 'timeout 60 rdma link del r0' || return 1
 	wait_for 20 donor_is_not_live "$lost" && donor_has_daemon "$lost" &&
@@ -104,22 +104,23 @@ farswap_up 2
 swap_on
 make_cgroup removed 12M
 start_load removed removed -m 24 -p 2 -d 280 -r 70 -w 20 -i 10
-check "pages go to donors and come back" pages_go_and_return 1000
+check "pages go out to donors and come in" pages_go_and_return 1000
 stats_save
-check "the device goes at once" device_goes
-check "what it had comes from the disk" wait_for 20 grown load_device 200
-check "another is used" device_comes || donors_show
-check "again and again" again_and_again || donors_show
-check "what only donors have is there when it comes back" device_is_away || donors_show
+check "the device is removed at once" device_goes
+check "its pages come in from the disk" wait_for 20 grown load_device 200
+check "a new device is used" device_comes || donors_show
+check "repeated removal and addition of the device" again_and_again || donors_show
+check "sole copies survive a removal of the client's device" device_is_away || donors_show
 lost=${DONORS%% *}
-check "no page is lost if a donor's device goes and comes" donor_device_is_away || donors_show
-check "a donor's device goes, and farswapd does not" donor_device_goes "r0 was removed"
-check "it is used again when it is back" donor_device_comes || donors_show
-check "so it does where it listens on that only" eval 'donor_listens &&
+check "no page is lost when a donor's device is removed and added" \
+	donor_device_is_away || donors_show
+check "farswapd survives the removal of its device" donor_device_goes "r0 was removed"
+check "it is in use again when the device is back" donor_device_comes || donors_show
+check "a donor that listens on one device survives its removal" eval 'donor_listens &&
 	donor_device_goes "device of the listen address was removed"' || donors_show
-check "and is used again when it is back" donor_device_comes || donors_show
-check --data "memory was right all the time" stop_load removed
+check "it is in use again when that device is back" donor_device_comes || donors_show
+check --data "memory contents are right" stop_load removed
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor with another slab size, or that speaks another version of the
-# protocol, is not used; the log says which two values don't agree; the other
-# donor serves on. One daemon by two addresses is one donor.
+# A donor with another slab size or protocol version is not used; the log names both values; the
+# other donor still serves. One daemon with two addresses is one donor.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -22,8 +21,8 @@ version_refused() {
 	donor_is_not_live "$fake"
 }
 
-# A second one on that machine: a file in the way of its socket stays, a service heeds no
-# SIGHUP and a SIGTERM.
+# A second daemon on that machine: a foreign file at its socket's path stays, and as a service it
+# ignores SIGHUP and obeys SIGTERM.
 second_daemon() {
 	on "$odd" 'echo keep >/tmp/kept
 		! farswapd -n -o control=/tmp/kept -o memory=64M 2>/tmp/second && cat /tmp/second &&
@@ -59,12 +58,13 @@ slab_mb=$(cat "$FARSWAP/slab_mb" 2>/dev/null || echo 64)
 other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
 odd=${DONORS%% *}
 log_mark
-check "a donor with slabs of $other_mb MiB, not $slab_mb" slab_size_restart
-check "the log names both sizes" wait_for 60 log_has farswap "$odd" "\\b$slab_mb\\b" "\\b$other_mb\\b"
+check "a donor has slabs of $other_mb MiB, not $slab_mb" slab_size_restart
+check "the log names both sizes" \
+	wait_for 60 log_has farswap "$odd" "\\b$slab_mb\\b" "\\b$other_mb\\b"
 check "it is not used" donor_is_not_live "$odd"
 swap_on
 make_cgroup mismatch 16M
-check --data "memory is right" in_cgroup mismatch "$LOAD" -m 28 -p 2 -n 800
+check --data "memory contents are right" in_cgroup mismatch "$LOAD" -m 28 -p 2 -n 800
 check "the other donor serves" eval 'grew store_remote load_remote && donors_live 1'
 check "the donor comes back with the right size" eval \
 	'donor_kill "$odd" && donor_start "$odd" && wait_for 90 donor_is_live "$odd"'
@@ -74,8 +74,8 @@ if [ -x "$HERE/fakedonor" ]; then
 else
 	skip_one "no fakedonor: it needs librdmacm to be built"
 fi
-check "a daemon by two addresses is used once" twin_is_unused
-check "a second daemon spares others' files, and goes on after SIGHUP" second_daemon
-check --data "no page was lost" same load_lost
+check "a daemon with two addresses is used once" twin_is_unused
+check "a second daemon keeps foreign files and ignores SIGHUP" second_daemon
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor falls silent under load: its answers are lost on the wire while it
-# goes on receiving. Every wait ends within the bound, nothing is read from it
-# that is not right, and when it is heard again it is used again. A write that
-# was given up must not reach memory that has been stored anew.
+# A donor's answers are lost on the wire under load, while it still receives. Every wait ends
+# within the bound, no wrong data is read from it, and it is used again once its answers arrive. A
+# write that was given up must not reach memory that has been stored again.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -17,23 +16,25 @@ set_value "$FARSWAP/grace_ms" 2000
 swap_on
 make_cgroup silent 12M
 start_load silent silent -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 victim=$(donor_of_most)
-say "silencing $victim"
+say "dropping the answers of $victim"
 stats_save
 log_mark
-check "silenced" lose "$victim" "$CLIENT" 1
-check "it is noticed" wait_for 60 donor_is_not_live "$victim"
-check "by the I/O that takes too long" log_has "donor $victim: lost: I/O not done within io_timeout_ms"
-check "its slabs are given up" wait_for 30 regions_lost
+check "the donor's answers are lost on the wire" lose "$victim" "$CLIENT" 1
+check "the failure is detected" wait_for 60 donor_is_not_live "$victim"
+check "the failure is an I/O timeout" \
+	log_has "donor $victim: lost: I/O not done within io_timeout_ms"
+check "its slabs are lost" wait_for 30 regions_lost
 stats_save
-check "the other donor takes pages and gives them back" wait_for 60 grew store_remote load_remote
+check "the other donor serves page-outs and page-ins" wait_for 60 grew store_remote load_remote
 lose_none "$CLIENT"
-check "it is used again when it is heard again" wait_for 90 donor_is_live "$victim" || donors_show
+check "it is in use again when its answers arrive" \
+	wait_for 90 donor_is_live "$victim" || donors_show
 sleep 3
-check --data "memory was right all the time" stop_load silent
-check "no access took much longer than the bound" longest_below silent $((20000 * ${SLOW:-1}))
+check --data "memory contents are right" stop_load silent
+check "the longest access is within the bound" longest_below silent $((20000 * ${SLOW:-1}))
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The network to a donor fails under load. For grace_ms the donor is suspect: its
-# slabs are kept, and go on when it is heard again and is the same daemon that
-# still has them. Otherwise they are lost. No wrong byte either way, and no access
-# waits for any of it.
+# The network to a donor fails under load. For grace_ms the donor is suspect: its slabs are kept,
+# and resumed if the same daemon answers again and still has them. Otherwise they are lost. Neither
+# way is a byte wrong, and no access waits.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Silent for some seconds, then as before, with all that it had.
+# The donor is unreachable for some seconds, then has all its pages again.
 goes_on() {
 	stats_save
 	on_before=$(donor_pages "$1")
@@ -25,7 +24,7 @@ goes_on() {
 	[ "$on_during" -gt 0 ] && [ "$(donor_pages "$1")" -gt 0 ] && return "$on_status"
 }
 
-# The load reads what it finds there, right or not.
+# The load verifies what it reads there.
 reads_there() {
 	stats_save
 	wait_for 30 grew load_remote
@@ -35,7 +34,7 @@ no_slab_has_two() {
 	! awk 'NR > 1 { print $4 }' "$FARSWAP_DEBUG/slabs" | grep ,
 }
 
-# In the meantime its slabs that are in use are at the other, with all that the disk has.
+# Meanwhile the other donor gets its busy slabs, with all pages that the disk has.
 stands_in() {
 	stats_save
 	cut_off "$1" && wait_for 30 grew stopgap rebuilt && wait_for 90 reads_are_remote 2000 300
@@ -62,7 +61,7 @@ restarted() {
 		[ "$(donor_field "$1" resumes)" -eq "$restarted_resumes" ]
 }
 
-# Nothing waits for a donor that is suspect: there is no I/O, and nobody to tell.
+# A suspect donor has no I/O to wait for, and cannot be notified.
 detaches() {
 	cut_off "$1" && wait_for 20 donor_field_is "$1" state suspect || return 1
 	detach_since=$(uptime_seconds)
@@ -83,46 +82,46 @@ test_begin 18
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 1
 set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
-# Slabs are kept for as long at a daemon that is connected to from now on.
+# A daemon that is connected to from now on keeps slabs for as long.
 set_value "$FARSWAP/grace_ms" 120000
 swap_on
 make_cgroup suspect 12M
 start_load suspect suspect -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
-# The only donor: there is none to stand in for it.
+check "pages go out to donors and come in" pages_go_and_return 2000
+# It is the only donor: no other can take over.
 victim=$(donor_of_most)
 say "cutting off $victim"
 stats_save
-check "a donor is suspect while it is silent, and goes on afterwards" goes_on "$victim" 2
+check "a donor is suspect while silent, and resumed afterwards" goes_on "$victim" 2
 check "the transport resumed its session" donor_field_above "$victim" resumes 0
-check "no slab was lost by that" same slab_lost donor_down
-check "again" goes_on "$victim" 1
+check "no slab is lost by that" same slab_lost donor_down
+check "a donor is suspect and resumed again" goes_on "$victim" 1
 check "its pages are read there" reads_there "$victim"
 donor_start "${DONORS##* }"
 donor_list 2 >"$FARSWAP/donors"
 wait_for 60 donors_live 2
-check "another stands in for a suspect donor" stands_in "$(donor_of_most)"
-check "one of the two gives back what it has" wait_for 60 eval \
+check "another donor takes over for a suspect one" stands_in "$(donor_of_most)"
+check "one of the two donors gets its region back" wait_for 60 eval \
 	'grew replica_left && no_slab_has_two && same slab_lost'
 victim=$(donor_of_most)
 echo 2000 >"$FARSWAP/grace_ms"
-check "silent for longer than grace_ms it is lost" is_lost "$victim"
+check "a donor silent for longer than grace_ms is lost" is_lost "$victim"
 echo 20000 >"$FARSWAP/grace_ms"
 # The lost pages are elsewhere now.
-check "the others hold its pages" wait_for 60 one_holds_pages
+check "other donors hold its pages" wait_for 60 one_holds_pages
 victim=$(donor_of_most)
-check "a daemon that is another one has lost them" restarted "$victim"
+check "a restarted daemon has lost them" restarted "$victim"
 echo 0 >"$FARSWAP/grace_ms"
-check "the others hold its pages" wait_for 60 one_holds_pages
+check "other donors hold its pages" wait_for 60 one_holds_pages
 victim=$(donor_of_most)
 suspects=$(donor_field "$victim" suspects)
-check "with grace_ms 0 a silent donor is lost" is_lost "$victim"
-check "and never suspect" donor_field_is "$victim" suspects "$suspects"
+check "with grace_ms=0, a silent donor is lost" is_lost "$victim"
+check "it was never suspect" donor_field_is "$victim" suspects "$suspects"
 echo 20000 >"$FARSWAP/grace_ms"
-check "the others hold its pages" wait_for 60 one_holds_pages
-check "detaching does not wait for a suspect donor" detaches "$(donor_of_most)"
-check "memory was right all the time" eval \
+check "other donors hold its pages" wait_for 60 one_holds_pages
+check "a detach does not wait for a suspect donor" detaches "$(donor_of_most)"
+check "memory contents are right" eval \
 	'data stop_load suspect && longest_below suspect 20000'
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# All donors are killed at once under load: the device alone carries it, and
-# the donors are used again when they are back.
+# All donors are killed at once under load: the device alone serves it, and the donors are used
+# again when they are back.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,21 +12,21 @@ farswap_up 2
 swap_on
 make_cgroup gone 12M
 start_load gone gone -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 for donor in $DONORS; do
 	donor_kill "$donor"
 done
-check "the loss of all is noticed" wait_for 60 donors_live 0
-check "no page counts as remote" wait_for 30 stat_is remote_pages 0
+check "the loss of all donors is detected" wait_for 60 donors_live 0
+check "no page is remote" wait_for 30 stat_is remote_pages 0
 stats_save
-check "the device carries the load" wait_for 30 grew store_device load_device
-check "and nothing else does" same store_remote load_remote
+check "pages go out to the device and come in" wait_for 30 grew store_device load_device
+check "no page goes out to donors or comes in from them" same store_remote load_remote
 for donor in $DONORS; do
 	donor_start "$donor"
 done
-check "donors that are back are used" wait_for 90 grew store_remote load_remote || donors_show
-check --data "memory was right all the time" stop_load gone
+check "restarted donors are in use" wait_for 90 grew store_remote load_remote || donors_show
+check --data "memory contents are right" stop_load gone
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor is drained, lends again, is stopped and started again, under load: it
-# asks for all it has lent first, so no slab is lost and no byte is wrong. A
-# client that keeps what it has holds nobody up.
+# A donor is drained, lends again, is stopped and started again, under load: it requests all its
+# regions first, so that no slab is lost and no byte is wrong. A client that keeps its regions does
+# not delay others.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,7 +12,7 @@ holds_nothing() {
 	donor_metric_is "$victim" held_bytes -eq 0
 }
 
-# Everything is back, and the memory with the machine.
+# All regions are back, and the memory belongs to the machine.
 drain_victim() {
 	on "$victim" 'farswapctl drain' | tee "$TMP/drained"
 	grep -qE '^drained: [1-9][0-9]* regions evicted, [1-9][0-9]* returned, 0 revoked$' \
@@ -22,14 +22,14 @@ drain_victim() {
 		on "$victim" 'farswapctl status' | grep "^memory.*; drained$"
 }
 
-# The other one's slabs are mapped again, and not here.
+# The other donor's slabs are mapped again, and not here.
 stays_drained() {
 	on "$other" 'farswapctl evict all' && wait_for 20 grown slab_mapped 3 || return 1
 	[ ! -x "$HERE/peer" ] || "$HERE/peer" "$victim" drained || return 1
 	donor_metric_is "$victim" 'regions{state="mapped"}' -eq 0 && holds_nothing
 }
 
-# The other one's slabs have to go somewhere, and there is no third.
+# The other donor's slabs need a place, and there is no third donor.
 lends_again() {
 	donor_metric_is "$victim" draining -eq 0 && on "$other" 'farswapctl drain' || return 1
 	wait_for 20 donor_metric_is "$victim" 'regions{state="mapped"}' -gt 0
@@ -47,17 +47,18 @@ stop_victim() {
 		on "$victim" 'tail -n 3 /run/farswapd.log'
 }
 
-# Regions returned because of EVICT.
+# Slabs came back because they were requested.
 all_given_back() {
 	grew slab_evicted && same slab_lost load_lost
 }
 
-# One that does not give back: its key dies, at evict_ms, waited for or not.
+# A client that does not give back its region: the rkey is revoked at evict_ms, with or without
+# waiting.
 silent_client() {
 	"$HERE/peer" "$victim" hold >"$TMP/hold" 2>&1 &
 	silent_pid=$!
 	wait_for 20 grep -q "now evict" "$TMP/hold" || return 1
-	# Long enough for the client, which moves its pages, too short for the deadline.
+	# Long enough for the client, which moves its pages, and shorter than the deadline.
 	on "$victim" 'farswapctl drain --timeout 3' >"$TMP/timeout" 2>&1 && return 1
 	cat "$TMP/timeout"
 	grep -q '^farswapctl: 1 of [0-9]* regions are still lent after 3' "$TMP/timeout" || return 1
@@ -68,7 +69,7 @@ silent_client() {
 	grep -q '^drained: .*, 1 revoked$' "$TMP/killed" && [ "$silent_status" -eq 0 ]
 }
 
-# refused TEXT WORDS...: one line, with that in it, and a bad status
+# refused TEXT WORDS...: fails with one line that contains the text
 refused() {
 	refused_text=$1
 	shift
@@ -92,33 +93,33 @@ farswap_up 2
 swap_on
 make_cgroup drain 12M
 start_load drain drain -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 victim=$(donor_of_most)
 other=$(donors_but "$victim" | head -n 1)
 stats_save
 check "a donor is drained" drain_victim
-check "its slabs were given back, and its session goes on" eval \
+check "its slabs were given back, its session stays" eval \
 	'all_given_back && same donor_down && donor_is_live "$victim"'
-check "it is drained already" on "$victim" 'farswapctl drain --timeout 5'
+check "draining it again succeeds" on "$victim" 'farswapctl drain --timeout 5'
 stats_save
 check "it lends nothing" stays_drained
-check "it lends again when told to" eval \
+check "undrain makes it lend again" eval \
 	'on "$victim" "farswapctl undrain" && lends_again' || donors_show
-check "bad arguments are told, in a line each" bad_arguments
+check "each bad argument is reported in one line" bad_arguments
 if [ -x "$HERE/peer" ]; then
-	check "a client that keeps its region holds up nobody" silent_client
+	check "a client that keeps its region does not delay others" silent_client
 else
 	skip_one "no peer: it needs librdmacm to be built"
 fi
-check "and the donor lends again" eval \
+check "the donor lends again" eval \
 	'on "$victim" "farswapctl undrain" && lends_again' || donors_show
 stats_save
-check "SIGTERM: it takes everything back, and ends" stop_victim
+check "SIGTERM evicts all regions, then ends the daemon" stop_victim
 check "its slabs were given back" all_given_back
-check "it starts again, and lends" eval \
+check "it starts again and lends" eval \
 	'donor_start "$victim" && wait_for 60 donor_is_live "$victim" && lends_again' || donors_show
-check --data "memory was right all the time" stop_load drain
+check --data "memory contents are right" stop_load drain
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

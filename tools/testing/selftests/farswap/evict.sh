@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Donors ask for their memory back under load: all of it, again and again; some,
-# for which they ask first how busy it is, and get what is idle; and with a
-# deadline that passes, after which the key dies with I/O in flight.
+# Donors evict regions under load: all of them, repeatedly; some of them, for which they ask first
+# how busy each is and get the idle ones; and with a deadline that passes, after which the rkey is
+# revoked with I/O in flight.
 # cluster: donors=2 mem=192 disks=2 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -21,27 +21,26 @@ evict_rounds() {
 	done
 }
 
-# slabs_held: those the asked donor has, and how busy each is
+# slabs_held: slabs of the evicting donor, and how busy each is
 slabs_held() {
 	awk -v a="$asked" 'index($4, a ":") == 1 || $4 == a { print $1 "/" $2, $7 }' \
 		"$FARSWAP_DEBUG/slabs"
 }
 
-# Pages a second, of what is hardly used any more, and of what is busy: tens, but for a slow
-# machine.
+# Page I/Os a second of an idle slab, and of a busy one: tens, but for a slow machine.
 IDLE=2
 BUSY=$((8 / ${SLOW:-1}))
 [ "$BUSY" -ge "$IDLE" ] || BUSY=$IDLE
 
-# nr_idle DONOR: slabs of it that have pages and are not used
+# nr_idle DONOR: number of its slabs with pages that are idle
 nr_idle() {
 	awk -v a="$1" -v idle="$IDLE" \
 		'(index($4, a ":") == 1 || $4 == a) && $5 > 0 && $7 <= idle { n++ }
 		END { print n + 0 }' "$FARSWAP_DEBUG/slabs"
 }
 
-# The donor with the most idle slabs is to be asked, once the first device's are idle, which
-# were all left alone at the same time; but for what others have there, like this shell.
+# Choose the donor with the most idle slabs, once those of the first device are idle; all were left
+# alone at the same time, but for those with pages of others, like this shell.
 idle_and_busy() {
 	awk -v idle="$IDLE" 'NR > 1 && $1 == 0 && $7 > idle { busy++ } END { exit (busy > 3) }' \
 		"$FARSWAP_DEBUG/slabs" || return 1
@@ -54,7 +53,8 @@ idle_and_busy() {
 		[ "$(slabs_held | awk -v busy="$BUSY" '$2 > busy' | wc -l)" -ge 2 ]
 }
 
-# evict_one: it goes; 2: what it was isn't known, as others went or came meanwhile
+# evict_one: an idle slab goes; returns 2 if that is unknown, because other slabs came or went
+# meanwhile
 evict_one() {
 	idle_checks=$(donor_metric "$asked" activity_checks_total)
 	idle_done=$(donor_metric "$asked" 'returns_total{how="done"}')
@@ -68,7 +68,7 @@ evict_one() {
 	for idle_stat in slab_cold slab_moved replica_mapped replica_left stopgap; do
 		echo "$idle_stat grew by $(stat_delta "$idle_stat")"
 	done
-	# Empty, it was on its way back already when the donor asked.
+	# The slab was empty, and was being given back before the donor asked.
 	if [ "$(stat_delta slab_evicted)" -eq 0 ] && [ "$(stat_delta slab_cold)" -gt 0 ]; then
 		return 2
 	fi
@@ -86,8 +86,8 @@ evict_one() {
 	esac
 }
 
-# The donor asks about one and four more at random. One time in ten, at the end, there is no
-# idle one among them; without asking, it would be half the time and more.
+# The donor asks about one region and four more at random. Near the end, one time in ten, none of
+# them is idle; without asking, it would be at least half of the times.
 evict_some() {
 	idle_nr=0
 	some_known=0
@@ -115,8 +115,8 @@ hasty_restart() {
 		donor_start "$asked" evict_ms=1 && wait_for 60 donor_is_live "$asked"
 }
 
-# The client's packets are lost, so it can't return anything in time. They are
-# retransmitted when the rkey is revoked.
+# In-flight I/O of the client is lost on the network, so that the client cannot give a region back
+# in time; the I/O is retransmitted after the rkey was revoked.
 deadline_passes() {
 	stats_save
 	lose "$CLIENT" "$asked" 1 || return 1
@@ -129,7 +129,7 @@ deadline_passes() {
 
 test_begin 15
 lose_ready || skip_rest "no ingress qdisc"
-# They may keep what an earlier test had as they fell silent, and take that first.
+# Restart the donors: they may keep regions of an earlier test, and would evict these first.
 for donor in $DONORS; do
 	donor_kill "$donor"
 	donor_start "$donor" || bail "no donors"
@@ -137,33 +137,33 @@ done
 farswap_up 2
 swap_on
 make_cgroup evict 16M
-# Its pages stay out, in slabs that get idle.
+# These pages stay remote, in slabs that become idle.
 evict_lost=$(stat_of slab_lost)
 evict_down=$(stat_of donor_down)
-check "pages are remote that nobody uses" hold_remote idle evict 1 4000 -m 56 -n 1 ||
+check "idle pages are remote" hold_remote idle evict 1 4000 -m 56 -n 1 ||
 	skip_rest "there are none"
-# The kernel would put others beside them into the same slabs.
+# Otherwise the kernel would put new pages into the same slabs.
 swap_on "$SWAP_DISK2" 10
 start_load evict evict -m 28 -p 2 -d 250 -r 50 -w 50 -i 10
-check "pages are remote that are in use" wait_for 60 grown load_remote 500
-check "some slabs evicted: the donor asks, and those go that are idle" evict_some
+check "busy pages are remote" wait_for 60 grown load_remote 500
+check "a partial eviction prefers idle slabs" evict_some
 stats_save
-check "all slabs evicted, and mapped again, time after time" evict_rounds
+check "all slabs are evicted and mapped again, repeatedly" evict_rounds
 check "the donors are still in use" donors_live 2
-check "no slab was lost over it" none_was_lost
+check "no slab is lost by that" none_was_lost
 asked=${DONORS%% *}
-check "a donor that waits 1 ms" hasty_restart || donors_show
+check "a donor waits 1 ms" hasty_restart || donors_show
 echo "$asked" >"$FARSWAP/donors"
 stats_save
-check "it is used alone" wait_for 60 grown store_remote 500
-check "keys die with I/O in flight, which fails" deadline_passes
+check "the other donor is not used" wait_for 60 grown store_remote 500
+check "rkeys are revoked with I/O in flight, which fails" deadline_passes
 check "the load still runs" load_runs evict
-check --data "memory was right all the time" stop_load evict
+check --data "memory contents are right" stop_load evict
 go_on idle
-check --data "and what was left alone" wait_load idle
+check --data "memory contents of the idle load are right" wait_load idle
 stats_show
-check "the donor is used after that" wait_for 60 donors_live 1 || donors_show
+check "the donor is still in use" wait_for 60 donors_live 1 || donors_show
 donor_kill "$asked"
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# backup=replica: one donor of each slab is suspect when the other one wants its regions back. It
-# gets them in its time: what both have comes home from it, for the first may never be heard again.
+# backup=replica: one donor of each slab is suspect when the other one evicts its regions. It gets
+# them in time: the pages are fetched from it, because the first donor may never answer again.
 # cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -34,15 +34,15 @@ set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/backup" replica
 swap_on
 make_cgroup beside 6M
-check "pages are at both donors" hold_remote held beside 1 2000 -m 13 -n 100 ||
+check "both donors have the pages" hold_remote held beside 1 2000 -m 13 -n 100 ||
 	skip_rest "there are none"
 asked=${DONORS%% *}
 gone=${DONORS##* }
-check "one is suspect" becomes_suspect || donors_show
-check "the other gets back what it wants meanwhile" given_back || donors_show
+check "one donor becomes suspect" becomes_suspect || donors_show
+check "the other donor gets its regions back meanwhile" given_back || donors_show
 go_on held
-check --data "memory is right, though the first is not heard" wait_load held
-check "it is heard again" is_heard_again || donors_show
+check --data "memory contents are right while the first donor is suspect" wait_load held
+check "its session is resumed" is_heard_again || donors_show
 stats_show
-check --data "no page was lost" eval 'same lost && stat_is load_lost 0'
+check --data "no page is lost" eval 'same lost && stat_is load_lost 0'
 test_end

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# In a kernel that can inject faults: farswap's allocations fail, requests and messages can't
-# be posted and completions are bad, while memory is swapped and donors, slabs and farswap
-# itself come and go; the disk fails the writes of copies. No byte is wrong, nothing hangs, and
-# all goes on afterwards. One after the other, or with TURN=NUMBER only the one whose turn it is.
+# In a kernel that can inject faults: farswap's allocations fail, requests and messages cannot be
+# posted and completions are bad, while memory is swapped and donors, slabs and farswap itself come
+# and go; the disk fails backup writes. No byte is wrong, nothing hangs, and everything works
+# afterwards. All kinds, one after the other, or with TURN=NUMBER the one whose turn it is.
 # cluster: donors=2 mem=192 disks=1 tree=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -13,23 +13,23 @@ FAULTS=/sys/kernel/debug
 KINDS="failslab fail_page_alloc fail_function fail_make_request"
 SECONDS_EACH=${SECONDS_EACH:-12}
 
-# text_of MODULE: the first address of its code and the last
+# text_of MODULE: the first and the last address of its code
 text_of() {
 	awk -v module="[$1]" '$4 == module && tolower($2) == "t" { print $1 }' /proc/kallsyms |
 		sort | sed -n '1p;$p' | tr '\n' ' '
 }
 
-# range_of FUNCTION: its first address and the one behind it
+# range_of FUNCTION: its first address, and the one after it
 range_of() {
 	sort /proc/kallsyms |
 		awk -v name="$1" '!end && seen && $1 != seen { end = $1 } $3 == name { seen = $1 }
 			END { if (end) print seen, end }'
 }
 
-# So many may happen; each takes one away.
+# The number of allowed faults; each fault decrements it.
 TIMES=1000000
 
-# injected: all since the beginning of this phase
+# injected: number of faults since the beginning of this phase
 injected() {
 	for injected_fault in $KINDS; do
 		echo $((TIMES - $(cat "$FAULTS/$injected_fault/times")))
@@ -57,18 +57,18 @@ inject_no_more() {
 	echo >"$FAULTS/fail_function/inject"
 }
 
-# inject_allocations FAULT MODULE FUNCTION: but for those of the function, which complains if it has
-# no memory. SLUB does of a cache that can't be made, and loses its name; vmalloc() of an area.
+# inject_allocations FAULT MODULE FUNCTION: fail the module's allocations, but not the function's,
+# which warns if it has no memory: SLUB about a cache that it cannot make, vmalloc() about an area.
 inject_allocations() {
 	inject_within "$1" "$(text_of "$2")" "$3"
 }
 
-# inject_pages FUNCTION: those that it allocates
+# inject_pages FUNCTION: fail the page allocations of the function
 inject_pages() {
 	inject_within fail_page_alloc "$(range_of "$1")" alloc_tagging_slab_alloc_hook
 }
 
-# inject_within FAULT RANGE FUNCTION: below what is in the range, but not in the function
+# inject_within FAULT RANGE FUNCTION: fail calls from within the range, but not from the function
 inject_within() {
 	inject_range=$2
 	[ -n "$inject_range" ] || return 1
@@ -96,7 +96,7 @@ inject_into() {
 	inject fail_function "$3"
 }
 
-# Slabs, donors and farswap itself come and go; any of it may fail now, but not always.
+# Slabs, donors and farswap itself come and go; each step may fail, but must succeed now and then.
 upheaval() {
 	evicted=0
 	removed=0
@@ -116,7 +116,7 @@ upheaval() {
 		echo 0 >"$FARSWAP/attached" && detached=$((detached + 1)) && sleep 1
 		echo 1 >"$FARSWAP/attached"
 	done 2>/dev/null
-	echo "$evicted regions were evicted; a donor was taken off $removed times, and farswap detached $detached"
+	echo "$evicted regions evicted, $removed donor removals, $detached detaches"
 	upheaval_was
 }
 
@@ -124,7 +124,7 @@ upheaval_was() {
 	[ "$evicted" -gt 0 ] && [ "$removed" -gt 0 ] && [ "$detached" -gt 0 ]
 }
 
-# through COMMAND...: which brings faults about
+# through COMMAND...: inject faults by this command, with upheaval
 through() {
 	inject_from_now
 	"$@" || return 1
@@ -135,7 +135,7 @@ through() {
 	[ "$through_status" -eq 0 ] && [ "$(injected)" -gt 0 ] && load_runs faulty
 }
 
-# copies_fail: of ten requests for their writes the disk fails one
+# copies_fail: the disk fails one backup write in ten
 copies_fail() {
 	stats_save
 	inject_from_now
@@ -151,7 +151,7 @@ copies_fail() {
 	[ "$(injected)" -gt 0 ] && grew backup_failed backup_written && load_runs faulty
 }
 
-# memory_fails: of ten pages that are to be staged one can't be read
+# memory_fails: one page in ten cannot be read for staging
 memory_fails() {
 	stats_save
 	inject_from_now
@@ -163,7 +163,7 @@ memory_fails() {
 		load_runs faulty
 }
 
-# count_allocations 0|1: has the kernel count those of farswap's modules, which are loaded anew
+# count_allocations 0|1: the kernel counts allocations of farswap's modules, which are reloaded
 count_allocations() {
 	[ "$counted" != "$1" ] || return 0
 	stat_is load_lost "$lost" && echo 0 >"$FARSWAP/attached" && unload_modules || return 1
@@ -173,14 +173,14 @@ count_allocations() {
 	farswap_up 2
 }
 
-# The kernel says what a module leaves, page or object.
+# The kernel reports pages and objects that a module leaks.
 leaves_nothing() {
-	echo "until then: $(grep -c '^ *[1-9].* \[farswap\] ' /proc/allocinfo) kinds of memory"
+	echo "before unloading: $(grep -c '^ *[1-9].* \[farswap\] ' /proc/allocinfo) kinds of allocations"
 	grep -q '^ *[1-9].* \[farswap\] ' /proc/allocinfo || return 1
 	echo 0 >"$FARSWAP/attached" && unload_modules && ! dmesg | grep 'allocated at module unload'
 }
 
-# Attached anew: a device for which there was no memory is not served until then.
+# Reattach: a device for which there was no memory is not served until then.
 works_again() {
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" || return 1
 	echo >"$FARSWAP/donors"
@@ -189,21 +189,21 @@ works_again() {
 	wait_for 60 donors_live 2 && wait_for 60 grew store_remote load_remote
 }
 
-# phases: what fails, and how. (What the transport's pages are for is the adapter's driver's, and
-# that complains.)
+# phases: what fails, and how. (Page allocations of the transport are made by the adapter's driver,
+# which warns if they fail.)
 phases() {
 	cat <<-PHASES
-	the core lacks memory|through inject_allocations failslab farswap __kmem_cache_create_args
-	the core lacks pages|through inject_allocations fail_page_alloc farswap __kmem_cache_create_args
-	the transport lacks memory|through inject_allocations failslab farswap_rdma __vmalloc_node_range_noprof
-	there is no page to stage in|through inject_pages staging_make
-	there is no page to move slabs by|through inject_pages farswap_mover_alloc
-	requests can't be posted|through inject_into io_post -12 200
-	completions are bad|through inject_into io_status_errno -5 200
-	messages can't be sent|through inject_into control_post_send -12 10
-	messages can't be received|through inject_into control_post_recv -12 150
-	copies can't be written to the disk|copies_fail
-	memory can't be read|memory_fails
+	the core has no memory|through inject_allocations failslab farswap __kmem_cache_create_args
+	the core has no pages|through inject_allocations fail_page_alloc farswap __kmem_cache_create_args
+	the transport has no memory|through inject_allocations failslab farswap_rdma __vmalloc_node_range_noprof
+	there are no staging pages|through inject_pages staging_make
+	there are no pages for migration|through inject_pages farswap_mover_alloc
+	posting requests fails|through inject_into io_post -12 200
+	completions have errors|through inject_into io_status_errno -5 200
+	sending messages fails|through inject_into control_post_send -12 10
+	posting receives fails|through inject_into control_post_recv -12 150
+	backup writes fail|copies_fail
+	pages to stage are unreadable|memory_fails
 	PHASES
 }
 
@@ -221,7 +221,7 @@ fi
 farswap_up 2
 lost=$(stat_of load_lost)
 counted=$(cat /proc/sys/vm/mem_profiling)
-# Whatever happens, none stays on.
+# No fault stays enabled after the test.
 for fault in $KINDS; do
 	set_value "$FAULTS/$fault/probability" 0
 done
@@ -229,10 +229,10 @@ swap_on
 set_value "/sys/block/${SWAP_DISK##*/}/make-it-fail" 1
 make_cgroup faulty 16M
 start_load faulty faulty -m 28 -p 2 -w 50 -d 900 -i 30
-check "memory is swapped to donors" wait_for 60 grew store_remote load_remote
+check "pages go out to donors and come in" wait_for 60 grew store_remote load_remote
 phases | sed -n "$first,${last}p" >"$TMP/phases"
 while IFS='|' read -r what how; do
-	# It complains if it has no memory to count in.
+	# Allocation profiling warns if it has no memory for its counters.
 	case $how in
 	*inject_allocations*) count_allocations 0 </dev/null || bail "can't be loaded anew" ;;
 	*) count_allocations 1 </dev/null || bail "can't be loaded anew" ;;
@@ -241,12 +241,12 @@ while IFS='|' read -r what how; do
 	check "$what" $how </dev/null
 	check "it works again: $what" works_again </dev/null
 done <"$TMP/phases"
-check --data "memory is right" eval 'stop_load faulty && stat_is load_lost "$lost"'
+check --data "memory contents are right" eval 'stop_load faulty && stat_is load_lost "$lost"'
 swapoff -a
-check "nothing is staged any more, nor remote" eval \
+check "no page is staged or remote" eval \
 	'wait_for 10 stat_is staged_pages 0 && data stat_is remote_pages 0'
 if [ "$counted" -eq 1 ]; then
-	check --data "no page and no object is left" leaves_nothing
+	check --data "no page and no object leaks" leaves_nothing
 else
 	skip_one "what allocations that fail have left is kmemleak's to tell"
 fi

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The core alone, over a transport without a network (tools/testing/modules) that
-# fails at will: I/O that ends at once, late, with an error, is refused, takes
-# its session with it; regions asked back. No wrong byte over any of it.
+# The core alone, over the RAM transport (tools/testing/modules), which fails on request: I/O
+# completes at once, late, or with an error, is refused, or ends its session; regions are evicted.
+# No byte is wrong.
 # cluster: donors=0 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -22,7 +22,7 @@ suspended_too_long() {
 	with delay_us 200 suspend_ms 1000 fail_every 499 -- donor_down donor_up slab_lost
 }
 
-# Replicas that are made anew are given all their pages, while there are newer ones.
+# New replicas are written with all pages, while newer versions are stored.
 copies_come_late() {
 	stats_save
 	echo 200 >"$RAM/delay_us"
@@ -35,7 +35,7 @@ copies_come_late() {
 	return "$late_status"
 }
 
-# Somebody has had enough of waiting for it, while what only donors have is read.
+# Interrupt the detach while it fetches sole copies.
 detach_interrupted() {
 	stats_save
 	echo 200000 >"$RAM/delay_us"
@@ -67,40 +67,41 @@ evicted() {
 
 test_begin 21
 has_ram || skip_rest "no module farswap-ram"
-check "farswap over memory of this machine" use_ram || skip_rest "it cannot be used"
+check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 swap_on
 make_cgroup faults 20M
 stats_save
 start_load faults faults -m 44 -p 2 -d 280 -r 50 -w 40 -u 2 -o 5 -z 3 -i 20
-check "I/O that ends inside its submission" wait_for 40 grew store_remote load_remote
-check "I/O that takes its time" with delay_us 500 -- store_remote load_remote
-check "I/O that fails" with delay_us 200 keep_session 1 fail_every 31 -- \
+check "I/O completes inside its submission" wait_for 40 grew store_remote load_remote
+check "I/O is slow" with delay_us 500 -- store_remote load_remote
+check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
-check "I/O that fails inside its submission" with keep_session 1 fail_every 31 -- \
+check "I/O fails inside its submission" with keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
-check "I/O that is refused" with refuse_every 29 -- store_refused load_fallback
-check "sessions that fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
-check "sessions that are suspended and go on" suspended
-check "sessions that are suspended and don't go on in time" suspended_too_long
-check "all of it at once" with delay_us 300 fail_every 307 refuse_every 211 -- \
+check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
+check "sessions fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
+check "sessions that are suspended and resumed" suspended
+check "sessions that are suspended and not resumed in time" suspended_too_long
+check "all of these at once" with delay_us 300 fail_every 307 refuse_every 211 -- \
 	donor_down store_refused store_write_failed load_fallback
-check "regions asked back" evicted
+check "regions are evicted" evicted
 set_value "$FARSWAP/backup" replica
 set_value "$FARSWAP/grace_ms" 10000
 stats_save
-check "pages at both" wait_for 40 grew replica_mapped repaired
-check "one that fails to write them, or to read" with delay_us 200 keep_session 1 \
+check "pages have two replicas" wait_for 40 grew replica_mapped repaired
+check "one replica fails writes or reads" with delay_us 200 keep_session 1 \
 	fail_every 31 -- store_partial repaired load_remote
-check "both suspended by turns" with delay_us 200 suspend_ms 300 fail_every 499 -- \
+check "both sessions are suspended, alternating" \
+	with delay_us 200 suspend_ms 300 fail_every 499 -- \
 	store_partial repaired load_remote
-check "copies that come late, of pages that were stored to meanwhile" copies_come_late
-check "regions asked back of either" eval \
+check "late replica writes do not overwrite newer stores" copies_come_late
+check "regions of either replica are evicted" eval \
 	'stats_save; evicts; wait_for 20 grew replica_left replica_mapped'
-check "a detach that is interrupted loses nothing" detach_interrupted
-check --data "memory was right all the time" stop_load faults
+check "an interrupted detach changes nothing" detach_interrupted
+check --data "memory contents are right" stop_load faults
 stats_show
-check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$SWAP_DISK"
-check "back to the network" leave_ram
+check "the RDMA transport is back" leave_ram
 test_end

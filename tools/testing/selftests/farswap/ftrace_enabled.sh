@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Nobody can switch ftrace off under farswap: its hooks would vanish and pages
-# that are only remote with them. Nor does farswap attach while it is off. Where the
-# kernel calls it, ftrace does not matter.
+# ftrace cannot be switched off under farswap: its hooks would be gone, and with them all pages
+# that are only remote. farswap does not attach while ftrace is off. A kernel that calls farswap
+# does not need ftrace.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -14,7 +14,7 @@ refused() {
 	! echo 0 >"$KNOB" && [ "$(cat "$KNOB")" = 1 ]
 }
 
-# The first time slabs may only just be mapped.
+# In the first round, slabs may not be mapped yet.
 pages_go() {
 	for pages_round in 1 2 3 4 5; do
 		echo "round $pages_round"
@@ -24,12 +24,12 @@ pages_go() {
 	return 1
 }
 
-# Not from Linux 7.3 on.
+# Linux 7.3 and later do not allow it.
 can_be_off() {
 	set_value "$KNOB" 0 || ! dmesg | grep -q 'no longer disables ftrace'
 }
 
-# While it is off: the log says what to look at, and nothing is left behind.
+# While ftrace is off: the log names the setting, and no hook is left behind.
 attach_refused() {
 	[ "$(cat "$KNOB")" = 0 ] || return 1
 	if is_direct; then
@@ -56,13 +56,13 @@ test_begin 5
 farswap_up 2
 swap_on
 make_cgroup ftrace 16M
-check "kernel.ftrace_enabled=0 takes no hook away" refused
-check "pages still go to donors and are right" pages_go
-check "it is detached" eval 'echo 0 >"$FARSWAP/attached"'
+check "kernel.ftrace_enabled=0 does not remove the hooks" refused
+check "pages still go out to donors, contents are right" pages_go
+check "farswap can be detached" eval 'echo 0 >"$FARSWAP/attached"'
 if can_be_off; then
-	check "it does not come back silently without" attach_refused
+	check "attaching without ftrace is refused with a reason" attach_refused
 else
 	skip_one "this kernel does not let ftrace be switched off"
 fi
-check "after it is on again farswap attaches" attach_again
+check "farswap attaches after ftrace is enabled" attach_again
 test_end

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# When no donor has room, slabs that nobody uses give way to those that are in use: the memory
-# in use comes from donors, and what gave way comes right from the swap device. Slabs that are
-# used alike don't give way to each other.
+# When donors are full, idle slabs are displaced by busy ones: memory in use comes in from donors,
+# and displaced pages come in right from the swap device. Slabs in equal use do not displace each
+# other.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Regions that both donors have together.
+# Regions of both donors together.
 REGIONS=6
 
-# Both have lent all they have, and others wait.
+# The donors have lent all their regions, and other slabs wait for one.
 donors_are_full() {
 	stat_is mapped_slabs $REGIONS && lent_is -eq $REGIONS && grew map_failed
 }
 
-# No more than N slabs gave way since stats_save.
+# At most N slabs were displaced since stats_save.
 gave_way_at_most() {
 	echo "$(stat_delta slab_gave_way) gave way, $(stat_delta slab_wanted_back) wanted back"
 	growth_is -le "$1" slab_gave_way
@@ -26,8 +26,8 @@ loads_above() {
 	[ $(($(stat_of load_remote) + $(stat_of load_device))) -gt "$1" ]
 }
 
-# Nine of ten of the next thousand page-ins come from donors. The last slab may be a part of
-# one only, which is not busy enough at first.
+# Nine in ten of the next thousand page-ins come from donors. The last slab may be partly used, and
+# is then not busy enough at first.
 mostly_remote() {
 	before_remote=$(stat_of load_remote) before_device=$(stat_of load_device)
 	wait_for 20 loads_above $((before_remote + before_device + 1000)) || return 1
@@ -51,26 +51,26 @@ farswap_up 2
 swap_on
 make_cgroup cold 8M
 make_cgroup hot 8M
-check "memory that is not used any more goes to donors" \
+check "idle memory goes out to donors" \
 	hold_remote cold cold 1 $((REGIONS * slab_mb * 128)) -m $(((REGIONS + 2) * slab_mb))
-check "no donor has room for more" wait_for 20 donors_are_full
+check "the donors are full" wait_for 20 donors_are_full
 echo 4 >"$FARSWAP/hotslab"
-# Only read from then on, so that its pages stay in their slots.
+# The load only reads from now on, so that its pages keep their slots.
 start_load hot hot -m $((3 * slab_mb)) -w 0 -d 200 -i 5
-check "slabs give way to memory that is in use" wait_for 60 grew slab_gave_way promoted
-check "then that comes from donors" wait_for 60 mostly_remote
-check "the regions went over: the donors have not lent others" \
+check "idle slabs are displaced by busy ones" wait_for 60 grew slab_gave_way promoted
+check "memory in use comes in from donors" wait_for 60 mostly_remote
+check "the same regions are reused" \
 	eval 'lent_is -eq $REGIONS && same slab_cold slab_evicted slab_lost slab_unmapped'
-check "no more gave way than there are" gave_way_at_most $REGIONS
-check --data "the memory in use was right" stop_load hot
+check "no more slabs are displaced than there are" gave_way_at_most $REGIONS
+check --data "memory contents of the slabs in use are right" stop_load hot
 go_on cold
-check --data "the memory that gave way is right" wait_load cold
+check --data "memory contents of the displaced slabs are right" wait_load cold
 make_cgroup wide 16M
 stats_save
 start_load wide wide -m $(((REGIONS + 4) * slab_mb)) -w 0 -d 200 -i 4
 check "a program uses more memory than the donors have" wait_for 60 load_ran wide 20
-check "slabs that are used alike don't give way to each other" gave_way_at_most $((REGIONS + 3))
-check --data "its memory is right" stop_load wide
+check "slabs in equal use do not displace each other" gave_way_at_most $((REGIONS + 3))
+check --data "its memory contents are right" stop_load wide
 stats_show
-check --data "no page was lost" same load_lost
+check --data "no page is lost" same load_lost
 test_end

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor that sends garbage, breaks the protocol, lends memory it hasn't got or
-# falls silent harms nobody: what it was to hold goes to the device, the other
-# donor serves on, and it can be taken off the list.
+# A donor that sends garbage, breaks the protocol, lends memory it does not have or falls silent
+# harms nobody: its pages go to the device, the other donor still serves, and it can be removed
+# from the list.
 # cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 real=${DONORS##* }
 
-# The session ended, or never began
+# The session ended, or never began.
 was_noticed() {
 	awk -v a="$fake" '$1 == a && ($7 > 0 || $8 < 0) { f = 1 } END { exit !f }' \
 		"$FARSWAP_DEBUG/donors"
 }
 
-# Those before that have failed take none of the others with them.
+# Modes that failed earlier do not affect later ones.
 swap_anew() {
 	! grep -q "^$SWAP_DISK " /proc/swaps || swapoff "$SWAP_DISK" || return 1
 	swap_on
@@ -26,7 +26,7 @@ fake_is_used() {
 	donor_is_live "$fake" || was_noticed
 }
 
-# survives MODE...: each beside a real donor, on a swap of its own
+# survives MODE...: each next to a real donor, on a swap device of its own
 survives() {
 	survive_status=0
 	for survive_mode in "$@"; do
@@ -43,7 +43,7 @@ survive_one() {
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	case $1 in
 	badregion | badrkey | curious | longlater | misnames | misplaced | mute | rolledback)
-		# Or all slabs are the real one's by then.
+		# Otherwise the real donor would have all slabs by then.
 		wait_for 20 fake_is_used && swap_anew || return 1
 		start_load lent fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
 		wait_for 60 fake_said '^map [0-9]' && { [ "$1" != badrkey ] || wait_for 60 was_noticed; }
@@ -64,7 +64,7 @@ survive_one() {
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
 	swapoff "$SWAP_DISK" && donor_is_live "$real" || return 1
-	# Bounded, whatever the fake one does.
+	# This takes a bounded time, whatever the fake donor does.
 	echo "$real" >"$FARSWAP/donors"
 }
 
@@ -78,7 +78,7 @@ good_is_used() {
 	stop_load good && swapoff "$SWAP_DISK" && fake_said map && return $good_status
 }
 
-# It says that it goes on, but its count is that of its first answers.
+# It claims to resume, but its answer count is that of its first session.
 rolled_back() {
 	survives rolledback && ! fake_said resume &&
 		grep "^[1-9][0-9]* can't resume: it, or this machine, was put back" \
@@ -89,7 +89,7 @@ was_lost() {
 	awk -v a="$fake" '$1 == a && $7 > 0 { f = 1 } END { exit !f }' "$FARSWAP_DEBUG/donors"
 }
 
-# It is resumed at first, for it may be that it wanted a region back.
+# The session is resumed at first, because the donor may have evicted a region.
 dead_keys() {
 	set_value "$FARSWAP/grace_ms" 3000
 	fake_start deadkey && echo "$fake,$real" >"$FARSWAP/donors" &&
@@ -108,35 +108,35 @@ dead_keys() {
 test_begin 19
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
-# Its memory is the fake one's now.
+# The fake donor needs its memory.
 donor_kill "${DONORS%% *}"
 make_cgroup fake 4M
-check "a fake donor that does nothing wrong is used" good_is_used
+check "a fake donor that behaves is used" good_is_used
 fake_stop
 stats_save
-check "random bytes; answers that nobody asked for" survives garbage wrongseq
+check "random bytes; unexpected answers" survives garbage wrongseq
 check "the reason is counted" grep "^[1-9][0-9]* answer without a request$" \
 	"$FARSWAP_DEBUG/session_ends"
-check "a message too long once a region is lent" survives longlater
-check "the reason of that is counted" grep "^[1-9][0-9]* message too long$" \
+check "an oversized message after a MAP" survives longlater
+check "the reason is counted" grep "^[1-9][0-9]* message too long$" \
 	"$FARSWAP_DEBUG/session_ends"
 check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of half the size" survives evictunknown badregion
-check "a key that opens nothing" survives badrkey
-check "a donor that is this machine, it says where it may not" survives misplaced
-check "the reason of that is counted" grep "^[1-9][0-9]* field out of range$" \
+check "an invalid rkey" survives badrkey
+check "a donor that reports this machine at the wrong time" survives misplaced
+check "the reason is counted" grep "^[1-9][0-9]* field out of range$" \
 	"$FARSWAP_DEBUG/session_ends"
-check "questions without end" survives curious
-check "the reason of that is counted" grep "^[1-9][0-9]* too many queries in a second$" \
+check "queries without end" survives curious
+check "the reason is counted" grep "^[1-9][0-9]* too many queries in a second$" \
 	"$FARSWAP_DEBUG/session_ends"
-check "silence at the beginning, silence later" survives silent mute
-check "one that was put back to an earlier state" rolled_back
-check "one that has lost what nobody named" survives misnames
-check "the reason of that is counted" grep \
+check "silence at first, silence later" survives silent mute
+check "a donor restored from a snapshot" rolled_back
+check "a donor that lost regions nobody claimed" survives misnames
+check "the reason is counted" grep \
 	"^[1-9][0-9]* can't resume: it has lost regions that we did not name$" \
 	"$FARSWAP_DEBUG/session_ends"
-check "keys that die, again and again" dead_keys
+check "revoked rkeys, repeatedly" dead_keys
 stats_show
-check "the real donor took pages and gave them back" grew store_remote load_remote
-check --data "no page was lost" stat_is load_lost 0
+check "the real donor served page-outs and page-ins" grew store_remote load_remote
+check --data "no page is lost" stat_is load_lost 0
 test_end

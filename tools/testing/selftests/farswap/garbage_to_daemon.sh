@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A client that sends garbage, breaks the protocol, floods, falls silent or
-# reaches for another's memory is shown the door; the daemon lives, and its
-# well-behaved clients don't notice. Clients that play by the rules get what they
-# are promised.
+# A client that sends garbage, breaks the protocol, floods, falls silent or tries to use another's
+# memory is disconnected; the daemon survives, and its other clients are not affected. Clients that
+# obey the protocol are served.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -22,7 +21,7 @@ same_daemon() {
 	[ -n "$daemon_now" ] && [ "$daemon_now" = "$daemon_before" ]
 }
 
-# One after the other; "peer" prints the results of its own.
+# One after the other; "peer" prints its own results.
 rude() {
 	rude_status=0
 	for rude_command in "$@"; do
@@ -33,7 +32,7 @@ rude() {
 	return "$rude_status"
 }
 
-# start_peer NAME: beside the others; its output to a file
+# start_peer NAME: in the background, with its output in a file
 start_peer() {
 	peer_name=$1
 	shift
@@ -48,7 +47,7 @@ wait_peer() {
 	return "$peer_status"
 }
 
-# Evict three of eight regions; later ones are busier, so it must be the first three.
+# Evict three of eight regions, of which later ones are busier: the first three must go.
 idle_go_first() {
 	start_peer polite polite 8
 	wait_for 20 grep -q "now evict" "$TMP/peer.polite" &&
@@ -57,15 +56,15 @@ idle_go_first() {
 		[ "$(sed -n 's/^# gave region \(.*\) back/\1/p' "$TMP/peer.polite" | sort | tr -d '\n')" = 012 ]
 }
 
-# evict_ms_of COUNT: how long it took, ms
+# evict_ms_of COUNT: duration of the eviction, ms
 evict_ms_of() {
 	on "$target" "read -r a b </proc/uptime; farswapctl evict $1 >/dev/null &&
 		read -r c d </proc/uptime && echo \"\$a \$c\"" |
 		awk '{ print int(($2 - $1) * 1000) }'
 }
 
-# A client that does not answer an activity query counts as idle after a second, and
-# delays one eviction, not the next.
+# A client that does not report the activity of its regions counts as idle after a second, and
+# delays one eviction only.
 silence_costs_a_second() {
 	start_peer taciturn taciturn 24
 	wait_for 20 grep -q "now evict" "$TMP/peer.taciturn" || return 1
@@ -82,8 +81,8 @@ gave_all_back() {
 	[ "$(grep -c "gave region" "$TMP/peer.$1")" -eq "$2" ]
 }
 
-# One gives back, one without a word, one crosses the daemon's message with its own,
-# one never answers: for its deadline the others don't wait.
+# One client gives its region back, one does so without a message, one's message crosses the
+# daemon's, and one never answers: the others do not wait for the last one's deadline.
 all_go() {
 	for go_name in cross hold; do
 		start_peer "$go_name" "$go_name"
@@ -120,37 +119,37 @@ silent_ones_are_dropped() {
 
 test_begin 19
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
-# Without what clients of other tests have left.
+# Restart the daemon, which may keep regions of other tests' clients.
 donor_kill "$target"
 farswap_up 2
 daemon_before=$(daemon_pid)
-check "all memory lent, written, read, lent again: it is zero then" rude ok
-check "asked for some regions, a client gives those back that are idle" idle_go_first
-check "one that does not say how busy it is holds up one eviction, not the next" \
+check "memory that is lent again is zero" rude ok
+check "a partial eviction gets a client's idle regions" idle_go_first
+check "a client that does not report its activity delays one eviction only" \
 	silence_costs_a_second
-check "asked for all, clients that answer, that cross, that don't" all_go
-# They take their time, beside the others.
+check "a full eviction of clients that answer, cross or stay silent" all_go
+# These take long, so they run in the background.
 start_peer silent silent
 start_peer nopong nopong
 swap_on
 make_cgroup rude 16M
 start_load rude rude -m 28 -p 2 -d 280 -r 70 -w 30 -i 20
-check "pages go to donors" wait_for 60 stat_above remote_pages 1000
+check "pages go out to donors" wait_for 60 stat_above remote_pages 1000
 check "another version, another slab size" rude badversion badslab
 check "the donor's log names both" on "$target" '
 	grep "has protocol version .* this farswapd version" /run/farswapd.log &&
 		grep "its slab_mb is .* set both to the same value" /run/farswapd.log'
 check "random bytes" rude "garbage 1" "garbage 2"
 check "messages too short, too long, out of order" rude short long outoforder
-check "another client's key, another client's session" rude stolenkey data-noauth
-check "more requests than were agreed" rude flood
-check "a client that loses its connections and comes back" rude resume
+check "another client's rkey, another client's session" rude stolenkey data-noauth
+check "more requests than agreed" rude flood
+check "a client that resumes its session" rude resume
 check "a client that dies" rude "die 2"
 check "no HELLO, no data connection, no PONG" silent_ones_are_dropped
-check "the daemon is the same" same_daemon
+check "the daemon has not restarted" same_daemon
 check "its other client stayed connected" eval 'donors_live 2 && same donor_down slab_lost'
-check --data "memory was right all the time" stop_load rude
+check --data "memory contents are right" stop_load rude
 stats_show
-check "pages went to donors and came back" grew store_remote load_remote
-check "a donor with all its clients lets them come back" full
+check "pages went out to donors and came in" grew store_remote load_remote
+check "a full donor accepts its clients again" full
 test_end

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor's own programs need its memory: the daemon gives back what is not lent,
-# then evicts what is, and lends again when there is memory again. No byte is
-# lost, and nobody there runs out of memory.
+# A donor's own programs need its memory: the daemon gives back free regions, then evicts lent
+# ones, and lends again when memory is available. No page is lost, and no program there runs out of
+# memory.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Until the daemon holds nothing, and then less is free than it takes to lend again (two
-# regions above the headroom of 88 MB). It takes 16 MB at a time, each when the last has been
-# made up for, within 20 s, however slow the machine. Lowest MemAvailable seen on the way, in
-# kB, to a file there.
+# Grow until the daemon holds nothing, and less is available than it needs to lend again (two
+# regions above the headroom of 88 MB). The program takes 16 MB at a time, each once the daemon has
+# made up for the last, within 20 s, however slow the machine. The lowest MemAvailable seen, in kB,
+# is written to a file there.
 program_grows() {
 	on -t 250 "$victim" 'mkdir -p /run/program && mount -t tmpfs -o size=95% none /run/program &&
 		low=999999999 i=0 &&
@@ -36,7 +36,7 @@ program_grows() {
 		echo "$low" >/run/program.low; echo "$i files of 16 MB, at least $low kB available"'
 }
 
-# lends_nothing: the program takes that too what came back late, and was lent again
+# lends_nothing: the program also takes memory that came back late and was lent again
 lends_nothing() {
 	donor_metric_is "$victim" held_bytes -eq 0 && return
 	on "$victim" 'grep MemAvailable /proc/meminfo
@@ -49,7 +49,7 @@ program_ends() {
 	on "$victim" 'umount /run/program'
 }
 
-# Half the headroom at the least.
+# At least half of the headroom.
 headroom_was_left() {
 	left_kb=$(on "$victim" 'cat /run/program.low')
 	echo "at least $left_kb kB were available"
@@ -66,22 +66,22 @@ farswap_up 2
 swap_on
 make_cgroup headroom 12M
 start_load headroom headroom -m 24 -p 2 -d 280 -r 70 -w 50 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 victim=$(donor_of_most)
 held=$(donor_metric "$victim" held_bytes)
-say "$victim holds $held bytes, the machine's programs will want more"
+say "$victim holds $held bytes; a program there needs more"
 stats_save
-check "a program there gets the memory it wants" program_grows
-check "memory was left to others all the time" headroom_was_left
-check "the donor took what it had lent" \
+check "a program on the donor gets its memory" program_grows
+check "the headroom was kept available all the time" headroom_was_left
+check "the donor reclaimed its regions" \
 	wait_for 20 donor_metric_is "$victim" reclaims_total -gt 0 || show_victim
-check "slabs were evicted, not lost" eval 'regions_left && same slab_lost' || stats_show
+check "slabs are evicted, none is lost" eval 'regions_left && same slab_lost' || stats_show
 check "it lends nothing" wait_for 40 lends_nothing || show_victim
 check "the program ends" program_ends
 check "the donor lends again" \
 	wait_for 60 donor_metric_is "$victim" held_bytes -gt $((held / 2)) || show_victim
-check --data "memory was right all the time" stop_load headroom
+check --data "memory contents are right" stop_load headroom
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor lends from its reserved huge pages first, but for those that others have there, and
-# then from ordinary memory. Only the latter is reclaimed when its programs need memory.
+# A donor lends from its reserved huge pages first, except those that other programs use, and then
+# from ordinary memory. Only ordinary memory is evicted for its programs.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 victim=${DONORS%% *}
-# Huge pages of 2 MB, four in a slab. Another program has a third: four slabs are left.
+# Huge pages of 2 MB, four in a slab. Another program uses a third of them: four slabs are left.
 ALL=24
 OTHERS=8
 
@@ -37,14 +37,14 @@ mapped() {
 	donor_metric "$victim" 'regions{state="mapped"}'
 }
 
-# More than there are huge pages for.
+# More regions than the huge pages hold.
 mapped_is_above() {
 	mapped_now=$(mapped)
 	echo "$mapped_now mapped"
 	[ "$mapped_now" -gt "$1" ]
 }
 
-# A program that takes all but half of the headroom of 88 MB.
+# A program that takes all memory but half of the headroom of 88 MB.
 program_grows() {
 	on "$victim" 'mkdir -p /run/program && mount -t tmpfs -o size=95% none /run/program &&
 		n=$(awk "/^MemAvailable:/ { print int(\$2 / 1024) - 44 }" /proc/meminfo) &&
@@ -62,22 +62,22 @@ echo "$victim" >"$FARSWAP/donors"
 donor_kill "$victim"
 check "huge pages are reserved" reserve || skip_rest "there is no memory for them"
 donor_start "$victim" ahead=0 memory=64M
-check "the donor is used" wait_for 30 donors_live 1
+check "the donor is in use" wait_for 30 donors_live 1
 swap_on
 make_cgroup busy 12M
 stats_save
 start_load busy busy -m 60 -p 1 -w 20 -d 280 -r 70 -i 10
-check "pages go there and come back" pages_go_and_return 10000
-check "more is lent than there are huge pages for" wait_for 30 mapped_is_above 4
-check "all that nobody else has are lent" wait_for 10 free_is 0
+check "pages go out to it and come in" pages_go_and_return 10000
+check "more is lent than the huge pages hold" wait_for 30 mapped_is_above 4
+check "all free huge pages are lent" wait_for 10 free_is 0
 donor_list 2 >"$FARSWAP/donors"
 wait_for 30 donors_live 2
 check "a program takes ordinary memory" program_grows
-check "the ordinary regions go to it" wait_for 60 ordinary_is_back
-check "those on huge pages stay" eval 'mapped_is_above 0 && free_is 0'
-check --data "memory was right" stop_load busy
+check "the ordinary regions are evicted" wait_for 60 ordinary_is_back
+check "regions on huge pages stay" eval 'mapped_is_above 0 && free_is 0'
+check --data "memory contents are right" stop_load busy
 stats_show
 donor_kill "$victim"
-check "they are free again when the daemon ends" wait_for 10 free_is $((ALL - OTHERS))
+check "huge pages are free again when the daemon ends" wait_for 10 free_is $((ALL - OTHERS))
 unreserve
 test_end

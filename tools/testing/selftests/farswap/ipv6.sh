@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Donors by IPv6 addresses, a global and a link-local one: pages go there and come back,
-# a daemon that dies and starts again is used again, and who is reached by IPv4, too, is the
+# Donors have IPv6 addresses, a global and a link-local one: pages go out to both and come in, a
+# daemon that dies and restarts is used again, and a donor that also has an IPv4 address is the
 # same donor.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
@@ -12,7 +12,7 @@ first=${DONORS%% *}
 second=${DONORS##* }
 prefix=fd00:fa:
 
-# Without looking for another that has it, which takes a second.
+# Without duplicate address detection, which takes a second.
 has_address() {
 	ip -6 addr add "${prefix}:1/64" dev eth0 nodad &&
 		on "$first" "ip -6 addr add ${prefix}:2/64 dev eth0 nodad"
@@ -56,24 +56,24 @@ same_by_ipv4() {
 test_begin 10
 farswap_up 2
 [ -e /proc/net/if_inet6 ] || skip_rest "no IPv6"
-check "an address for each" has_address
+check "each machine has an address" has_address
 global="[${prefix}:2]"
 local=$(link_local)%eth0
 say "$global and $local"
-check "the daemons listen to IPv6" listen_start
-check "both are used" both_are_used
-check "the daemon says who its client is" client_has_address
+check "the daemons listen on IPv6" listen_start
+check "both donors are in use" both_are_used
+check "the daemon reports its client's address" client_has_address
 swap_on
 make_cgroup busy 12M
 stats_save
 start_load busy busy -m 40 -p 2 -w 30 -d 280 -r 70 -i 0
-check "pages go there and come back" pages_go_and_return 2000
-check "both have some" wait_for 30 both_have_pages
-check "one dies and is used again" dies_and_returns
-check "by IPv4 it is the same donor" same_by_ipv4
-check --data "memory was right" stop_load busy
+check "pages go out to it and come in" pages_go_and_return 2000
+check "both donors have pages" wait_for 30 both_have_pages
+check "one donor dies and is in use again" dies_and_returns
+check "the IPv4 address is the same donor" same_by_ipv4
+check --data "memory contents are right" stop_load busy
 stats_show
-check --data "no page was lost" same load_lost
+check --data "no page is lost" same load_lost
 donor_list 2 >"$FARSWAP/donors"
 ip -6 addr del "${prefix}:1/64" dev eth0
 on "$first" "ip -6 addr del ${prefix}:2/64 dev eth0"

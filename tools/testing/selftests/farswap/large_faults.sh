@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# In a kernel that reads large folios whole: those that can't be are given up, and read page
-# by page. Nobody sees one without its contents, neither a fault nor swapoff, over a transport
-# that fails at will.
+# In a kernel that reads large folios whole: a folio that cannot be read is dropped, and its pages
+# are read one by one. Neither a fault nor swapoff sees a folio without its contents, over a
+# transport that fails on request.
 # cluster: donors=0 mem=384 disks=1 tree=1 zswap.enabled=0
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,8 +12,8 @@
 
 TRACE=/sys/kernel/tracing/instances/farswap-test
 
-# loaded COMMAND...: while a new load runs, since folios don't become large again, nor are
-# those that went out while no slab was mapped; is it right
+# loaded COMMAND...: run it with a new load, and verify that; a new one, because small folios do
+# not become large again, nor do pages that went out before a slab was mapped
 loaded() {
 	for loaded_try in 1 2 3; do
 		start_load large large -m 48 -p 2 -t huge -d 120 -w 30 -u 2 -o 25 -i 20
@@ -21,7 +21,7 @@ loaded() {
 		loaded_status=$?
 		data stop_load large || return 1
 		[ "$loaded_status" -ne 0 ] || break
-		echo "try $loaded_try: in vain"
+		echo "try $loaded_try: not seen"
 	done
 	return "$loaded_status"
 }
@@ -34,7 +34,7 @@ whole() {
 	return "$whole_status"
 }
 
-# Every few reads fail while swapoff has all pages read.
+# Every few reads fail while swapoff reads all pages.
 swapoffs() {
 	stats_save
 	echo 1 >"$RAM/keep_session"
@@ -66,24 +66,24 @@ if ! is_direct || [ -e /sys/kernel/debug/zswap ] || [ ! -e "$THP/hugepages-64kB/
 	! mkdir -p "$TRACE"; then
 	skip_rest "large folios are not read whole here"
 fi
-check "farswap over memory of this machine" use_ram || skip_rest "it cannot be used"
+check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
 swap_on
-# Readahead reads page by page, and the pages are swapped out so.
+# Prefetched pages are small folios, and go out as such.
 set_value "$FARSWAP/prefetch_pages" 0
 make_cgroup large 24M
 stats_save
-check "64 KiB folios are read whole" loaded whole
+check "64 KiB folios come in whole" loaded whole
 rmdir "$TRACE"
-check "reads that fail" loaded with delay_us 300 keep_session 1 fail_every 7 -- \
+check "reads fail" loaded with delay_us 300 keep_session 1 fail_every 7 -- \
 	load_split load_remote
-check "reads that fail inside their submission" loaded with keep_session 1 fail_every 7 -- \
+check "reads fail inside their submission" loaded with keep_session 1 fail_every 7 -- \
 	load_split load_remote
-check "swapoff meanwhile" loaded swapoffs
+check "swapoff during failing reads" loaded swapoffs
 stats_show
-check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 check --data "no remote bit outlives its slot" no_orphaned_pages
-check "back to the network" eval 'swapoff "$SWAP_DISK" && leave_ram'
+check "the RDMA transport is back" eval 'swapoff "$SWAP_DISK" && leave_ram'
 test_end

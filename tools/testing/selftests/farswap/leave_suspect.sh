@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor that has the only copy of pages is taken off the donors line, or all are,
-# while it is suspect. Its pages are waited for, and come home when it is heard again
-# within grace_ms; no longer than that if it isn't.
+# A suspect donor with sole copies is removed from the donors line, or farswap detaches. Both wait
+# for its pages, which are fetched if it answers again within grace_ms, and give up after that.
 # cluster: donors=1 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -14,7 +13,7 @@ suspect() {
 	cut_off "$donor" && wait_for 30 donor_field_is "$donor" state suspect
 }
 
-# leaves FILE VALUE: heard again while that waits
+# leaves FILE VALUE: the donor answers again while the write blocks
 leaves() {
 	stats_save
 	echo "$2" >"$1" &
@@ -37,18 +36,18 @@ set_value "$FARSWAP/grace_ms" 30000
 set_value "$FARSWAP/backup" none
 swap_on
 make_cgroup suspect 14M
-check "pages are at the donor only" hold_remote one suspect 1 1000 -m 24 -n 1000
-check "it is suspect" suspect
-check "taken off the donors line it is waited for" leaves "$FARSWAP/donors" ""
-check "and named again" named_again
+check "only the donor has the pages" hold_remote one suspect 1 1000 -m 24 -n 1000
+check "the donor becomes suspect" suspect
+check "its removal from the donors line waits for it" leaves "$FARSWAP/donors" ""
+check "it can be added again" named_again
 go_on one
-check --data "memory is right" wait_load one
-check "pages are at the donor only" hold_remote two suspect 1 1000 -m 24 -n 1000
-check "when farswap detaches, too, it is waited for" eval \
+check --data "memory contents are right" wait_load one
+check "only the donor has the pages" hold_remote two suspect 1 1000 -m 24 -n 1000
+check "a detach waits for it" eval \
 	'suspect && leaves "$FARSWAP/attached" 0'
 echo 1 >"$FARSWAP/attached"
 go_on two
-check --data "memory is right" wait_load two
+check --data "memory contents are right" wait_load two
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Leaving with a lot of memory that only donors have: sleep, swapoff and detach
-# bring it home, also while a donor dies. Nothing that a living donor has is lost,
-# and what a dead one had is never read as something else.
+# Leaving while only donors have many of the pages: sleep, swapoff and detach fetch them, also
+# while a donor dies. No page of a living donor is lost, and a page of a dead one is never read as
+# something else.
 # cluster: donors=3 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -16,7 +16,7 @@ remote_only() {
 	[ "$only" -gt "$1" ]
 }
 
-# fill NAME [OPTIONS...]: all of it goes out
+# fill NAME [OPTIONS...]: a load whose memory goes out whole
 fill() {
 	fill_name=$1
 	shift
@@ -39,9 +39,9 @@ detach() {
 	echo 0 >"$FARSWAP/attached"
 }
 
-# detach_while_donor_dies SECONDS: a donor is killed after so long, while its pages are fetched.
-# Either they were all fetched, or some are lost, and then we stay attached until nobody has
-# them any more.
+# detach_while_donor_dies SECONDS: kill a donor after that time, while its pages are fetched.
+# Either all of them are fetched, or some are lost, and farswap stays attached until no program
+# needs those.
 detach_while_donor_dies() {
 	leaving_early=
 	stats_save
@@ -66,20 +66,19 @@ detach_while_donor_dies() {
 	[ "$(cat "$FARSWAP/attached")" = 0 ] || detach
 }
 
-# Again, with less of a pause, where detaching was faster than the kill.
+# Retry with a shorter pause if the detach was faster than the kill.
 detach_beside_a_kill() {
 	for beside_pause in 0.3 0.1 0; do
 		detach_while_donor_dies "$beside_pause" || return 1
 		[ -n "$leaving_early" ] || return 0
-		echo "too early to see it"
+		echo "the detach was faster than the kill; retrying"
 		echo 1 >"$FARSWAP/attached"
 		donor_start "$leaving_donor" && wait_for 30 donors_live 3 && fill dying -L || return 1
 	done
 	return 1
 }
 
-# The kernel frees slots many at a time: those of the last pages of a program that ends are
-# kept back.
+# The kernel frees slots in batches, so slots of a program's last pages are freed late.
 lost_with_its_program() {
 	echo 1 >"$FARSWAP/attached"
 	for program_donor in $(echo "$up_list" | tr , ' '); do
@@ -91,10 +90,10 @@ lost_with_its_program() {
 		donor_touch "$program_donor"
 		on "$program_donor" "$KILL_FARSWAPD"
 	done
-	# Pages that the program still has in memory are kept, perhaps all of its 16 MB.
+	# Pages that are also in memory are kept, up to all of its 16 MB.
 	wait_for 40 donors_live 0 && wait_for 10 grown lost 1000 || return 1
 	! detach 2>/dev/null || return 1
-	# Its children go in their own time.
+	# Its children exit later.
 	kill_load program
 	wait_for 20 detach
 }
@@ -105,22 +104,23 @@ swap_on
 make_cgroup leaving 16M
 set_value "$FARSWAP/backup" none
 set_value "$POWER/pm_test" none
-check "only donors have it" fill sleeper
+check "only donors have the pages" fill sleeper
 if grep -qw freeze "$POWER/state" && grep -q freezer "$POWER/pm_test"; then
-	check "sleep brings it home" sleep_brings_home
+	check "sleep fetches the pages" sleep_brings_home
 else
 	skip_one "no freeze in $POWER/state, or no freezer in pm_test"
 fi
-check --data "memory is right" right sleeper
-check "only donors have it" fill off
-check "swapoff brings it home" swapoff "$SWAP_DISK"
-check --data "memory is right" right off
+check --data "memory contents are right" right sleeper
+check "only donors have the pages" fill off
+check "swapoff fetches the pages" swapoff "$SWAP_DISK"
+check --data "memory contents are right" right off
 swap_on
-check "only donors have it" fill dying -L
-check "detaching while a donor dies: what is lost is known, and nothing is wrong" \
+check "only donors have the pages" fill dying -L
+check "detach while a donor dies: lost pages are counted, none is wrong" \
 	detach_beside_a_kill
-check "what nobody has any more keeps nobody" lost_with_its_program
+check "lost pages do not block detaching once their program ends" lost_with_its_program
 swapoff -a
-check "the modules can go" unload_modules
-check "and come back" eval 'modprobe farswap && wait_for 60 test -e "$FARSWAP_DEBUG/stats"'
+check "the modules can be unloaded" unload_modules
+check "the modules can be loaded again" \
+	eval 'modprobe farswap && wait_for 60 test -e "$FARSWAP_DEBUG/stats"'
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The load generator sees an old copy of a page, an empty page, another page
-# and a single wrong bit. The other tests rely on that.
+# The load generator detects a stale page, a zero page, another page and a single wrong bit. The
+# other tests rely on that.
 # cluster: donors=0 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -19,10 +19,11 @@ sees() {
 }
 
 test_begin 4
-check --data "right memory passes" "$LOAD" -m 8 -p 2 -n 2000 -z 10 -u 20
-check --data "wrong private memory is found" sees -m 2
-check --data "wrong shared memory is found" sees -m 2 -t shmem
+check --data "load accepts right memory" "$LOAD" -m 8 -p 2 -n 2000 -z 10 -u 20
+check --data "load finds wrong private memory" sees -m 2
+check --data "load finds wrong shared memory" sees -m 2 -t shmem
 swap_on
 make_cgroup detects 16M
-check --data "right memory passes through swap" in_cgroup detects "$LOAD" -m 28 -p 2 -n 1000 -z 10
+check --data "load accepts right memory that was swapped" \
+	in_cgroup detects "$LOAD" -m 28 -p 2 -n 1000 -z 10
 test_end

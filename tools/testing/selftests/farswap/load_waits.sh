@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# backup=none: a donor has the only copy of a page. As long as the donor may come back no read of
-# that page is given up, and loads that wait for one donor don't hold up another's. Whoever waits
-# for all such pages to be read waits for seconds only, if there is no memory to read them.
+# backup=none: a donor has the only copy of a page. While the donor may return, no read of that
+# page is given up, and loads that wait for one donor do not delay another's. An operation that
+# reads all such pages gives up within seconds if there is no memory to map them.
 # cluster: donors=0 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -18,7 +18,7 @@ one_donor() {
 		echo "$FIRST" >"$FARSWAP/donors" && wait_for 20 donors_live 1
 }
 
-# Each read fails, and the session with it, which is resumed.
+# Each read fails and suspends the session, which is resumed.
 reads_fail() {
 	fail_resumes=$(resumes)
 	echo 50 >"$RAM/suspend_ms"
@@ -41,7 +41,7 @@ no_memory() {
 	data wait_load lacking && return "$lack_status"
 }
 
-# begin NAME FILE TEXT: write it, in the background
+# begin NAME FILE TEXT: write it in the background
 begin() {
 	begin_name=$1
 	begin_file=$2
@@ -52,13 +52,13 @@ begin() {
 	} 2>/dev/null &
 }
 
-# ends_badly NAME: what was begun as that has ended, and failed
+# ends_badly NAME: that write has failed
 ends_badly() {
 	wait_for 60 test -s "$TMP/$1.ended" && ! grep -qx 0 "$TMP/$1.ended"
 }
 
-# Pages that only the donor has can't be read for a long time. No other task waits for them, and
-# everything continues.
+# Sole copies cannot be read for longer than any timeout. The writes fail instead of blocking, and
+# farswap stays as it was.
 refused_without_memory() {
 	echo 1 >"$RAM/no_memory"
 	begin detach "$FARSWAP/attached" 0
@@ -91,7 +91,7 @@ many_wait() {
 	wait_for 60 grown load_waited 300
 }
 
-# The pages that it waits for are at another donor.
+# Its pages are on another donor.
 other_goes_on() {
 	other_resumes=$(resumes)
 	echo 1 >"$RAM/read_errors"
@@ -111,35 +111,35 @@ killed_ends() {
 
 test_begin 14
 has_ram || skip_rest "no module farswap-ram"
-check "farswap over memory of this machine" one_donor || skip_rest "it cannot be used"
+check "farswap runs over the RAM transport" one_donor || skip_rest "it cannot be used"
 set_value "$FARSWAP/backup" none
 set_value "$FARSWAP/grace_ms" 600000
 swap_on
 make_cgroup waits 64M
 hold_remote failing waits 1 1000 -m 6 -n 200
-check "a page whose reads fail, as often as its donor comes back, is not lost" reads_fail
+check "a page survives repeated failing reads" reads_fail
 echo 0 >"$RAM/suspend_ms"
 hold_remote lacking waits 1 1000 -m 6 -n 200
-check "a page that can't be mapped for the adapter for seconds is not lost" no_memory
-check "pages of one donor" hold_remote other waits 1 1000 -m 6 -n 200
+check "a page survives seconds without memory to map it" no_memory
+check "one donor has pages" hold_remote other waits 1 1000 -m 6 -n 200
 echo 50 >"$RAM/suspend_ms"
 echo "$FIRST,$SECOND" >"$FARSWAP/donors"
 wait_for 20 donors_live 2
-check "pages of two donors" hold_remote many waits 1 3000 -m 12 -n 200 -A
+check "two donors have pages" hold_remote many waits 1 3000 -m 12 -n 200 -A
 hold_remote killed waits 1 3000 -m 8 -n 4000
-check "hundreds of loads wait for the one that is paused" many_wait
-check "the other one, whose session fails once, gives the right bytes meanwhile" other_goes_on
+check "hundreds of loads wait for the paused donor" many_wait
+check "another donor, whose session fails once, serves right data meanwhile" other_goes_on
 check "a killed task does not wait for its donor" killed_ends
 echo 0 >"$RAM/pause"
-check --data "the loads that waited have the right bytes" wait_load many
+check --data "the loads that waited got right data" wait_load many
 echo "$FIRST" >"$FARSWAP/donors"
 hold_remote leaving waits 1 1000 -m 6 -n 200
-check "without memory for the adapter a detach is refused, and a donors line" \
+check "without memory to map, a detach and a donors line are refused" \
 	refused_without_memory
-check "nothing was lost by it, and a detach with memory succeeds" detached_with_memory
-check "attached again" wait_for 20 donors_live 1
+check "no page is lost by that, and a detach with memory succeeds" detached_with_memory
+check "farswap attaches again" wait_for 20 donors_live 1
 stats_show
-check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
 swapoff "$SWAP_DISK"
-check "back to the network" leave_ram
+check "the RDMA transport is back" leave_ram
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The network loses some, many and all of a donor's packets, by turns, under
-# load: nothing that did not arrive may pass for data.
+# The network loses some, many and all of a donor's packets, alternating, under load: data that has
+# not arrived is never used.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -15,7 +15,7 @@ lose_for_a_second() {
 	lose_none "$2"
 }
 
-# On the way there, and back: one packet in 20, in 3, and all.
+# In each direction: one packet in 20, one in 3, and all.
 rounds() {
 	round=0
 	while [ "$round" -lt "$ROUNDS" ]; do
@@ -37,13 +37,13 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
 make_cgroup lossy 12M
 start_load lossy lossy -m 24 -p 2 -d 280 -r 70 -w 30 -i 10
-check "pages go to donors and come back" pages_go_and_return 1000
+check "pages go out to donors and come in" pages_go_and_return 1000
 check "$ROUNDS rounds of loss" rounds
-check "the donors are used again" wait_for 60 donors_live 2 || donors_show
+check "the donors are in use again" wait_for 60 donors_live 2 || donors_show
 stats_save
-check "pages go to donors and come back after that" wait_for 60 grew store_remote load_remote
-check --data "memory was right all the time" stop_load lossy
+check "pages go out to donors and come in again" wait_for 60 grew store_remote load_remote
+check --data "memory contents are right" stop_load lossy
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

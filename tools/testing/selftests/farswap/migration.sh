@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Live migration: when a donor wants its memory back, the pages of busy slabs go to
-# another donor, and are read from there; the disk sees no read. If the other donor
-# dies just then, or there is none, they are on the disk, or are fetched.
+# Live migration: when a donor evicts regions, the pages of busy slabs migrate to another donor and
+# are read from there, without disk reads. If that donor dies meanwhile, or there is none, they are
+# on the disk or are fetched.
 # cluster: donors=3 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# evict_moves ADDRESS: all it has goes elsewhere; what nobody uses just then need not move
+# evict_moves ADDRESS: evict all its regions; slabs that are idle need not migrate
 evict_moves() {
 	moves_had=$(donor_field "$1" slabs)
 	echo "$1 has $moves_had slabs"
@@ -21,11 +21,11 @@ evict_moves() {
 	moves_device=$(stat_delta load_device)
 	moves_remote=$(stat_delta load_remote)
 	echo "$moves_remote pages read from donors, $moves_device from the disk"
-	# I/O in flight counts for more where less is read.
+	# In-flight page-outs weigh more where fewer pages are read.
 	[ $((moves_device * 100)) -le $((moves_remote * ${SLOW:-1})) ] && same slab_lost
 }
 
-# Once more where it fails: on a busy machine a donor may be taken for dead meanwhile.
+# Retry once: on a busy machine a donor may be suspect meanwhile.
 evict_each() {
 	for each_donor in $DONORS; do
 		wait_for 90 reads_are_remote 4000 || return 1
@@ -34,7 +34,7 @@ evict_each() {
 	done
 }
 
-# evict_in_turn PAUSE: each donor wants all
+# evict_in_turn PAUSE: evict all regions of each donor
 evict_in_turn() {
 	for turn_donor in $DONORS; do
 		on "$turn_donor" 'farswapctl evict all' || return 1
@@ -42,13 +42,13 @@ evict_in_turn() {
 	done
 }
 
-# The donor with the most pages, of those that are left, has more than two slabs.
+# The remaining donor with the most pages has more than two slabs.
 has_slabs() {
 	die_from=$(donor_of_most)
 	echo "$die_left" | grep -qwF "${die_from:-none}" && donor_field_above "$die_from" slabs 2
 }
 
-# Two of the three die while slabs move to them, one after the other.
+# Two of the three donors die while slabs migrate to them, one after the other.
 targets_die() {
 	die_left=$DONORS
 	for die_round in 1 2; do
@@ -82,37 +82,37 @@ only_donors_have() {
 }
 
 test_begin 11
-# A quarter of it is for what moves.
+# A quarter of evict_ms is for migration.
 patient_donors 40000 || bail "no donors"
 farswap_up 3
 swap_on
 make_cgroup migration 16M
-# In order, so that each page is soon read once, and then on a donor.
+# In order, so that each page is soon read once and is on a donor from then on.
 start_load reader migration -m 28 -p 2 -r 75 -w 0 -q -d 250 -i 0
-check "everything is remote" wait_for 120 reads_are_remote 2800 7700
-check "each donor wants all back: its slabs move, and the disk sees no read" evict_each
-check --data "memory was right" stop_load reader
+check "every page is remote" wait_for 120 reads_are_remote 2800 7700
+check "each donor is evicted: its slabs migrate without disk reads" evict_each
+check --data "memory contents are right" stop_load reader
 start_load busy migration -m 28 -p 2 -r 70 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
 wait_for 60 stat_above remote_pages 2000
 stats_save
-check "the same with pages that are written and freed meanwhile" eval \
+check "migration with concurrent writes and frees" eval \
 	'evict_in_turn 0.5 && grew slab_moved moved && same slab_lost && load_runs busy'
 set_value "$FARSWAP/backup" none
 wait_for 30 only_donors_have 500
 stats_save
-check "and with pages that nobody else has" eval \
+check "migration with sole copies" eval \
 	'evict_in_turn 1 && grew slab_moved moved && data same lost load_lost && same slab_lost &&
 	load_runs busy'
 set_value "$FARSWAP/backup" disk
-# Until nothing depends on one donor alone: whoever detaches brings all home.
+# Detaching fetches all pages, so that none depends on one donor.
 echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached"
 wait_for 60 donors_live 3 || donors_show
-check "the donor it moves to dies" targets_die
-check "no other donor" nowhere_to_go
-check --data "memory was right" stop_load busy
+check "the target of a migration dies" targets_die
+check "migration without another donor" nowhere_to_go
+check --data "memory contents are right" stop_load busy
 stats_show
-check --data "no page was lost" stat_is load_lost 0
-check --data "no copy was" stat_is lost 0
+check --data "no page is lost" stat_is load_lost 0
+check --data "no sole copy is lost" stat_is lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 for donor in $DONORS; do
 	on "$donor" "$KILL_FARSWAPD"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The module cannot be taken out while its hooks are in the kernel, can when
-# they are not, and can come back.
-# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# The module cannot be removed while its hooks are in the kernel, can be removed when they are not,
+# and can be loaded again. One thread emulates the four processors: with a thread each, QEMU cannot
+# patch code that others run.
 # cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,20 +12,20 @@ unload_refused() {
 	! rmmod farswap && [ -d "$FARSWAP" ] && grep -q '^farswap ' /proc/modules
 }
 
-# Its counters begin anew.
+# The counters restart from zero.
 unload() {
 	stat_is load_lost 0 && echo 0 >"$FARSWAP/attached" || return 1
 	unload_modules && [ ! -d "$FARSWAP" ] && ! grep -q '^farswap ' /proc/modules
 }
 
-# Called directly, farswap is left before the kernel writes to the device.
+# A kernel that calls farswap directly leaves it before it writes to the device.
 asleep_in_hook() {
 	is_direct || cat /proc/[0-9]*/stack 2>/dev/null | grep -q 'hook_.*farswap'
 }
 
-# Tasks wait for a slow disk inside the hook, for longer than all else that detaching
-# waits for, and come back to it. The disk is slow for that time only: the requests queued at
-# it by then can be minutes of work, all of which detaching would wait for.
+# Tasks wait for a slow disk inside the hook, for longer than every other wait of a detach, and
+# return into it. The disk is slow only for a while: its queue could be minutes of work by then,
+# and the detach would wait for all of it.
 unload_waited_for() {
 	echo 0 >"$FARSWAP/enabled"
 	wait_for 20 stat_is staged_pages 0 || return 1
@@ -41,7 +41,7 @@ unload_waited_for() {
 	load_runs unload && modprobe farswap && return $((waited_status | asleep_status))
 }
 
-# The functions that the kernel redirects.
+# The functions that ftrace redirects.
 enabled_functions() {
 	awk '{ print $1 }' /sys/kernel/tracing/enabled_functions
 }
@@ -68,15 +68,15 @@ check "pages are remote" wait_for 60 stat_above remote_pages 500
 awk '/farswap/ { print $1 }' /sys/kernel/tracing/enabled_functions >"$TMP/hooked"
 check_hooks "the kernel says what is hooked" [ -s "$TMP/hooked" ]
 check "rmmod is refused while attached" unload_refused
-check "detached under load, it can be removed" unload
+check "it can be removed after detaching under load" unload
 check_hooks "no hook is left in the kernel" no_hook_is_left
-check "it can be loaded again" modprobe farswap
-check "and attaches by itself" grep -qx 1 "$FARSWAP/attached"
-check "removed again, with tasks asleep in it" unload_waited_for
+check "the module can be loaded again" modprobe farswap
+check "it attaches itself" grep -qx 1 "$FARSWAP/attached"
+check "removal waits for tasks asleep in the hook" unload_waited_for
 farswap_up 2
 check "pages are remote again" wait_for 60 stat_above remote_pages 500
-check --data "memory was right all the time" stop_load unload
+check --data "memory contents are right" stop_load unload
 stats_show
-check --data "no page was lost, no remote bit is left" eval \
+check --data "no page is lost, no remote bit is left" eval \
 	'stat_is load_lost 0 && no_orphaned_pages'
 test_end

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# backup=none: a donor wants regions back, and the one that their pages are to be moved to takes
-# none. That costs none of them, although it is known only when the first one waits no longer.
+# backup=none: a donor evicts regions, and the donor that their slabs migrate to receives no pages.
+# No page is lost, although the client notices only near the end of evict_ms.
 # cluster: donors=2 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# Until this is over nobody knows that a donor takes no pages.
+# Until this timeout, nothing shows that the donor receives no pages.
 TIMEOUT_MS=$((10000 * ${SLOW:-1}))
 
-# Only the client's messages, which are short, reach the other donor.
+# Drop long packets from the client to the other donor: only its messages arrive.
 takes_no_pages() {
 	lose_at "$other" "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 \
 		match ip src $CLIENT/32 match ip protocol 17 0xff match ip dport 4791 0xffff \
@@ -25,7 +25,7 @@ slabs_move() {
 	wait_for 5 donor_field_above "$other" slabs 1
 }
 
-# Beside the time in which they could have been moved there is some to fetch them.
+# After the time for migration there is some left to fetch the pages.
 pages_are_fetched() {
 	wait "$move_evict"
 	cat "$TMP/evict"
@@ -45,14 +45,14 @@ lose_ready || skip_rest "no ingress qdisc"
 set_value "$FARSWAP/backup" none
 set_value "$FARSWAP/io_timeout_ms" "$TIMEOUT_MS"
 echo "$asked" >"$FARSWAP/donors"
-check "pages are where nobody else has them" hold_remote stuck stuck 1 1200 -m 14 -n 200 ||
+check "the donor has the only copies" hold_remote stuck stuck 1 1200 -m 14 -n 200 ||
 	skip_rest "there are none"
 donor_list >"$FARSWAP/donors"
 wait_for 60 donors_live 2 || donors_show
-check "slabs move to a donor that takes no pages" slabs_move
-check "so these are fetched, and none is lost" pages_are_fetched
+check "slabs migrate to a donor that receives no pages" slabs_move
+check "the pages are fetched instead, none is lost" pages_are_fetched
 lose_none "$other"
 go_on stuck
-check --data "memory is right" wait_load stuck
-check --data "no page was lost" stat_is load_lost 0
+check --data "memory contents are right" wait_load stuck
+check --data "no page is lost" stat_is load_lost 0
 test_end

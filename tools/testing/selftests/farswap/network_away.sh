@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The network of a machine goes away for a while, in each way there is, while pages are at the
-# donors alone: it is unplugged, its interface goes down, its address is removed, its driver is
-# unbound, its RDMA link is removed. When it is back each session goes on with all its pages, if
-# that is within grace_ms. AWAY=all has each way at each time it can take; otherwise some.
-# WHO: any of client, donor and both, with commas between them. WAYS: with AWAY=all, some of the
-# ways, likewise.
+# A machine's network goes away for a while, in each possible way, while only donors have the
+# pages: the cable is unplugged, the interface goes down, the address is removed, the driver is
+# unbound, the RDMA link is removed. When it is back within grace_ms, each session is resumed with
+# all pages. AWAY=all runs each way with each duration, otherwise some. WHO: any of client, donor
+# and both, separated by commas.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -17,11 +16,11 @@ ALL_WAYS=unplugged,interface,address,driver,removed
 LOAD_SECONDS=280
 [ "$AWAY" != all ] || LOAD_SECONDS=850
 
-# script_of WAY SECONDS WHOSE: what an administrator's scripts do, on the machine that is away
+# script_of WAY SECONDS WHOSE: an administrator's commands, for the machine that goes away
 #
-# virtio_net, unbound, frees the packets it has sent only when the interface is gone. That waits
-# for soft RoCE, and soft RoCE for its packets, until it gives up after 50 s. farswap sees to it
-# that a client has none on their way; a donor's RDMA device goes first, as that of a real adapter.
+# When virtio_net is unbound, it frees sent packets only after the interface is gone. That waits
+# for soft RoCE, which waits for its packets until it gives up after 50 s. farswap makes sure that
+# a client has none in flight; a donor's RDMA device is removed first, like that of a real adapter.
 # shellcheck disable=SC2016 # expanded there
 script_of() {
 	echo "seconds=$2"
@@ -42,7 +41,7 @@ script_of() {
 			ip link set eth0 mtu $mtu up; ip addr add $address dev eth0; link'
 		;;
 	removed) echo 'rdma link del r0; sleep $seconds; link' ;;
-	# Each time it is back for a moment only, in which sessions begin to connect.
+	# The network is back only for a moment each time, in which sessions begin to connect.
 	flapping)
 		echo 'for again in 1 2 3; do
 			ip link set eth0 down; sleep $seconds
@@ -51,7 +50,7 @@ script_of() {
 	esac
 }
 
-# client_away WAY SECONDS: and back
+# client_away WAY SECONDS: returns once the network is back
 client_away() {
 	if [ "$1" = unplugged ]; then
 		host link client down
@@ -100,7 +99,7 @@ nothing_lost() {
 	data same lost load_lost && same slab_lost && load_runs away
 }
 
-# away WHO WAY SECONDS: no page and no slab is lost by it, and donors are used as before
+# away WHO WAY SECONDS: no page and no slab is lost, and donors are used as before
 away() {
 	stats_save
 	goes_away "$@"
@@ -108,7 +107,7 @@ away() {
 	nothing_lost && stats_save && wait_for 30 grew load_remote store_remote && nothing_lost
 }
 
-# Connecting again while memory is in pieces: what is allocated for that is pages.
+# Reconnecting with fragmented memory: the transport allocates single pages only.
 needs_pages_only() {
 	tracing=/sys/kernel/tracing
 	event=$tracing/events/kmem/mm_page_alloc
@@ -124,9 +123,9 @@ needs_pages_only() {
 	! grep -E 'farswap_rdma_(conn_alloc|control_create)' "$tracing/trace" && return "$pages_status"
 }
 
-# A connect request is under way when the interface goes down, and would be sent again meanwhile.
+# A connect request is in flight when the interface goes down, and is retransmitted meanwhile.
 away_connecting() {
-	# A driver that was unbound has taken what loses packets with it.
+	# Unbinding the driver has removed the qdisc that drops packets.
 	lose_ready && cut_off "$victim" || return 1
 	echo >"$FARSWAP/donors"
 	donor_list 2 >"$FARSWAP/donors"
@@ -136,7 +135,7 @@ away_connecting() {
 	wait_for 20 donors_live 2
 }
 
-# All sessions end, and the module may go, while nothing can be sent.
+# All sessions end, and the module can be unloaded, while nothing can be sent.
 leave_while_away() {
 	ip link set eth0 down
 	echo 0 >"$FARSWAP/attached" || return 1
@@ -147,7 +146,7 @@ leave_while_away() {
 	unload_modules && farswap_up 2
 }
 
-# rows: "WHO WAY SECONDS", one a line. Flapping is three times as long.
+# rows: "WHO WAY SECONDS", one a line. Flapping takes three times as long.
 rows() {
 	for who in $(echo "$WHO" | tr , ' '); do
 		if [ "$AWAY" = all ]; then
@@ -162,7 +161,7 @@ rows() {
 		else
 			for row in "unplugged 2" "interface 2" "address 1" "driver 1" "flapping 1"; do
 				case $who:$row in
-				# AWAY=all has these.
+				# The rows of AWAY=all.
 				donor:unplugged* | donor:flapping*) ;;
 				*) echo "$who $row" ;;
 				esac
@@ -180,19 +179,19 @@ set_value "$FARSWAP/backup" none
 set_value "$FARSWAP/grace_ms" $((10000 * ${SLOW:-1}))
 make_cgroup away 12M
 start_load away away -m 24 -p 2 -d "$LOAD_SECONDS" -r 70 -w 30 -i 10
-check "pages go to donors and come back" pages_go_and_return 1000
+check "pages go out to donors and come in" pages_go_and_return 1000
 victim=$(donor_of_most)
 rows >"$TMP/rows"
 while read -r who way time; do
 	check "no page is lost: $who $way for $time s" away "$who" "$way" "$time" || donors_show
 done <"$TMP/rows"
-check "connecting again needs no larger memory, and none is lost" needs_pages_only || donors_show
-check --data "memory was right all the time" stop_load away
+check "reconnecting allocates single pages only, no page is lost" needs_pages_only || donors_show
+check --data "memory contents are right" stop_load away
 stats_show
-check --data "no page was lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+check --data "no page is lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 set_value "$FARSWAP/backup" disk
 swapoff "$SWAP_DISK"
-check "a request to connect that goes with the interface does not end swapping to donors" \
+check "a connect request lost with the interface does not stop remote swap" \
 	away_connecting || donors_show
-check "nor do sessions that end while it is down" leave_while_away || donors_show
+check "sessions that end while it is down do not stop remote swap" leave_while_away || donors_show
 test_end

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A swap file that its file system writes (NFS, from this machine's own server) is
-# left alone, and the log says so; it works as without farswap.
+# A swap file that its file system writes (NFS, from this machine's own server) is not served, and
+# the log says so; it works as without farswap.
 # cluster: donors=2 mem=384 disks=1 nfs=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -11,9 +11,8 @@ EXPORT=/run/nfs-export
 MOUNT=/run/nfs-mount
 RPC=/proc/net/rpc
 
-# The server's own pages must not go to the swap that it serves.
-# The answers of mountd: the client, the export (number 0, without root squash), and the
-# directory of that number.
+# The server's own pages must not go to the swap file that it serves. These are the answers of
+# mountd: the client, the export (number 0, without root squash), and the directory of that number.
 nfs_serve() {
 	modprobe nfsd && modprobe nfsv4 || return 1
 	mount_if_missing /proc/fs/nfsd nfsd
@@ -32,7 +31,7 @@ nfs_mount() {
 		127.0.0.1:/ "$MOUNT"
 }
 
-# Mounted anew, so that the client asks how many blocks the file has: swapon does not.
+# Remount, so that the client queries the number of blocks of the file, which swapon does not do.
 nfs_file() {
 	nfs_mount && dd if=/dev/zero of="$MOUNT/swap" bs=1M count=24 2>&1 &&
 		umount "$MOUNT" && nfs_mount
@@ -54,17 +53,17 @@ nfs_end() {
 test_begin 9
 farswap_up 2
 ip link set lo up
-check "a server" nfs_serve || skip_rest "no NFS server in this kernel"
-# It answers only after its grace period.
-check "a file on it" nfs_file
+check "an NFS server runs" nfs_serve || skip_rest "no NFS server in this kernel"
+# The server answers only after its grace period.
+check "a file on it can be made" nfs_file
 make_cgroup nfs 8M
 log_mark
 before=$(pages_out)
-check "swap on it" nfs_swap
-check "the log says that it is left alone" log_has farswap NFS "left alone"
-check --data "memory is right" in_cgroup nfs "$LOAD" -m 16 -p 2 -n 1000
-check "it was swapped there" [ "$(pages_out)" -gt $((before + 1000)) ]
-check "nothing of it went to donors" same store_remote load_remote store_device
-check "it goes" nfs_end
-check --data "no page was lost" same load_lost
+check "swapon succeeds" nfs_swap
+check "the log says that it is not served" log_has farswap NFS "left alone"
+check --data "memory contents are right" in_cgroup nfs "$LOAD" -m 16 -p 2 -n 1000
+check "its pages went out there" [ "$(pages_out)" -gt $((before + 1000)) ]
+check "none of its pages went to donors" same store_remote load_remote store_device
+check "swapoff and the server's end succeed" nfs_end
+check --data "no page is lost" same load_lost
 test_end

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Sequential reads are prefetched, and use the pages; other reads are not. prefetch_pages and
-# vm.page-cluster can turn prefetching off.
+# Pages that are read in order are prefetched and used; others are not prefetched. Nothing is
+# prefetched where prefetch_pages or vm.page-cluster says so.
 # cluster: donors=1 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 CLUSTER=/proc/sys/vm/page-cluster
 
-# start_remote NAME OPTIONS...: a load whose memory is remote begins to read it
+# start_remote NAME OPTIONS...: a load with remote memory begins to read
 start_remote() {
 	remote_load=$1
 	shift
@@ -17,7 +17,7 @@ start_remote() {
 		wait_for 30 reads_go_on
 }
 
-# Such as are of donors, from now on.
+# Reads come from donors, from now on.
 reads_go_on() {
 	stats_save
 	sleep 0.5
@@ -33,11 +33,11 @@ most_is_of_use() {
 		[ $((useful_used + useful_not)) -le $((useful_ahead + 300)) ]
 }
 
-# nothing_ahead FILE VALUE: with that in it, pages are read, none ahead of faults
+# nothing_ahead FILE VALUE: with that value pages are read, none prefetched
 nothing_ahead() {
 	nothing_before=$(cat "$1")
 	echo "$2" >"$1"
-	# I/O in flight completes.
+	# Wait for pending prefetches.
 	sleep 0.5
 	stats_save
 	wait_for 30 grown load_remote 500 && same prefetched
@@ -46,7 +46,7 @@ nothing_ahead() {
 	return "$nothing_status"
 }
 
-# One page in twenty at most, of those that are read at random.
+# At most one page in twenty that is read at random.
 hardly_any_ahead() {
 	stats_save
 	wait_for 60 grown load_remote 1500 || return 1
@@ -58,15 +58,15 @@ farswap_up 1
 set_value "$CLUSTER" 3
 swap_on
 make_cgroup ahead 16M
-check "all is remote, and read in order" start_remote in-order -q
-check "it is read ahead, and of use" wait_for 90 most_is_of_use
-check "not with prefetch_pages=0" nothing_ahead "$FARSWAP/prefetch_pages" 0
-check "not with vm.page-cluster=0" nothing_ahead "$CLUSTER" 0
+check "all pages are remote and read in order" start_remote in-order -q
+check "pages are prefetched and used" wait_for 90 most_is_of_use
+check "prefetch_pages=0 stops prefetching" nothing_ahead "$FARSWAP/prefetch_pages" 0
+check "vm.page-cluster=0 stops prefetching" nothing_ahead "$CLUSTER" 0
 stats_save
-check "and then again" wait_for 30 grown prefetched 100
-check --data "memory was right" stop_load in-order
-check "at random, hardly any" eval 'start_remote at-random && hardly_any_ahead'
-check --data "memory was right there, too" stop_load at-random
+check "prefetching starts again" wait_for 30 grown prefetched 100
+check --data "memory contents are right" stop_load in-order
+check "random access prefetches little" eval 'start_remote at-random && hardly_any_ahead'
+check --data "memory contents are right there, too" stop_load at-random
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# More reads than a queue pair takes: the others wait, and go out as these end. None is
-# lost, none stays behind, also when the connection goes meanwhile. The donor is far away,
-# and readahead wants 128 pages for each of many tasks.
+# More reads than a queue pair holds: the others wait and are posted as these complete. None is
+# lost and none remains pending, also when the connection fails meanwhile. The network to the donor
+# is slow, and readahead requests 128 pages for each of many tasks.
 # cluster: donors=1 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 TRACE=/sys/kernel/tracing/instances/farswap-test
-# The depth of a queue; with one processor there is one queue pair for loads.
+# Capacity of a queue pair; with one processor there is one for loads.
 DEPTH=128
 
-# in_flight: so many loads at most at a time, of those that have ended
+# in_flight: the highest number of concurrent loads, of those that have completed
 in_flight() {
 	sed -n 's/.* \([0-9]*\)\.\([0-9]\{6\}\): farswap_load_end: .* ns=\([0-9]*\)$/\1 \2 \3/p' \
 		"$TRACE/trace" |
@@ -46,14 +46,14 @@ set_value "$FARSWAP/grace_ms" 0
 ROTATIONAL=1 swap_on
 make_cgroup full 12M
 start_load full full -m 24 -p 8 -w 0 -q -d 250 -i 0
-check "everything is remote" wait_for 90 reads_are_remote 2000 6600
-check "the donor is far away" host delay "$(donor_name "$DONORS")" 30
-check "more reads than a queue pair takes" wait_for 60 more_than_a_queue_takes
-check "it dies then" donor_dies_then
+check "every page is remote" wait_for 90 reads_are_remote 2000 6600
+check "the network to the donor is slow" host delay "$(donor_name "$DONORS")" 30
+check "more reads than a queue pair holds" wait_for 60 more_than_a_queue_takes
+check "the donor fails meanwhile" donor_dies_then
 host delay "$(donor_name "$DONORS")" 0
 rmdir "$TRACE"
-check --data "memory was right" stop_load full
+check --data "memory contents are right" stop_load full
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor's own network stack refuses to send packets; its plug is pulled. rxe then makes the client
-# complete READs as successful although no data arrived (rdma/io.c): none of them may
-# pass for data.
+# A donor's own network stack refuses to send packets; its cable is unplugged. rxe then makes the
+# client complete READs as good that brought no data (rdma/io.c): none of them may be used.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -19,7 +18,7 @@ refuse_none() {
 	on "$1" 'tc qdisc del dev eth0 root'
 }
 
-# rxe's queue pair for the CM may have died of it, for good: a new device.
+# rxe's queue pair for the CM may be unusable after that: make a new device.
 renew() {
 	donor_kill "$1"
 	on "$1" 'rdma link del r0; rdma link add r0 type rxe netdev eth0'
@@ -48,12 +47,12 @@ provoke() {
 test_begin 8
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
-# rxe's own warning at this is no reason to end; others are seen in the end.
+# Filter rxe's own warning about this; others are checked at the end.
 set_value /proc/sys/kernel/panic_on_warn 0
 swap_on
 make_cgroup refuse 12M
 start_load refuse refuse -m 24 -p 2 -d 280 -w 10 -i 10
-check "pages go to donors and come back" pages_go_and_return 1000
+check "pages go out to donors and come in" pages_go_and_return 1000
 log_mark
 provoke
 if saw_one; then
@@ -63,20 +62,20 @@ else
 fi
 unplugged=${DONORS%% *}
 renew "$unplugged"
-check "a donor is there" wait_for 60 donor_is_live "$unplugged" || donors_show
+check "a donor is in use" wait_for 60 donor_is_live "$unplugged" || donors_show
 host link "$(donor_name "$unplugged")" down
-check "that its plug is pulled is noticed" wait_for 60 donor_is_not_live "$unplugged"
-# Donors that return beside a load are what donor_returns.sh is about.
+check "the pulled plug is detected" wait_for 60 donor_is_not_live "$unplugged"
+# donor_returns.sh tests donors that return under load.
 echo 1 >"$CGROUP/refuse/cgroup.freeze"
 host link "$(donor_name "$unplugged")" up
 for donor in $DONORS; do
 	wait_for 10 donor_answers "$donor"
 	renew "$donor"
 done
-check "the donors are used again" wait_for 60 donors_live 2 || donors_show
+check "the donors are in use again" wait_for 60 donors_live 2 || donors_show
 echo 0 >"$CGROUP/refuse/cgroup.freeze"
-check --data "memory was right all the time" stop_load refuse
+check --data "memory contents are right" stop_load refuse
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

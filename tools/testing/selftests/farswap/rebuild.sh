@@ -14,7 +14,7 @@
 
 DISK=/sys/module/farswap_disk/parameters
 
-# lose_slabs: a donor's session fails, and comes back at once
+# lose_slabs: a donor's session fails, and is up again at once
 lose_slabs() {
 	with delay_us 200 fail_every 99 -- slab_lost donor_up
 }
@@ -24,13 +24,13 @@ all_come_back() {
 	lose_slabs && wait_for 30 grown rebuilt 500 && wait_for 90 reads_are_remote 2000
 }
 
-# hundredths: of a second, since the boot
+# hundredths: hundredths of a second since the boot
 hundredths() {
 	tr -d . </proc/uptime | cut -d' ' -f1
 }
 
-# At the least that can be set, 256 pages a second: never more, however fast the machine. The
-# load, which promotes what it reads, stands still but for so long that its slabs are mapped.
+# At the lowest setting, 256 pages a second: never more, however fast the machine. The load, which
+# promotes pages that it reads, is frozen except for the moment in which its slabs are mapped.
 rebuilt_slowly() {
 	slowly_freeze=$CGROUP/rebuild/cgroup.freeze
 	set_value "$FARSWAP/repair_mb" 1
@@ -52,7 +52,7 @@ rebuilt_slowly() {
 	echo 0 >"$slowly_freeze"
 	echo 64 >"$FARSWAP/repair_mb"
 	echo "$slowly_pages pages in $slowly_time hundredths of a second"
-	# Up to 32 pages were being read when it began.
+	# Reads in flight at the start are 32 pages.
 	[ "$slowly_pages" -gt 256 ] &&
 		[ "$slowly_pages" -le $((slowly_time * 256 / 100 + 32)) ]
 }
@@ -81,10 +81,10 @@ came_to_pass() {
 	grown rebuilt 100 && grew store_remote store_disabled store_no_slab backup_stale
 }
 
-# A while in which stores go to the device alone, which holds them back; then slabs
-# are lost whose pages it was to get from staging memory. Many are read while it is owed
-# newer ones, or, where that takes longer, while they are stored to. Whether a copy is stale by
-# then is a matter of luck.
+# For a while stores go to the device alone, which delays them; then slabs are lost whose pages the
+# device was to get from staging memory. Many pages are read while newer versions are pending, or,
+# where that takes longer, while they are being stored. Whether a copy is stale by then depends on
+# chance.
 lost_again_and_again() {
 	stats_save
 	for again_round in 1 2 3 4 5 4 3 2 1 5 4 3; do
@@ -110,7 +110,7 @@ lost_again_and_again() {
 	came_to_pass
 }
 
-# Pages of what the load leaves behind are still being read.
+# Pages of the killed load are still being read.
 swapoff_meanwhile() {
 	stats_save
 	echo 300 >"$DISK/late_ms"
@@ -124,25 +124,25 @@ test_begin 14
 modprobe farswap-disk "device=$SWAP_DISK" 2>"$TMP/disk" ||
 	skip_rest "no module farswap-disk: $(cat "$TMP/disk")"
 has_ram || skip_rest "no module farswap-ram"
-check "farswap over memory of this machine" use_ram || skip_rest "it cannot be used"
+check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 swap_on /dev/farswap-disk
 make_cgroup rebuild 20M
 stats_save
 start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
-check "pages go to donors and come back" pages_go_and_return 2000
+check "pages go out to donors and come in" pages_go_and_return 2000
 check "what was stored without donors goes there afterwards" strays_come_back
 check "slabs are lost again and again" lost_again_and_again
-check --data "memory was right all the time" stop_load writers
+check --data "memory contents are right" stop_load writers
 check --data "no remote bit outlives its slot" no_orphaned_pages
 start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
-check "others go to donors and come back" pages_go_and_return 2000
-check "slabs whose donor died come back whole" all_come_back
+check "new pages go out to donors and come in" pages_go_and_return 2000
+check "slabs of a failed donor are rebuilt" all_come_back
 check "no faster than repair_mb says" rebuilt_slowly
-check --data "memory was right" stop_load readers
+check --data "memory contents are right" stop_load readers
 start_load last rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20
-check "the last go to donors and come back" pages_go_and_return 2000
-check "the device goes while its pages are read" swapoff_meanwhile
+check "more pages go out to donors and come in" pages_go_and_return 2000
+check "swapoff during a rebuild succeeds" swapoff_meanwhile
 stats_show
-check --data "no page was lost" eval 'stat_is load_lost 0 && stat_is lost 0'
-check "back to the network" eval 'rmmod farswap_disk && leave_ram'
+check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check "the RDMA transport is back" eval 'rmmod farswap_disk && leave_ram'
 test_end

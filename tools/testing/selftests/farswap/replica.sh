@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# backup=replica: each page at two donors, and the disk spared. One that dies, is cut
-# off or wants its memory back costs no page, no wrong byte and no read of the disk;
-# then there are two again, and another one may die. Pages stored before, or while there was
-# only one, are on the disk too.
+# backup=replica: each page is at two donors, and few pages are written to the disk. A donor that
+# dies, is unreachable or evicts regions costs no page, no wrong byte and no read of the disk; then
+# there are two replicas again, and another donor may die. Pages that were stored earlier, or while
+# there was one replica, are on the disk, too.
 # cluster: donors=3 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# slabs_whole N: each slab that has pages is at N donors, and these have nearly all: a
-# page that is read from the disk goes to one of them first
+# slabs_whole N: each slab with pages is at N donors, which have nearly all of them: a page that is
+# read from the disk goes to one donor first
 slabs_whole() {
 	awk -v n="$1" 'NR > 1 && $3 == "mapped" && $5 > 0 {
 			slabs++
@@ -34,7 +34,7 @@ no_disk_read() {
 	return 1
 }
 
-# The one with the most pages, with the load's eyes on it.
+# The donor with the most pages dies, with a load that verifies them.
 a_donor_died() {
 	stats_save
 	dies=$(donor_of_most)
@@ -50,7 +50,7 @@ made_again() {
 	wait_for 40 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
 }
 
-# nothing_single: donors have pages, and none is at one donor and nowhere else
+# nothing_single: donors have pages, and each has two copies
 nothing_single() {
 	awk 'NR > 1 { remote += $5; single += $9 }
 		END {
@@ -66,8 +66,8 @@ last_donor_dies() {
 		same lost load_lost
 }
 
-# The network to a donor is cut until that is noticed, if nothing is read there by a PING only,
-# and mended before the donor is lost.
+# The network to a donor fails until that is detected, by a PING only if nothing is read there, and
+# works again before the donor is lost.
 one_resumes() {
 	stats_save
 	cut_donor=$(donor_of_most)
@@ -86,7 +86,7 @@ wants_back() {
 		wait_for 20 grew replica_left && same slab_evicted
 }
 
-# But for what was stored while a slab was new and the others had not answered.
+# Except pages that were stored while a slab was new and had one replica.
 spared() {
 	wait_for 20 grown store_remote 400 || return 1
 	spared_stored=$(stat_delta store_remote)
@@ -95,7 +95,7 @@ spared() {
 	[ $((spared_written * 4)) -le "$spared_stored" ]
 }
 
-# At once, before anything can be made again, at a donor or on the disk.
+# All at once, before anything can be rebuilt at a donor or on the disk.
 all_die() {
 	stats_save
 	set_value "$FARSWAP/enabled" 0
@@ -115,36 +115,36 @@ set_value "$FARSWAP/io_timeout_ms" 1000
 swap_on
 make_cgroup replica 12M
 start_load reader replica -m 24 -p 2 -w 0 -q -d 250 -r 50 -i 0
-check "everything is at two donors" eval \
+check "every page has two replicas" eval \
 	'wait_for 90 reads_are_remote 3000 7000 && wait_for 30 slabs_whole 2'
-check "a donor wants its memory back: its pages are read elsewhere" eval \
+check "a donor is evicted: its pages are read elsewhere" eval \
 	'wants_back && made_again'
-check "a donor is cut off for a while" eval 'one_resumes && no_disk_read'
+check "a donor is unreachable for a while" eval 'one_resumes && no_disk_read'
 check "a donor dies" a_donor_dies
-check "what it had is made again elsewhere" made_again
-check "so that another may die" a_donor_dies
-check "what the last donor has goes to the disk too" wait_for 60 nothing_single
-check --data "no page is lost when that dies" last_donor_dies
-check --data "memory was right" stop_load reader
+check "its replicas are rebuilt elsewhere" made_again
+check "another donor may die then" a_donor_dies
+check "pages of the last donor are written to the disk" wait_for 60 nothing_single
+check --data "no page is lost when the last donor dies" last_donor_dies
+check --data "memory contents are right" stop_load reader
 for donor in $DONORS; do
 	donor_start "$donor"
 done
 wait_for 30 donors_live 3
 set_value "$FARSWAP/replicas" 3
 start_load busy replica -m 20 -p 2 -w 50 -u 3 -o 5 -z 3 -d 250 -i 0
-check "pages that are written, at three donors" wait_for 120 eval \
+check "busy pages have three replicas" wait_for 120 eval \
 	'stat_above remote_pages 1000 && slabs_whole 3'
 wait_for 20 stat_is staged_pages 0
 stats_save
-check "the disk is spared" spared
-check "a donor wants its memory back, another dies" eval \
+check "few pages are written to the disk" spared
+check "a donor is evicted, another dies" eval \
 	'wants_back && a_donor_died && sleep 2 && data same lost load_lost && same slab_lost'
-check --data "memory was right" stop_load busy
+check --data "memory contents are right" stop_load busy
 donor_start "$dies"
 echo "${DONORS%% *}" >"$FARSWAP/donors"
 stats_save
 start_load alone replica -m 20 -p 1 -r 50 -w 50 -d 250 -i 0
-check "with one donor the disk is the replica" wait_for 60 grew store_remote backup_written
+check "with one donor, the disk is the replica" wait_for 60 grew store_remote backup_written
 kill_load alone
 donor_list 3 >"$FARSWAP/donors"
 wait_for 30 donors_live 3
@@ -152,10 +152,10 @@ start_load doomed replica -m 20 -p 2 -r 50 -w 20 -d 250 -i 0 -L
 wait_for 60 eval 'stat_above remote_pages 1000 && slabs_whole 3'
 all_die
 stop_load doomed >"$TMP/doomed"
-check --data "all die: what is lost is known, and nothing is wrong" eval \
+check --data "all donors die: lost pages are counted, none is wrong" eval \
 	'tail -n 1 "$TMP/doomed"; grew lost && grep -q " wrong_bytes=0 " "$TMP/doomed"'
 stats_show
 set_value "$FARSWAP/backup" disk
-# Unloaded, too: other tests look at whether anything was ever lost.
-check "the modules can go" eval 'swapoff "$SWAP_DISK" && reload_modules'
+# Unload the modules, because other tests check that no page was ever lost.
+check "the modules can be unloaded" eval 'swapoff "$SWAP_DISK" && reload_modules'
 test_end

@@ -1,16 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A donor takes some regions back of a client that it can't ask, or that is too late to know of
-# it. The session goes on with all the others: pages that nobody else has are lost with those
-# few regions and with no other.
+# A donor takes regions back from a client that it cannot reach, or that answers too late. The
+# session is resumed with all other regions: only sole copies in the few that were taken are lost.
 # cluster: donors=1 mem=192 disks=1 slab_mb=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 donor=${DONORS%% *}
 
-# anew KEY=VALUE: another daemon
+# anew KEY=VALUE: restart the daemon with that setting
 anew() {
 	echo >"$FARSWAP/donors"
 	donor_kill "$donor"
@@ -18,7 +17,7 @@ anew() {
 	donor_start "$donor" "$1" && echo "$donor" >"$FARSWAP/donors" && wait_for 60 donors_live 1
 }
 
-# Nobody is there to be asked.
+# The client cannot be asked.
 takes_some() {
 	stats_save
 	some_resumes=$(donor_field "$donor" resumes)
@@ -33,12 +32,12 @@ takes_some() {
 	wait_for 60 donor_field_above "$donor" resumes "$some_resumes" && return $some_status
 }
 
-# The donor may have chosen one that had just been given back.
+# The donor may have chosen a region that had just been given back.
 they_are_lost() {
 	wait_for 10 grew slab_lost && growth_is -le "$some_regions" slab_lost && same donor_down
 }
 
-# No more than those had.
+# No more pages than those regions had.
 others_are_right() {
 	wait_load some
 	some_lost=$(sed -n 's/.* wrong_bytes=0 lost_pages=\([0-9]*\).*/\1/p' "$TMP/some.log" |
@@ -46,8 +45,8 @@ others_are_right() {
 	[ "${some_lost:-0}" -gt 0 ] && [ "$some_lost" -le $((some_regions * 512)) ]
 }
 
-# I/O in flight when EVICT arrived reaches the donor after the deadline. Others stay, or there would be
-# nothing to resume.
+# A write in flight when EVICT came arrives after its deadline. Other regions stay, so that the
+# session can be resumed.
 uses_a_dead_key() {
 	stats_save
 	dead_resumes=$(donor_field "$donor" resumes)
@@ -68,33 +67,34 @@ uses_a_dead_key() {
 test_begin 12
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 1
-# Regions are kept for as long at a daemon that is connected to from now on.
+# A daemon that is connected to from now on keeps regions for as long.
 set_value "$FARSWAP/grace_ms" 60000
 set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/backup" none
 swap_on
 make_cgroup some 11M
-check "a daemon that waits long" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
-check "pages are where nobody else has them" hold_remote some some 1 3500 -m 28 -n 1000 -L ||
+check "the daemon has a long evict_ms" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
+check "the donor has the only copies" hold_remote some some 1 3500 -m 28 -n 1000 -L ||
 	skip_rest "there are none"
 log_mark
-check "regions are taken from a client that is cut off" takes_some
-check --data "they are lost, and no others" they_are_lost
-check "the log says so" log_has "has taken [1-9][0-9]* of its regions back meanwhile"
+check "regions are taken from an unreachable client" takes_some
+check --data "the taken regions are lost, and no others" they_are_lost
+check "the log reports it" log_has "has taken [1-9][0-9]* of its regions back meanwhile"
 go_on some
-check --data "the others are right, and who needs what is lost gets SIGBUS" others_are_right
+check --data "the other pages are right; access to lost ones raises SIGBUS" others_are_right
 
 set_value "$FARSWAP/backup" disk
-# Other tests look at whether anything was ever lost.
-check "what has lost pages can be unloaded" eval 'swapoff "$SWAP_DISK" && reload_modules'
+# Other tests check that no page was ever lost.
+check "the modules can be unloaded after pages were lost" \
+	eval 'swapoff "$SWAP_DISK" && reload_modules'
 farswap_up 1
 set_value "$FARSWAP/grace_ms" 60000
-check "a daemon that does not wait" anew evict_ms=20 || donors_show
+check "the daemon has a short evict_ms" anew evict_ms=20 || donors_show
 swap_on
 start_load late some -m 28 -p 2 -d 200 -r 50 -w 50 -i 0
-check "pages go to it and come back" pages_go_and_return 2000
-check "a key that is dead costs the session nothing but its region" uses_a_dead_key
-check --data "memory was right all the time" stop_load late
+check "pages go out to it and come in" pages_go_and_return 2000
+check "a revoked rkey does not end the session" uses_a_dead_key
+check --data "memory contents are right" stop_load late
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 test_end

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two daemons on one machine are two donors that die together: both lend, and no page's
-# replica is where the page is already. Until there is another machine, the disk is the
-# replica. Machines with the same machine-id, as clones have it, are not the same machine.
+# Two daemons on one machine are two donors that fail together: both lend, and no page has both
+# replicas on that machine. Until there is another machine, the disk is the replica. Machines with
+# equal machine-ids, as clones have, are different machines.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -24,7 +24,7 @@ unclone_machines() {
 	done
 }
 
-# Where a container has a boot's id of its own, what it says is the machine-id.
+# A container with a boot id of its own reports its machine-id.
 contain() {
 	donor_kill "$other" && on "$other" "echo 11111111-2222-4333-8444-555555555555 >/run/boot_id
 		unshare -m sh -c 'mount --bind /run/boot_id /proc/sys/kernel/random/boot_id &&
@@ -43,7 +43,7 @@ same_machine_is_said() {
 		donor_field_is "$machine:9402" same_machine "$machine"
 }
 
-# Both daemons of the machine: one alone has not enough.
+# Start both daemons: the memory of one is not enough.
 both_start() {
 	donor_kill "$machine" && donor_start "$machine" memory=24M &&
 		on "$machine" '. /run/cluster.env
@@ -62,7 +62,7 @@ use_donors() {
 	wait_for 30 donors_live "$2"
 }
 
-# slabs_on MACHINES: every slab that has pages is on so many, once on each
+# slabs_on MACHINES: each slab with pages is on so many machines, once on each
 slabs_on() {
 	cat "$FARSWAP_DEBUG/slabs"
 	awk -v n="$1" 'NR > 1 && $3 == "mapped" && $5 > 0 {
@@ -98,25 +98,26 @@ test_begin 11
 farswap_up 2
 check "both machines are clones" clone_machines
 set_value "$FARSWAP/backup" replica
-check "two daemons on one machine" both_start
+check "two daemons start on one machine" both_start
 log_mark
-check "are two donors" use_donors "$machine,$machine:9402" 2
-check "the log and the donors file tell so" same_machine_is_said
+check "they are two donors" use_donors "$machine,$machine:9402" 2
+check "the log and the donors file report it" same_machine_is_said
 swap_on
 make_cgroup busy 12M
 stats_save
 start_load busy busy -m 24 -p 2 -w 20 -d 280 -r 70 -i 0
-check "both lend" eval 'wait_for 60 stat_above remote_pages 2000 && wait_for 30 both_lend'
-# For as long as it takes to look for a replica some times.
+check "both donors lend" eval 'wait_for 60 stat_above remote_pages 2000 && wait_for 30 both_lend'
+# Long enough for several attempts to find a replica.
 sleep 5
 check "no slab is on that machine twice" slabs_on 1
-check "the disk has what has no replica, and why is counted" grew backup_written map_same_machine
-check "a second machine" eval 'contain && use_donors "$machine,$machine:9402,$other" 3 &&
+check "pages without a replica are on the disk, with a reason counted" \
+	grew backup_written map_same_machine
+check "a second machine is added" eval 'contain && use_donors "$machine,$machine:9402,$other" 3 &&
 	node_is "$other" $machine_id'
-check "each slab is on both" wait_for 90 slabs_on 2
-check "both daemons die, and no page is lost" eval \
+check "each slab is on both machines" wait_for 90 slabs_on 2
+check "both daemons die, no page is lost" eval \
 	'both_die && data same lost load_lost && same slab_lost'
-check --data "memory was right" stop_load busy
+check --data "memory contents are right" stop_load busy
 unclone_machines
 donor_kill "$other"
 stats_show

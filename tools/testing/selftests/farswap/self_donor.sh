@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# One donors line for all machines of a cluster names each machine to itself. Its own
-# farswapd refuses it, it says so once, and it uses the others.
+# When all machines share one donors line, it names each machine to itself. Its own farswapd
+# refuses that session, the log reports it once, and the other donors are used.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -31,7 +31,7 @@ is_refused() {
 	donor_field_is "$CLIENT" state connecting
 }
 
-# It is not tried again in the time that this takes.
+# The next attempt comes later than this check.
 is_said_once() {
 	log_show | grep "$CLIENT"
 	grep "is this machine" "$FARSWAP_DEBUG/session_ends"
@@ -44,14 +44,14 @@ tried_times() {
 	sed -n 's/ is this machine: not used$//p' "$FARSWAP_DEBUG/session_ends"
 }
 
-# A new run of the module is no other machine.
+# A reloaded module is still the same machine.
 reload_is_refused() {
 	echo >"$FARSWAP/donors"
 	reload_before=$(cat "$FARSWAP/instance")
 	reload_modules && [ "$(cat "$FARSWAP/instance")" != "$reload_before" ] && is_refused
 }
 
-# A farswapd that can't see what the module says of itself, as in a container, knows nothing.
+# A farswapd that cannot see the module, as in a container, cannot detect it.
 unseen_is_used() {
 	echo >"$FARSWAP/donors"
 	own_stop && own_start "unshare -m sh -c 'mount -t tmpfs none $FARSWAP && \"\$@\"' sh" &&
@@ -61,20 +61,20 @@ unseen_is_used() {
 test_begin 9
 farswap_up 0
 check "the module has an instance" grep -Ex '[0-9a-f]{16}' "$FARSWAP/instance"
-check "this machine lends too" own_start
+check "this machine lends, too" own_start
 tried=$(tried_times)
 log_mark
 check "its own farswapd is not used" is_refused
 swap_on
 make_cgroup self 12M
 stats_save
-check --data "memory is right" in_cgroup self "$LOAD" -m 24 -p 2 -n 1500
+check --data "memory contents are right" in_cgroup self "$LOAD" -m 24 -p 2 -n 1500
 check "the other donor serves" grew store_remote load_remote
 check "its own farswapd lends nothing" eval '! own_lends'
-check "it is said once, and tried once" is_said_once
+check "it is logged once and tried once" is_said_once
 swapoff "$SWAP_DISK"
-check "nor is it used after the module was loaded anew" reload_is_refused
-check "one that doesn't see the module is a donor like others" unseen_is_used
+check "it is not used after the module was reloaded" reload_is_refused
+check "a daemon that cannot see the module is an ordinary donor" unseen_is_used
 echo >"$FARSWAP/donors"
 own_stop
 stats_show

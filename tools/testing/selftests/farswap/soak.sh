@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Anonymous memory of several processes, twice the machine's RAM, keeps its contents
-# while it is read and written at random for a time: SOAK_SECONDS, 8 unless the
-# environment says otherwise, after it has been filled and before all is verified. Unless it
-# does, a third of the RAM is set aside first, as huge pages. On a slow kernel, which needs
-# more memory for itself, twice what a cgroup may have.
+# Anonymous memory of several processes, twice the machine's RAM, keeps its contents while it is
+# read and written at random for SOAK_SECONDS (default 8), after it has been filled and before all
+# is verified. By default, huge pages reserve a third of the RAM first. A slow kernel needs more
+# memory for itself: there, memory is twice a cgroup's limit.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -15,7 +14,7 @@ SOAK_SECONDS=${SOAK_SECONDS:-8}
 group=-
 CLUSTER=/proc/sys/vm/page-cluster
 
-# ram_mb: but for huge pages
+# ram_mb: RAM without huge pages
 ram_mb() {
 	awk '$1 == "MemTotal:" { kb += $2 } $1 == "Hugetlb:" { kb -= $2 }
 		END { print int(kb / 1024) }' /proc/meminfo
@@ -28,10 +27,10 @@ summary() {
 		[ "$(sed 's/.*longest_ms=//' "$TMP/summary")" -lt 60000 ]
 }
 
-# faults_put_out CLUSTER: as soon as pages are read so
+# faults_put_out CLUSTER: page-outs happen in faults with that page-cluster
 faults_put_out() {
 	echo "$1" >"$CLUSTER"
-	# I/O in flight completes.
+	# Wait for pending faults.
 	sleep 0.5
 	wait_for 60 stat_above store_in_fault $(($(stat_of store_in_fault) + 20))
 }
@@ -52,17 +51,17 @@ fi
 set_value "$CLUSTER" 3
 start_load soak "$group" -m $((2 * ram)) -p 4 -d "$SOAK_SECONDS" -w 50 -s "${SOAK_SEED:-1}" -i 10
 if [ "$group" = - ]; then
-	check "what a fault puts out does not wait for others" faults_put_out 3
-	check "nor if nothing is read ahead" faults_put_out 0
+	check "page-outs in a fault do not wait for others" faults_put_out 3
+	check "nor without readahead" faults_put_out 0
 	echo 3 >"$CLUSTER"
 else
 	skip_one "memory.high is looked at after a fault"
 	skip_one "memory.high is looked at after a fault"
 fi
-check --data "memory at twice RAM is right for $SOAK_SECONDS s" wait_load soak
-check "no wrong byte, no access of a minute" summary
+check --data "memory contents are right at twice RAM for $SOAK_SECONDS s" wait_load soak
+check "no wrong byte, longest access below a minute" summary
 stats_show
-check "pages went to donors and came back" grew store_remote load_remote
-check --data "no page was lost" same load_lost
+check "pages went out to donors and came in" grew store_remote load_remote
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

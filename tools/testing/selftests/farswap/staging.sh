@@ -1,34 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The device's copies are written from staging pages, after the writeback has
-# ended. Here the device holds writes back, and later ones overtake them. Pages
-# go remote at the network's pace; those that are read meanwhile come from the
-# staging pages; nothing on the device is ever older than what it should be, and
-# nothing of ours reaches it once swapoff has returned.
+# Backup writes are made from staging pages, after writeback has ended. Here the device delays
+# writes, and later ones overtake them. Pages go out at the network's pace; staged pages are read
+# from staging memory; the device never keeps a page older than it should, and no write reaches it
+# once swapoff has returned.
 # cluster: donors=2 mem=384 disks=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 DISK=/sys/module/farswap_disk/parameters
-# Longer than a load takes to page a megabyte out.
+# Longer than a load takes to page out a megabyte.
 HOLD_MS=$((1000 * ${SLOW:-1} * ${SLOW:-1}))
 
 hold() {
 	echo "$1" >"$DISK/hold_every" && echo "$2" >"$DISK/hold_ms"
 }
 
-# The disk lets go of all that it holds at once: between two looks there may be nothing.
+# The disk releases all delayed writes at once, so that nothing may be staged between two polls.
 stores_run_ahead() {
 	stats_save
 	wait_for 60 stat_above staged_pages 200 && same store_unstaged &&
 		wait_for 60 grew load_staged
 }
 
-# Hardly more slots than are in use: they are soon used again.
+# Hardly more slots than are in use, so that slots are soon reused.
 SWAP_KB=28672
 
-# A pool of one page for each page-out there can be at once, and none at all.
+# A pool with a page for each concurrent page-out, and no pool.
 pool_is_small() {
 	for small_mb in 1 0; do
 		set_value "$FARSWAP/staging_mb" "$small_mb" && stats_save &&
@@ -37,8 +36,8 @@ pool_is_small() {
 	wait_for 20 stat_is staged_pages 0
 }
 
-# Slots are freed and stored anew while a write of them is on its way, and everything
-# is read from the device.
+# Slots are freed and stored again while a write of them is in flight, and every page is read from
+# the device.
 device_is_right() {
 	stats_save
 	wait_for 120 grown backup_stale 100 || return 1
@@ -52,7 +51,7 @@ device_is_right() {
 }
 
 order_has_changed() {
-	echo "writes held back: $(($(cat "$DISK/held") - order_held))"
+	echo "delayed writes: $(($(cat "$DISK/held") - order_held))"
 	[ "$(cat "$DISK/held")" -gt $((order_held + 30)) ] &&
 		grew store_remote store_disabled backup_written backup_stale load_device
 }
@@ -61,16 +60,15 @@ zswap_wrote_back() {
 	awk '$1 == "zswpwb" { print $2 }' /proc/vmstat
 }
 
-# It takes pages whose older contents it had refused, and writes others back.
+# zswap stores pages of which it had refused older contents, and writes others back.
 zswap_takes() {
 	order_has_changed && grew zswap_accepted || return 1
 	echo "zswap wrote $(($(zswap_wrote_back) - zswap_before)) pages back"
 	[ "$(zswap_wrote_back)" -gt "$zswap_before" ]
 }
 
-# order_changes CONDITION: stores go to donors, then, with what was staged still on its
-# way, to the device alone, and everything is read from there. Three times, or until all
-# of it was seen.
+# order_changes CONDITION: stores go to donors, then to the device alone, with staged writes in
+# flight, and every page is read from there. Three times, or until the condition holds.
 order_changes() {
 	order_list=$(cat "$FARSWAP/donors")
 	order_held=$(cat "$DISK/held")
@@ -90,8 +88,8 @@ order_changes() {
 	"$1"
 }
 
-# The load has gone with its slots, writes of them have not ended. Its owner may do
-# with the device as it likes once swapoff has returned.
+# The load has exited and freed its slots while writes of them are in flight. The owner may reuse
+# the device once swapoff has returned.
 swapoff_waits() {
 	hold 1 5000
 	for going_round in 1 2 3 4 5; do
@@ -122,33 +120,33 @@ swap_on /dev/farswap-disk 1
 make_cgroup staging 24M
 hold 1 "$HOLD_MS"
 start_load ahead staging -m 42 -p 2 -d 250 -w 60 -i 0
-check "page-outs don't wait for the device, and what it lacks is read from memory" \
+check "page-outs do not wait for the device, staged pages are read from memory" \
 	stores_run_ahead
-check "with few staging pages, or none, they do" pool_is_small
+check "with few or no staging pages, page-outs wait for the device" pool_is_small
 set_value "$FARSWAP/staging_mb" 16
-check "late writes of slots that are used again: the device is right" device_is_right
+check "late writes of reused slots: the device is right" device_is_right
 hold 2 "$HOLD_MS"
 start_load order staging -m 42 -p 3 -d 250 -w 60 -u 3 -o 10 -z 3 -c 50 -i 0
-check "late writes, others that overtake them, slots used again" \
+check "late and reordered writes, reused slots" \
 	order_changes order_has_changed || donors_show
-# Slots outlive a page's being read only while half of them are free.
+# Slots outlive a page-in only while half of them are free.
 swap_on "$SWAP_DISK2"
-# Small, or later kernels, which keep there what does not compress too, owe the device nothing.
+# A small pool: later kernels also keep incompressible pages there, and the device would get none.
 set_value "$ZSWAP/max_pool_percent" 3
 [ ! -e "$CGROUP/staging/memory.zswap.max" ] || echo 1M >"$CGROUP/staging/memory.zswap.max"
 set_value "$ZSWAP/enabled" Y
 zswap_before=$(zswap_wrote_back)
-check "zswap takes pages of which a write is on its way" order_changes zswap_takes ||
+check "zswap stores pages with a backup write in flight" order_changes zswap_takes ||
 	donors_show
 set_value "$ZSWAP/enabled" N
-check --data "memory was right" stop_load order
+check --data "memory contents are right" stop_load order
 swapoff "$SWAP_DISK2"
-check "no write is owed for long" wait_for 20 stat_is staged_pages 0
+check "pending backup writes complete" wait_for 20 stat_is staged_pages 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
-check "nothing reaches the device after swapoff" swapoff_waits
+check "no write reaches the device after swapoff" swapoff_waits
 hold 0 100
 stats_show
-check --data "no page was lost" stat_is load_lost 0
-check --data "no copy was" stat_is lost 0
-check "the disk can go" rmmod farswap_disk
+check --data "no page is lost" stat_is load_lost 0
+check --data "no sole copy is lost" stat_is lost 0
+check "the disk can be removed" rmmod farswap_disk
 test_end

@@ -1,18 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Before the machine sleeps or hibernates every page is on the device and none
-# is taken for remote afterwards; then it all goes on. The kernel's own test
-# mode stops once the tasks are frozen, so no sleeping machine is needed.
-# A hibernation image takes as much again as is in use, hence the memory.
+# Before the machine sleeps or hibernates, every page is on the device, and none counts as remote
+# afterwards; then swapping continues. The kernel's test mode stops once tasks are frozen, so that
+# the machine need not sleep. A hibernation image needs as much memory as is in use.
 # cluster: donors=2 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 POWER=/sys/power
 
-# sleep_test STATE: what happens between the two notifications, seen from after. No slab
-# is mapped again until then, or what the system itself needs would be remote at once.
+# sleep_test STATE: check the work of the two notifications, afterwards. No slab is mapped again
+# until then, or the system's own pages would be remote at once.
 sleep_test() {
 	stats_save
 	echo 1000000 >"$FARSWAP/hotslab"
@@ -33,11 +32,11 @@ state_test() {
 		return
 	fi
 	check "$2: pages are remote before" hold_remote "$2" sleep 2 1000 -m 24 -n 1000
-	check "$2: none is after" sleep_test "$1"
+	check "$2: no page is remote after" sleep_test "$1"
 	stats_save
 	go_on "$2"
-	check --data "$2: memory is right" wait_load "$2"
-	check "$2: pages go to donors again" grew store_remote load_device
+	check --data "$2: memory contents are right" wait_load "$2"
+	check "$2: pages go out to donors again" grew store_remote load_device
 }
 
 test_begin 10
@@ -49,6 +48,6 @@ set_value "$POWER"/pm_test freezer
 state_test freeze suspend
 state_test disk hibernation
 stats_show
-check --data "no page was lost" stat_is load_lost 0
+check --data "no page is lost" stat_is load_lost 0
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end

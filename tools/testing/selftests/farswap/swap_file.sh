@@ -1,20 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A swap file that lies in many pieces on its disk: what is written to it behind a donor's
-# back, and read again after its death, is at the right place, and what lies between the
-# pieces stays as it is.
+# A swap file with many extents on its disk: backup writes, read again after the donors died, are
+# at the right place, and blocks between the extents do not change.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
 MOUNT=/run/swap-file
-# Sizes of the file system, of the gap, and of the file, in MB.
+# Sizes of the file system, of the files between the extents, and of the swap file, in MB.
 ALL=80
 PIECES_KB=128
 FILE=32
 
-# Fill it with files and remove every second one, so that free space is in pieces of their size.
+# Fill the file system and remove every second file: free space is in extents of their size.
 in_pieces() {
 	mkdir -p "$MOUNT" && mke2fs -b 4096 "$SWAP_DISK" $((ALL * 1024)) &&
 		mount -t ext4 "$SWAP_DISK" "$MOUNT" || return 1
@@ -63,22 +62,22 @@ both_die() {
 test_begin 9
 modprobe ext4 2>/dev/null || grep -qw ext4 /proc/filesystems || skip_rest "no ext4 in this kernel"
 farswap_up 2
-check "a file in pieces" in_pieces || skip_rest "none could be made"
-check "swapon" file_on
+check "a fragmented swap file can be made" in_pieces || skip_rest "none could be made"
+check "swapon succeeds" file_on
 make_cgroup busy 12M
 stats_save
 start_load busy busy -m 24 -p 2 -w 30 -u 4 -o 20 -d 280 -r 70 -i 10
-check "pages go to donors and come back" pages_go_and_return 2000
-check "the file gets them, too" wait_for 60 backed
-check "both donors die, and it is read" both_die
+check "pages go out to donors and come in" pages_go_and_return 2000
+check "the pages are written to the file, too" wait_for 60 backed
+check "both donors die, and the file is read" both_die
 for donor in $DONORS; do
 	donor_start "$donor"
 done
 check "its pages are remote again" eval 'wait_for 30 donors_live 2 && stats_save &&
 	wait_for 60 grown load_remote 500'
-check --data "memory was right" stop_load busy
+check --data "memory contents are right" stop_load busy
 stats_show
-check "swapoff" swapoff "$MOUNT/swap"
-check --data "what lies between the pieces is as it was" neighbours_are_whole
+check "swapoff succeeds" swapoff "$MOUNT/swap"
+check --data "blocks between the extents are unchanged" neighbours_are_whole
 umount "$MOUNT"
 test_end

@@ -1,20 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Machines that swap to each other: one after the other needs more memory than it has,
-# while the others lend; then one takes all its memory back while the others have pages there;
-# then all are short at once, and nobody lends. Nothing hangs, nothing is killed, every byte is
-# right.
+# Machines swap to each other: one after the other needs more memory than it has, while the others
+# lend; then one reclaims all its memory while the others have pages there; then all are short at
+# once, and none lends. Nothing hangs, no task is killed, every byte is right.
 # cluster: both=3 mem=160 slab_mb=4 fs.min_free_kb=8192
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# The share of its memory that a machine needs, in percent.
+# Memory of a load, in percent of the machine's.
 NEED=130
 SECONDS_EACH=${SECONDS_EACH:-1}
 PATIENCE=$((60 * ${SLOW:-1}))
 
-# each COMMAND...: for each machine at once, its address after the words; all must succeed
+# each COMMAND...: on all machines at once, with the address as the last word; all must succeed
 each() {
 	each_pids=
 	for each_one in $CLIENTS; do
@@ -50,17 +49,17 @@ machine_stat() {
 	on "$1" "awk '\$1 == \"$2\" { print \$2 }' $FARSWAP_DEBUG/stats"
 }
 
-# can_lend ADDRESS: some memory that nobody has
+# can_lend ADDRESS: it has free regions
 can_lend() {
 	on "$1" 'farswapctl status' | grep -E '[1-9][0-9]*M can be lent'
 }
 
-# gives_back ADDRESS: what it has of others
+# gives_back ADDRESS: it gives back the regions it uses
 gives_back() {
 	on -t $PATIENCE "$1" "cd $FARSWAP && echo 0 >attached && echo 1 >attached"
 }
 
-# need SECONDS ADDRESS: a load there, of more than it has; it prints one line at its end
+# need SECONDS ADDRESS: run a load larger than memory there; prints one line at its end
 need() {
 	on -t $((3 * PATIENCE)) "$2" "mb=\$(awk '\$1 == \"MemTotal:\" { print int(\$2 * $NEED / 102400) }' \
 			/proc/meminfo)
@@ -68,7 +67,7 @@ need() {
 		tail -n 5 /tmp/need.log; exit \$status"
 }
 
-# in_turn ADDRESS: pages of its load come from the others
+# in_turn ADDRESS: pages of its load come in from the others
 in_turn() {
 	for turn_other in $(others_of "$1"); do
 		wait_for 30 can_lend "$turn_other" || return 1
@@ -85,7 +84,7 @@ lent_by_first() {
 	donor_metric_is "$CLIENT" 'regions{state="mapped"}' "$1" "$2"
 }
 
-# returned: regions that the first has taken back from clients
+# returned: number of regions that the first has got back from clients
 returned() {
 	on "$CLIENT" 'farswapctl metrics' |
 		awk '/^farswapd_returns_total/ { sum += $2 } END { print sum + 0 }'
@@ -93,11 +92,11 @@ returned() {
 
 takes_all_back() {
 	wait_for 60 lent_by_first -eq 0 || return 1
-	echo "it has taken back $(($(returned) - returned_before))"
+	echo "it got back regions: $(($(returned) - returned_before))"
 	[ "$(returned)" -gt "$returned_before" ]
 }
 
-# all_need SECONDS: at once; the longest access is said
+# all_need SECONDS: on all at once; prints the longest access
 all_need() {
 	each need "$1" >"$TMP/short" 2>&1
 	all_status=$?
@@ -116,9 +115,9 @@ lend_again() {
 
 test_begin 11
 check "each machine is client and donor" each machine_up || skip_rest "not set up"
-check "each uses the others" wait_for 30 each machine_has_donors || skip_rest "no donors"
+check "each machine uses the others" wait_for 30 each machine_has_donors || skip_rest "no donors"
 for machine in $CLIENTS; do
-	check "$machine needs more than it has, and memory is right" in_turn "$machine"
+	check "$machine pages out to the others, memory contents are right" in_turn "$machine"
 done
 
 pids=
@@ -126,22 +125,22 @@ for machine in $(others_of "$CLIENT"); do
 	need $((SECONDS_EACH + 9)) "$machine" >"$TMP/grow.$machine" 2>&1 &
 	pids="$pids $!"
 done
-check "the others have pages at the first" wait_for 40 lent_by_first -gt 1
+check "the other machines have pages at the first" wait_for 40 lent_by_first -gt 1
 returned_before=$(returned)
 need $((SECONDS_EACH + 2)) "$CLIENT" >"$TMP/grow.$CLIENT" 2>&1 &
 pids="$pids $!"
-check "it grows, and takes all back" takes_all_back
+check "the first grows and reclaims all" takes_all_back
 grow=0
 for pid in $pids; do
 	wait "$pid" || grow=1
 done
 sed 's/^/# /' "$TMP"/grow.*
-result --data $grow "memory is right on each of them"
+result --data $grow "memory contents are right on each machine"
 
-check --data "all are short at once, and memory is right" all_need "$SECONDS_EACH"
+check --data "memory contents are right while all are short at once" all_need "$SECONDS_EACH"
 say "longest access while all are short: $longest ms"
 each lend_nothing >/dev/null
-check "the same without farswap" all_need "$SECONDS_EACH"
+check "the same works without farswap" all_need "$SECONDS_EACH"
 say "longest access while all are short, farswap off: $longest ms"
-check "they lend again" each lend_again
+check "all lend again" each lend_again
 test_end

@@ -24,7 +24,7 @@ each_reads_as_one_line() {
 	done
 }
 
-# Each of debugfs has something to say; of the modules' parameters, those that can be read.
+# Each file of debugfs has contents, and so has each readable module parameter.
 the_others_can_be_read() {
 	for others_file in "$FARSWAP_DEBUG"/* /sys/module/farswap*/parameters/*; do
 		others_text=$(cat "$others_file") || return 1
@@ -48,5 +48,5 @@ else
 	skip_one "no $(basename "$ABI") beside the tests"
 fi
 check "each file is one line" each_reads_as_one_line
-check "so can debugfs and parameters be read" the_others_can_be_read
+check "debugfs files and module parameters are readable" the_others_can_be_read
 test_end

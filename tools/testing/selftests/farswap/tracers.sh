@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The function tracer, the graph tracer and return probes on the very
-# functions farswap hooks, all of them, switched on and off while pages move and
-# a device comes and goes.
-# Four processors, by one thread: QEMU's threads can't patch code that others run.
+# The function tracer, the graph tracer and return probes on all functions that farswap hooks are
+# switched on and off while pages move and a device comes and goes. One thread emulates the four
+# processors: with a thread each, QEMU cannot patch code that others run.
 # cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,14 +11,14 @@
 TRACE=/sys/kernel/tracing
 HOOKED="__swap_writepage swap_read_folio zswap_store zswap_swapon zswap_swapoff
 	__folio_lock_or_retry swapin_readahead clear_shadow_from_swap_cache"
-# 6.12 asks for large folios only where some may come, and for none once zswap has been on.
+# 6.12 allocates large folios only where they can be swapped in, and none once zswap was enabled.
 case $(uname -r) in
 6.12.*) large= ;;
 *) large=__frontswap_has ;;
 esac
 ! is_direct || HOOKED="__frontswap_store __frontswap_load $large __frontswap_poll_lock
 	__frontswap_invalidate frontswap_swapon frontswap_swapoff"
-# One that is there either way.
+# This one exists in both hook modes.
 LOADED=$(echo "$HOOKED" | grep -ow -e swap_read_folio -e __frontswap_load)
 
 trace_off() {
@@ -29,7 +28,7 @@ trace_off() {
 	echo >"$TRACE"/kprobe_events
 } 2>/dev/null
 
-# Those of swapon and swapoff run when there is one.
+# These run during swapon and swapoff.
 swap_more() {
 	swap_on "$SWAP_DISK2" && swapoff "$SWAP_DISK2"
 }
@@ -45,7 +44,7 @@ trace_functions() {
 		done
 		echo "round $trace_round"
 	done
-	# Each at its own time, for the frequent ones push the others out.
+	# One at a time, because frequent ones would overwrite the others.
 	for trace_function in $HOOKED; do
 		echo "$trace_function" >"$TRACE"/set_ftrace_filter &&
 			echo function >"$TRACE"/current_tracer && seen "$trace_function" " $trace_function <-" || return 1
@@ -53,7 +52,7 @@ trace_functions() {
 	done
 }
 
-# seen FUNCTION WORDS: in the trace, while pages move
+# seen FUNCTION WORDS: it is in the trace while pages move
 seen() {
 	case $1 in
 	*_swapon | *_swapoff) swap_more || return 1 ;;
@@ -109,10 +108,10 @@ start_load trace trace -m 28 -p 2 -d 250 -r 50 -u 10 -i 20
 check "pages are remote" wait_for 60 stat_above remote_pages 500
 check "function and graph tracer see the hooked functions" trace_functions
 check "return probes see the hooked functions" probe_functions
-check "detached and attached while traced" detach_traced
+check "detach and attach while traced" detach_traced
 trace_off
-check --data "memory was right all the time" stop_load trace
+check --data "memory contents are right" stop_load trace
 stats_show
-check "pages went to donors and came back" grew store_remote load_remote
-check --data "no page was lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
+check "pages went out to donors and came in" grew store_remote load_remote
+check --data "no page is lost, no remote bit is left" eval 'same load_lost && no_orphaned_pages'
 test_end

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two clients have pages at the same two donors. One of them is evicted from, then paused
-# for longer than its grace, then loses power: the donors get back what they lent it, and the
-# other client notices nothing.
+# Two clients have pages at the same two donors. One of them loses regions to an eviction, is
+# paused for longer than its grace, then loses power: the donors free its regions, and the other
+# client is not affected.
 # cluster: clients=2 donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -28,7 +28,7 @@ other_stat_above() {
 	[ "$other_now" -gt "$2" ]
 }
 
-# lent_to_other DONOR: how many regions it has lent the other client
+# lent_to_other DONOR: number of regions it has lent to the other client
 lent_to_other() {
 	on "$1" 'farswapctl status' | awk -v a="$other:" '
 		index($2, a) == 1 {
@@ -48,7 +48,7 @@ other_has() {
 	test "$other_sum" "$1" "$2"
 }
 
-# Its pages are left alone until /tmp/NAME.hold.go is there.
+# Its pages stay idle until /tmp/NAME.hold.go exists.
 other_load() {
 	wait_for 60 on "$other" \
 		"[ \$(awk 'NR > 1 && \$2 == \"live\"' $FARSWAP_DEBUG/donors | wc -l) -eq 2 ]" || return 1
@@ -136,7 +136,7 @@ other_goes_on() {
 		cat /tmp/one.log; tail -n 1 /tmp/one.log | grep -q 'wrong_pages=0 .*lost_pages=0'"
 }
 
-# Counters that would grow at the first client if its own donor failed.
+# Counters of the first client that a failure of its own donors would change.
 unharmed() {
 	same load_fallback store_write_failed store_device_failed slab_lost replica_lost donor_down &&
 		donors_live 2 && unsuspected
@@ -155,23 +155,23 @@ swap_on
 make_cgroup watch 14M
 check "the other client is set up" other_up
 start_load watch watch -m 24 -p 2 -d 250 -r 50 -w 50 -i 10
-check "pages of the first go to donors and come back" pages_go_and_return 1500
-check "pages of the other are remote, and idle" other_load one
+check "pages of the first client go out and come in" pages_go_and_return 1500
+check "the other client has idle remote pages" other_load one
 for donor in $DONORS; do
 	donor_field "$donor" suspects >"$TMP/suspects.$donor"
 done
 stats_save
-check "idle regions are taken back: the other's" evict_idle
+check "the other client's idle regions are evicted" evict_idle
 check "no slab was taken that the first uses" test "$taken" -eq 0
-check "the other is paused" host pause "$other"
-check "what it had is lent no more when its grace is over" wait_for 40 other_has -eq 0
+check "the other client is paused" host pause "$other"
+check "its regions are freed after its grace period" wait_for 40 other_has -eq 0
 host resume "$other"
-check --data "its memory is right when it goes on" other_goes_on
+check --data "its memory contents are right when it resumes" other_goes_on
 check "it has pages at the donors again" other_load two
-check "the other loses power" host poweroff "$other"
-check "what it had is lent no more when its grace is over" wait_for 40 other_has -eq 0
-check "the first had no fallback, and no slab was lost" unharmed
-check --data "its memory was right all the time" stop_load watch
-check "pages went and came" grew store_remote load_remote
+check "the other client loses power" host poweroff "$other"
+check "its regions are freed after its grace period" wait_for 40 other_has -eq 0
+check "the first client had no fallback and lost no slab" unharmed
+check --data "its memory contents are right" stop_load watch
+check "pages went out and came in" grew store_remote load_remote
 stats_show
 test_end

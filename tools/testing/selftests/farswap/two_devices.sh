@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two swap devices of equal priority are filled in turn. Equal offsets on both
-# are different pages.
+# Two swap devices of equal priority are filled alternately. Equal offsets on both are different
+# pages.
 # cluster: donors=2 mem=192 disks=2
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -27,17 +27,17 @@ start_load two two -m 24 -p 2 -H "$TMP/two.hold" -n 1200 -u 4 -i 0
 check "memory is filled" wait_for 60 load_ready two 2
 check "both devices are used" both_used
 go_on two
-# Pages filled before the slabs were mapped are on the devices only.
+# Pages that went out before the slabs were mapped are on the devices alone.
 check "slabs of both devices are remote" wait_for 30 both_have_slabs
-check --data "memory is right" wait_load two
-# One goes while the other stays.
+check --data "memory contents are right" wait_load two
+# Remove one and keep the other.
 start_load rest two -m 24 -p 2 -d 120 -i 1
-check "a load on both is on its way" wait_for 30 grep -q progress "$TMP/rest.log"
+check "a load on both makes progress" wait_for 30 grep -q progress "$TMP/rest.log"
 echo 100M >"$CGROUP/two/memory.high"
-check "one of two devices can go under load" swapoff "$SWAP_DISK2"
+check "swapoff of one of two devices under load" swapoff "$SWAP_DISK2"
 echo 18M >"$CGROUP/two/memory.high"
-check --data "memory is right after that" stop_load rest
+check --data "memory contents are right then" stop_load rest
 stats_show
-check "pages went to donors, came back and left no bit behind" eval \
+check "pages went out to donors and came in, no remote bit is left" eval \
 	'grew store_remote load_remote && data same load_lost && data no_orphaned_pages'
 test_end

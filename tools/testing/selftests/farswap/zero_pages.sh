@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pages that become all zero are kept in the kernel's zero map: an older copy in remote
-# memory must never be read, and a page that is no longer zero must not be taken for zero.
-# There is no hook for that: attached, the older copy stays. A kernel that calls farswap says
-# so, and it is forgotten at once.
+# Pages that become all zero are kept in the kernel's zero map: a stale copy in remote memory must
+# never be read, and a page that is no longer zero must not be taken for zero. No hook reports
+# that: attached, the stale copy stays. A kernel that calls farswap reports it, and the copy is
+# dropped at once.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# has_read LOAD N: as many pages, and more
+# has_read LOAD N: it has read more than N pages
 has_read() {
 	read_pages=$(sed -n 's/.* reads=\([0-9]*\).*/\1/p' "$TMP/$1.log" | tail -n 1)
 	echo "$1 has read ${read_pages:-0} pages"
 	[ "${read_pages:-0}" -gt "$2" ]
 }
 
-# all_turn_zero: what donors have is read, and rewritten with zeroes, over and over
+# all_turn_zero: remote pages are read and rewritten with zeroes, repeatedly
 all_turn_zero() {
 	echo 8M >"$CGROUP/zero/memory.high"
 	hold_remote zeroes zero 1 3500 -m 16 -q -w 100 -z 100 -Z -d 600 -i 1 || return 1
@@ -24,11 +24,11 @@ all_turn_zero() {
 	wait_for 100 has_read zeroes 8192
 }
 
-# old_copies_go: those of before the zeroes
+# old_copies_go: copies from before the zeroes are dropped
 old_copies_go() {
 	wait_for 30 eval '[ "$(stat_of remote_pages)" -lt 40 ]'
 	old_status=$?
-	echo "of 4096 pages, all zero, $(stat_of remote_pages) have the remote bit still"
+	echo "of 4096 pages, all zero, $(stat_of remote_pages) still have the remote bit"
 	return "$old_status"
 }
 
@@ -39,13 +39,13 @@ make_cgroup zero 24M
 check --data "pages that turn zero and back are right" \
 	in_cgroup zero "$LOAD" -m 40 -p 2 -n 2000 -w 70 -z 50 -u 4
 stats_show
-check "pages went to donors and came back" grew store_remote load_remote
-check --data "no page was lost" same load_lost
+check "pages went out to donors and came in" grew store_remote load_remote
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
-check "pages on donors turn zero" all_turn_zero
+check "remote pages turn zero" all_turn_zero
 reclaim zero
 if is_direct; then
-	check "the old copies are forgotten" old_copies_go
+	check "the stale copies are dropped" old_copies_go
 else
 	skip_one "attached: the kernel does not tell of pages that turn zero"
 fi

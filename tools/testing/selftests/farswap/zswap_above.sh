@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# zswap above farswap, with so small a pool that a page is now taken by zswap
-# and now goes on to a donor. The copy that a donor has from before zswap took
-# a newer one must never be read.
+# zswap above farswap, with a pool so small that a page is sometimes stored by zswap and sometimes
+# by a donor. A donor's copy from before zswap stored a newer one must never be read.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -13,7 +12,7 @@ zswpout() {
 }
 
 zswap_took_pages() {
-	echo "zswap took $(($(zswpout) - zswpout_before)) pages"
+	echo "zswap stored $(($(zswpout) - zswpout_before)) pages"
 	[ "$(zswpout)" -gt "$zswpout_before" ]
 }
 
@@ -25,16 +24,16 @@ make_cgroup zswap 17M
 set_value "$ZSWAP/max_pool_percent" 3
 set_value "$ZSWAP/enabled" Y
 zswpout_before=$(zswpout)
-# In half of the pages all but a few bytes are zero: those zswap does take.
-check --data "right with a small pool" \
+# In half of the pages almost all bytes are zero, so that zswap accepts them.
+check --data "memory contents are right with a small pool" \
 	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 800 -w 60 -s 21 -c 50
 [ ! -e "$CGROUP/zswap/memory.zswap.max" ] || echo 1M >"$CGROUP/zswap/memory.zswap.max"
-check --data "right with a small limit of the cgroup" \
+check --data "memory contents are right with a small cgroup limit" \
 	in_cgroup zswap "$LOAD" -m 32 -p 2 -n 1000 -w 60 -s 22 -c 50
 stats_show
-check "zswap took pages" zswap_took_pages
-check "donors took pages, zswap newer copies of some" \
+check "zswap stored pages" zswap_took_pages
+check "donors stored pages, zswap newer copies of some" \
 	grew store_remote load_remote zswap_accepted
-check --data "no page was lost" same load_lost
+check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end
