@@ -78,7 +78,7 @@ static void *read_types(size_t *size)
 	return types;
 }
 
-/* How much follows on a type. */
+/* Bytes that follow a type. */
 static size_t type_tail(const struct btf_type *type)
 {
 	unsigned int members = BTF_INFO_VLEN(type->info);
@@ -223,7 +223,7 @@ static void show(const uint64_t *counts, unsigned int nr, const char *all)
 	unsigned int i;
 
 	length += snprintf(text, sizeof(text), "attached\n");
-	/* Always as long as before. */
+	/* The text never becomes shorter. */
 	for (i = 0; i < nr; i++)
 		length += snprintf(text + length, sizeof(text) - length, "%s %20llu\n",
 				   all ? all : functions[i], (unsigned long long)counts[i]);
@@ -246,7 +246,7 @@ static void show_counts(unsigned int nr, const char *all)
 	show(counts, nr, all);
 }
 
-/* Sleep so long, or less if this is to end: then it is true. */
+/* Sleep; returns true, perhaps early, if the program must end. */
 static bool ended_after(unsigned int us)
 {
 	struct timespec time = { .tv_nsec = us * 1000 };
@@ -254,7 +254,7 @@ static bool ended_after(unsigned int us)
 	return sigtimedwait(&end_signals, NULL, &time) > 0;
 }
 
-/* farswap, where it attaches or detaches beside this, may have to have a function for itself. */
+/* farswap may hold a function exclusively while it attaches or detaches. */
 static void churn(void)
 {
 	unsigned int i;

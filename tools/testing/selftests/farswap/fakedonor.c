@@ -15,7 +15,7 @@
 
 #define CONNS_MAX	256
 #define REGIONS_MAX	64
-/* All that it lends, but for a first region, which may be of any size. */
+/* Size of all regions but the first, which may have any size. */
 #define LENT_MAX	(64ULL << 20)
 #define ARRAY_SIZE_OF(a)	(sizeof(a) / sizeof((a)[0]))
 #define UNKNOWN_REGION	0x123456789aULL
@@ -264,7 +264,7 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 	conn->mute = mode == MUTE || mode == ROLLEDBACK || mode == MISNAMES;
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION + 1);
-	/* As many as may be out; each answer brings the next. */
+	/* As many as may be pending; each answer triggers the next. */
 	for (i = 0; mode == CURIOUS && region == conn->regions && i < FARSWAP_CREDITS / 2; i++)
 		send_check(conn, region->id);
 }
@@ -275,7 +275,7 @@ static void on_query(struct conn *conn, const struct farswap_hdr *query)
 
 	say("query");
 	wire_init(&answer.hdr, FARSWAP_MSG_FREE_MEM, le32toh(query->seq));
-	/* Much, so that it is chosen. */
+	/* Plenty, so that the client chooses this donor. */
 	answer.free_bytes = htole64(1ULL << 40);
 	send_msg(conn, &answer.hdr);
 }
@@ -500,7 +500,7 @@ static void serve(uint64_t seconds)
 			if (!conn->gone)
 				verbs_poll(&conn->v);
 			while (conn->v.nr_got && !conn->gone) {
-				/* There is one, so it does not wait. */
+				/* An event is pending, so this does not block. */
 				len = verbs_recv(&conn->v, &msg, 0);
 				if (len >= 0)
 					on_message(conn, &msg, len);

@@ -34,7 +34,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define PROCESSES_MAX	64
-/* A page's owner is 16 bits: the run's, and the process's. */
+/* A page's owner has 16 bits: number of the run, and of the process. */
 #define RUNS		512
 #define RUN_OWNERS	128
 #define REPORTS_MAX	8	/* wrong pages a process describes */
@@ -57,7 +57,7 @@ static unsigned long megabytes = 64;
 static unsigned long processes = 1;
 static unsigned long children;		/* that each process forks */
 static unsigned long seed = 1;
-/* Tells this run's pages from those of others, whose numbers are the same. */
+/* Number of this run: tells its pages from another run's with equal numbers. */
 static unsigned int run;
 static unsigned long operations;	/* of each process; 0: until the time is up */
 static unsigned long seconds;
@@ -73,7 +73,7 @@ static unsigned long fill_rest_percent;	/* of the time until all is filled */
 
 static enum memory memory = MEMORY_ANON;
 static bool sequential;
-static bool threads;			/* are what each process has, not children */
+static bool threads;			/* each process has threads, not children */
 static bool filled_first;		/* no page is made all zero before it was something else */
 static bool damage;			/* make some pages wrong: a test of this test */
 static bool lost_allowed;		/* SIGBUS is counted, but is no failure */
@@ -245,7 +245,7 @@ static void page_write(struct region *region, size_t page, bool zero)
 	region->progress->writes++;
 }
 
-/* Read a page and, perhaps, rewrite it. A lost page is counted and made anew. */
+/* Read a page and, perhaps, rewrite it. A lost page is counted and reset to zero. */
 static void page_access(struct region *region, size_t page, bool verify, bool write, bool zero)
 {
 	access_begin(region);
@@ -297,7 +297,7 @@ static void advise_huge(void *address, size_t bytes)
 			memory == MEMORY_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* Throw a range away by one of the ways there are; it reads as zero then. */
+/* Discard a range by one of several calls; it reads as zero then. */
 static void unmap_range(struct region *region, size_t page)
 {
 	size_t length = pick_range(region, page), i;
@@ -339,7 +339,7 @@ static void operate(struct region *region, size_t page)
 		page_access(region, page, true, write, zero);
 }
 
-/* After work since then, if that was long enough; when it is at work again. */
+/* Rest if the work since @since_us took long enough; returns when work goes on. */
 static uint64_t rest(uint64_t since_us, unsigned long percent)
 {
 	uint64_t worked_us = now_us() - since_us;
@@ -381,7 +381,7 @@ static void region_fill(struct region *region)
 	region->progress->filled = 1;
 }
 
-/* The first so many pages. */
+/* Read the first pages. */
 static void region_verify(struct region *region, size_t pages)
 {
 	size_t page;
@@ -476,12 +476,12 @@ static void become_child(struct region *region, unsigned int child)
 	become_writer(region, child);
 	if (memory == MEMORY_SHMEM)
 		return;
-	/* From here on this process's memory has its own history. */
+	/* From here on this process's pages have generations of their own. */
 	region->gen = locked(region->pages * sizeof(*shared));
 	memcpy(region->gen, shared, region->pages * sizeof(*shared));
 }
 
-/* Locks are not inherited: a child's own memory, but for the data, might be lost as well. */
+/* Children do not inherit memory locks: lock all memory but the data again. */
 static void lock_all_but(struct region *region)
 {
 	if (mlockall(MCL_CURRENT | MCL_ONFAULT) ||
@@ -489,7 +489,7 @@ static void lock_all_but(struct region *region)
 		die("locking a child: %s", strerror(errno));
 }
 
-/* Children and parent go on with the same memory, copied on write or shared. */
+/* Children and parent use the same memory, copied on write or shared. */
 static void region_mix_forked(struct region *region)
 {
 	pid_t pids[GEN_WRITERS];
@@ -534,7 +534,7 @@ static void *run_thread(void *region)
 	return NULL;
 }
 
-/* Each has its own pages among the others', so that they share folios and page tables. */
+/* Pages of the threads alternate, so that they share folios and page tables. */
 static void region_mix_threaded(struct region *region)
 {
 	struct region own[GEN_WRITERS];
@@ -566,7 +566,7 @@ static void run_process(unsigned int index)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	sigaction(SIGBUS, &action, NULL);
-	/* Not the data, which is mapped later: MCL_FUTURE is not given. */
+	/* Without MCL_FUTURE: the data, which is mapped later, is not locked. */
 	if (mlockall(MCL_CURRENT))
 		die("mlockall: %s", strerror(errno));
 	region_create(&region, index);
@@ -757,7 +757,7 @@ static void parse(int argc, char **argv)
 	    fill_rest_percent >= 100 || read_percent > 100 ||
 	    (threads && (!children || unmap_permille)))
 		help();
-	/* How many times as long all takes here: the tests' other limits are longer, too. */
+	/* Multiplies all timeouts, as in the tests. */
 	if (slow)
 		seconds *= strtoul(slow, NULL, 10);
 }

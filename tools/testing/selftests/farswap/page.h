@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What load.c writes into a page and how it recognises it again. A page's
- * contents are a function of who owns it, its number and its generation, differ
- * in every word and don't compress, but for a share of sparse pages. The first
- * word says all three in the clear, so that a wrong page can be told as stale,
+ * Contents that load.c writes into a page, and their verification. A page's
+ * contents are a function of its owner, number and generation, differ
+ * in every word and do not compress, except in sparse pages. The first
+ * word has all three in the clear, so that a wrong page is identified as stale,
  * foreign, zero or torn.
  */
 #ifndef FARSWAP_TEST_PAGE_H
@@ -16,7 +16,7 @@
 #define PAGE_BYTES	4096UL
 #define PAGE_WORDS	(PAGE_BYTES / sizeof(uint64_t))
 
-/* A page's generation. Bit 15: all zero now. Low 3 bits: who wrote it last. */
+/* A page's generation. Bit 15: all zero now. Low 3 bits: its last writer. */
 #define GEN_ZERO	0x8000U
 #define GEN_WRITER_BITS	3
 #define GEN_WRITERS	(1U << GEN_WRITER_BITS)
@@ -119,7 +119,7 @@ static inline void page_clear(uint64_t *word)
 		word[i] = 0;
 }
 
-/* Is every word what @tag makes it? */
+/* Whether every word matches @tag. */
 static inline bool page_is(const uint64_t *word, uint64_t tag)
 {
 	uint64_t x = page_mix(tag) | 1, difference = word[0] ^ tag;
@@ -151,7 +151,7 @@ static inline bool page_is_right(const uint64_t *word, uint64_t tag)
 	return page_is(word, tag);
 }
 
-/* Say what a page that is not right is instead. */
+/* Classify a page that is wrong. */
 static inline struct page_finding page_examine(const uint64_t *word, uint64_t tag)
 {
 	bool zero = page_tag_gen(tag) & GEN_ZERO;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A client of farswapd in user space, well behaved or not:
+ * A client of farswapd in user space that obeys or breaks the protocol:
  *
  *	peer ADDRESS[:PORT] COMMAND [NUMBER]
  *
@@ -14,7 +14,7 @@
 #define ARRAY_SIZE_OF(a)	(sizeof(a) / sizeof((a)[0]))
 #define PAGE		4096
 #define MAPS_MAX	4096
-/* farswapd's deadlines, and what an emulated machine needs on top. */
+/* farswapd's deadlines, plus slack for an emulated machine. */
 #define SLACK_MS	10000
 #define DROP_MS		10000
 
@@ -56,9 +56,9 @@ struct mapping {
 static struct sockaddr_storage donor;
 static uint64_t number;			/* the command's argument */
 static uint64_t slab_bytes = 64 << 20;	/* corrected by the donor */
-static uint32_t grace_ms;		/* what HELLO asks for */
-static uint64_t resume;			/* likewise */
-static uint32_t attempt = 7;		/* what connect requests say */
+static uint32_t grace_ms;		/* as requested by HELLO */
+static uint64_t resume;			/* session that HELLO resumes */
+static uint32_t attempt = 7;		/* attempt number of connect requests */
 static uint8_t node[FARSWAP_NODE_BYTES];
 
 static void peer_hello(struct peer *peer, union message *msg)
@@ -139,7 +139,7 @@ static int peer_data(struct peer *peer, uint64_t session, unsigned int queue)
 			     sizeof(connect));
 }
 
-/* It may not have noticed yet that another, or this at its first attempt, has gone. */
+/* The donor may not have noticed yet that an earlier client disconnected. */
 static int peer_connect_patiently(struct peer *peer)
 {
 	uint64_t end = verbs_now_ms() + VERBS_IO_MS;
@@ -186,7 +186,7 @@ static int peer_greet(struct peer *peer)
 	return le32toh(msg.welcome.status) ? -1 : 0;
 }
 
-/* A connection that is only the way to what is tested, greeted or not. */
+/* A connection that a test needs first, with a HELLO or without. */
 static void peer_reach(struct peer *peer, int greeted)
 {
 	if (greeted ? peer_greet(peer) : peer_connect(peer))
@@ -203,7 +203,7 @@ static void peer_open_data(struct peer *peer)
 		tap_bail("no memory registration");
 }
 
-/* All of a session: control, one data connection, memory. */
+/* A whole session: control, one data connection, memory. */
 static void peer_open(struct peer *peer)
 {
 	if (peer_greet(peer))
@@ -304,22 +304,22 @@ static void cmd_ok(void)
 	tap(1, "HELLO is answered and a data connection accepted");
 	wire_init(&msg.hdr, FARSWAP_MSG_QUERY_MEM, ++peer.seq);
 	tap(!peer_ask(&peer, &msg, FARSWAP_MSG_FREE_MEM) && msg.free_mem.free_bytes &&
-	    !msg.free_mem.mapped, "QUERY_MEM says that there is memory");
+	    !msg.free_mem.mapped, "QUERY_MEM reports free memory");
 	n = peer_map_many(&peer, maps, MAPS_MAX, &status);
 	tap(n > 0, "MAP gives regions (%d)", n);
-	tap(status == FARSWAP_STATUS_NO_MEMORY, "MAP is refused when there are no more");
+	tap(status == FARSWAP_STATUS_NO_MEMORY, "MAP is refused when no region is left");
 	for (i = 0; i < n; i++)
 		good &= !peer_write(&peer, &maps[i], 0, i) &&
 			!peer_write(&peer, &maps[i], peer.slab - PAGE, i + 100);
-	tap(good, "all can be written to their last byte");
+	tap(good, "all are writable to their last byte");
 	for (i = 0; i < n; i++)
 		good &= !peer_read(&peer, &maps[i], 0) && peer_page_is(&peer, i) &&
 			!peer_read(&peer, &maps[i], peer.slab - PAGE) &&
 			peer_page_is(&peer, i + 100);
-	tap(good, "what is read is what was written");
+	tap(good, "pages read are as written");
 	for (i = 0; i < n; i++)
 		good &= !peer_region_msg(&peer, FARSWAP_MSG_UNMAP, ++peer.seq, maps[i].region);
-	tap(good && peer_is_alive(&peer), "UNMAP is taken");
+	tap(good && peer_is_alive(&peer), "UNMAP is accepted");
 	n = peer_map_many(&peer, maps, n, &status);
 	tap(n > 0 && !status, "all can be mapped again (%d)", n);
 	for (i = 0; i < n; i++)
@@ -331,7 +331,7 @@ static void cmd_ok(void)
 	peer_close(&peer);
 }
 
-/* A session that is fine, so that the donor is. */
+/* A valid session works, so the donor does. */
 static void check_donor(const char *after)
 {
 	struct mapping map;
@@ -358,7 +358,7 @@ static void cmd_garbage(void)
 		peer_reach(&peer, i % 2);
 		for (j = 0; j < VERBS_BUF_BYTES; j++)
 			msg.room[j] = random();
-		/* From all random to only the end of a good message random. */
+		/* From all bytes random to only the last bytes of a good message. */
 		switch (i % 4) {
 		case 1:
 			msg.hdr.magic = htole32(FARSWAP_MAGIC);
@@ -451,7 +451,7 @@ static void cmd_badslab(void)
 	check_donor("another slab size");
 }
 
-/* A message of each type, cut or drawn out by @by bytes, as the header says or not. */
+/* A message of each type, shorter or longer by @by bytes; the header says so or not. */
 static void bad_lengths(int by, const char *what)
 {
 	unsigned int type, honest;
@@ -549,7 +549,7 @@ static void cmd_outoforder(void)
 	peer_map(&peer, &map);
 	peer_region_msg(&peer, FARSWAP_MSG_UNMAP, ++peer.seq, map.region);
 	peer_region_msg(&peer, FARSWAP_MSG_UNMAP, ++peer.seq, map.region);
-	tap(verbs_is_dropped(&peer.control, DROP_MS), "UNMAP said twice ends its session");
+	tap(verbs_is_dropped(&peer.control, DROP_MS), "a second UNMAP ends its session");
 	peer_close(&peer);
 	check_donor("messages out of order");
 }
@@ -573,10 +573,10 @@ static void cmd_stolenkey(void)
 	failed = peer_read(&b, &map, 0);
 	tap(failed && b.data.status == IBV_WC_REM_ACCESS_ERR,
 	    "another client's READ with it fails (%s)", ibv_wc_status_str(b.data.status));
-	tap(!peer_read(&a, &map, 0) && peer_page_is(&a, 1), "the owner reads what it wrote");
+	tap(!peer_read(&a, &map, 0) && peer_page_is(&a, 1), "the owner reads its own data");
 	failed = verbs_rdma(&a.control, IBV_WR_RDMA_READ, a.control.mr, a.control.buf, 64,
 			    map.addr, map.rkey);
-	tap(failed, "its control connection can't use it (%s)",
+	tap(failed, "its control connection cannot use it (%s)",
 	    ibv_wc_status_str(a.control.status));
 	peer_close(&a);
 	peer_close(&b);
@@ -589,11 +589,11 @@ static void cmd_silent(void)
 
 	peer_reach(&peer, 0);
 	tap(verbs_is_dropped(&peer.control, 5000 + SLACK_MS),
-	    "who says no HELLO is dropped");
+	    "a client without HELLO is disconnected");
 	peer_close(&peer);
 	peer_reach(&peer, 1);
 	tap(verbs_is_dropped(&peer.control, 10000 + SLACK_MS),
-	    "who brings no data connection is dropped");
+	    "a client without a data connection is disconnected");
 	peer_close(&peer);
 	check_donor("silence");
 }
@@ -604,7 +604,7 @@ static void cmd_nopong(void)
 
 	peer_open(&peer);
 	tap(verbs_is_dropped(&peer.control, 20000 + SLACK_MS),
-	    "who answers no PING is dropped");
+	    "a client that answers no PING is disconnected");
 	peer_close(&peer);
 	check_donor("a client that was dropped");
 }
@@ -621,12 +621,12 @@ static void cmd_flood(void)
 		sent += !verbs_send(&peer.control, &msg, sizeof(msg.map));
 	}
 	tap(peer.control.broken || verbs_is_dropped(&peer.control, DROP_MS),
-	    "who never takes an answer is dropped, after %d requests", sent);
+	    "a client that receives no answers is disconnected, after %d requests", sent);
 	peer_close(&peer);
 	check_donor("a flood");
 }
 
-/* Wants an eviction from outside, and 30 s at most for it to come. */
+/* Waits up to 30 s for an eviction that the test starts. */
 static void cmd_hold(void)
 {
 	struct mapping map;
@@ -657,7 +657,7 @@ static void cmd_hold(void)
 	peer_close(&peer);
 }
 
-/* Its UNMAP crosses the EVICT; the DONE that comes as well must do no harm. */
+/* Its UNMAP crosses the EVICT; the extra DONE must be harmless. */
 static void cmd_cross(void)
 {
 	struct mapping map;
@@ -673,15 +673,15 @@ static void cmd_cross(void)
 		tap_bail("nobody evicted");
 	peer_region_msg(&peer, FARSWAP_MSG_UNMAP, ++peer.seq, map.region);
 	peer_region_msg(&peer, FARSWAP_MSG_DONE, le32toh(msg.hdr.seq), map.region);
-	tap(peer_is_alive(&peer), "UNMAP and DONE for one EVICT are taken");
+	tap(peer_is_alive(&peer), "UNMAP and DONE for one EVICT are accepted");
 	peer_region_msg(&peer, FARSWAP_MSG_DONE, le32toh(msg.hdr.seq), map.region);
-	tap(verbs_is_dropped(&peer.control, DROP_MS), "a second DONE is not");
+	tap(verbs_is_dropped(&peer.control, DROP_MS), "a second DONE is refused");
 	peer_close(&peer);
 }
 
 /*
- * Maps NUMBER regions (default 8) and gives back what it is asked for, until all are gone.
- * How busy they are it says, or not.
+ * Maps NUMBER regions (default 8) and gives back each evicted one, until none is left.
+ * Reports their activity, or does not.
  */
 static void give_back(int says)
 {
@@ -710,7 +710,7 @@ static void give_back(int says)
 			for (i = 0; i < (int)le32toh(msg.check.count); i++) {
 				int j = 0;
 
-				/* The later mapped the busier. */
+				/* Later regions are busier. */
 				while (j < n && maps[j].region != le64toh(msg.check.region[i]))
 					j++;
 				answer.activity.entry[i].region = msg.check.region[i];
@@ -719,8 +719,8 @@ static void give_back(int says)
 			verbs_send(&peer.control, &answer, sizeof(answer.activity));
 		}
 	}
-	tap(!left, "all %d regions were asked for", n);
-	tap(peer_is_alive(&peer), "the session goes on without any");
+	tap(!left, "all %d regions were evicted", n);
+	tap(peer_is_alive(&peer), "the session survives without any region");
 	peer_close(&peer);
 }
 
@@ -734,7 +734,7 @@ static void cmd_taciturn(void)
 	give_back(0);
 }
 
-/* Dies with NUMBER regions (default 4) in its hands. */
+/* Exits with NUMBER regions (default 4) mapped. */
 static void cmd_die(void)
 {
 	static struct mapping maps[MAPS_MAX];
@@ -744,11 +744,11 @@ static void cmd_die(void)
 
 	peer_open(&peer);
 	n = peer_map_many(&peer, maps, number ? number : 4, &status);
-	tap(n > 0, "dies with %d regions", n);
+	tap(n > 0, "exits with %d regions", n);
 	tap_exit();
 }
 
-/* RESUME of the first @nr; which RESUMED says are gone, or ~0. */
+/* RESUME with the first @nr; returns those that RESUMED reports as revoked, or ~0. */
 static uint64_t peer_claim(struct peer *peer, const struct mapping *maps, int nr)
 {
 	union message msg;
@@ -761,7 +761,7 @@ static uint64_t peer_claim(struct peer *peer, const struct mapping *maps, int nr
 	return peer_ask(peer, &msg, FARSWAP_MSG_RESUMED) ? ~0ULL : le64toh(msg.resumed.gone);
 }
 
-/* A second connection that goes on with the session of a first. */
+/* A second connection that resumes the session of the first. */
 static void peer_resume(struct peer *peer, uint64_t session, int expect, const char *what)
 {
 	resume = session;
@@ -787,7 +787,7 @@ static void cmd_resume(void)
 		good &= !peer_write(&a, &maps[i], PAGE, 10 + i);
 	tap(good, "a client has three regions");
 
-	peer_resume(&other, a.session ^ 1, 0, "who guesses the session resumes nothing");
+	peer_resume(&other, a.session ^ 1, 0, "a guessed session id resumes nothing");
 	peer_close(&other);
 	node[0]++;
 	peer_resume(&other, a.session, 0, "nor does another machine");
@@ -796,15 +796,15 @@ static void cmd_resume(void)
 	tap(!peer_read(&a, &maps[0], PAGE) && peer_page_is(&a, 10), "the client does not notice");
 
 	peer_resume(&b, a.session, 1, "it resumes its session, though the connections still work");
-	tap(b.session == a.session, "which is called the same");
+	tap(b.session == a.session, "with the same session id");
 	tap(b.answers == 3, "the donor has counted its answers: %llu",
 	    (unsigned long long)b.answers);
 	failed = peer_write(&a, &maps[0], PAGE, 99);
-	tap(failed, "its old connections don't any more (%s)", ibv_wc_status_str(a.data.status));
+	tap(failed, "its old connections fail (%s)", ibv_wc_status_str(a.data.status));
 	tap(peer_data(&b, b.session, 0) == RDMA_CM_EVENT_REJECTED,
 	    "before RESUME no data connection is accepted");
 	verbs_close(&b.data);
-	tap(!peer_claim(&b, maps, 2), "it claims two of three");
+	tap(!peer_claim(&b, maps, 2), "it names two of three");
 	peer_open_data(&b);
 	tap(!peer_read(&b, &maps[0], PAGE) && peer_page_is(&b, 10) &&
 	    !peer_read(&b, &maps[1], PAGE) && peer_page_is(&b, 11),
@@ -819,7 +819,7 @@ static void cmd_resume(void)
 	sleep(2);
 	peer_resume(&c, b.session, 1, "it comes back after it was disconnected");
 	tap(c.answers == 5, "and counted on: %llu", (unsigned long long)c.answers);
-	tap(!peer_claim(&c, maps, 2), "and claims its two");
+	tap(!peer_claim(&c, maps, 2), "and names its two");
 	peer_open_data(&c);
 	tap(!peer_read(&c, &maps[1], 0) && peer_page_is(&c, 12), "which it still has");
 	failed = peer_read(&c, &maps[2], PAGE);
@@ -834,7 +834,7 @@ static void cmd_resume(void)
 	peer_close(&a);
 	maps[1].region++;
 	peer_resume(&b, a.session, 1, "another comes back");
-	tap(peer_claim(&b, maps, 2) == 2, "it is told that it did not have what it claims");
+	tap(peer_claim(&b, maps, 2) == 2, "the donor reports that it does not have them");
 	peer_open_data(&b);
 	tap(!failed && !peer_read(&b, &maps[0], PAGE) && peer_page_is(&b, 20),
 	    "and reads what it had");
@@ -882,12 +882,12 @@ static void cmd_full(void)
 		tap_bail("no region");
 	tap(peer_is_busy(&other), "a donor with all its clients rejects another");
 	resume = a.session ^ 1;
-	tap(peer_is_busy(&other), "and who guesses a session");
-	peer_resume(&b, a.session, 1, "but not who resumes his");
-	tap(!peer_claim(&b, &map, 1), "with what he had");
+	tap(peer_is_busy(&other), "and rejects a guessed session id");
+	peer_resume(&b, a.session, 1, "but resumes the client's own session");
+	tap(!peer_claim(&b, &map, 1), "with its region");
 	peer_open_data(&b);
-	tap(!peer_read(&b, &map, 0), "which he reads");
-	tap(peer_is_busy(&other), "and has one place, not two");
+	tap(!peer_read(&b, &map, 0), "which it reads");
+	tap(peer_is_busy(&other), "and it counts as one client");
 	peer_close(&a);
 	peer_close(&b);
 }
@@ -899,7 +899,7 @@ static void cmd_drained(void)
 	struct peer peer;
 
 	peer_open(&peer);
-	tap(1, "a drained donor welcomes a client");
+	tap(1, "a drained donor accepts a client");
 	wire_init(&msg.hdr, FARSWAP_MSG_QUERY_MEM, ++peer.seq);
 	tap(!peer_ask(&peer, &msg, FARSWAP_MSG_FREE_MEM) && !msg.free_mem.free_bytes,
 	    "QUERY_MEM says that there is no memory");
@@ -933,7 +933,7 @@ static void cmd_data_noauth(void)
 	tap(peer_data(&other, peer.session, 2) == RDMA_CM_EVENT_REJECTED,
 	    "a queue pair beyond those agreed is rejected");
 	verbs_close(&other.data);
-	tap(peer_is_alive(&peer), "the session does not mind");
+	tap(peer_is_alive(&peer), "the session survives that");
 	peer_close(&peer);
 	check_donor("wrong data connections");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A reliable connection made with the RDMA CM, for test programs: blocking, with
- * a bound on every wait. Shares the wire's code with the daemon by including it.
+ * a bound on every wait. Includes the daemon's code of the wire format.
  */
 #ifndef _FARSWAP_VERBS_H
 #define _FARSWAP_VERBS_H
@@ -43,7 +43,7 @@ struct verbs {
 	int sends_done;
 	enum ibv_wc_status status;	/* of the last send or RDMA */
 	int broken;			/* disconnected, or a completion failed */
-	uint64_t late;			/* when what came before that should have completed, ms */
+	uint64_t late;			/* deadline for earlier completions after a failure, ms */
 	struct farswap_accept accept;	/* private data of the answer to connect */
 };
 
@@ -121,7 +121,7 @@ static inline void verbs_post_recv(struct verbs *v, int i)
 		v->broken = 1;
 }
 
-/* Takes what completed; never waits. */
+/* Collect completions without waiting. */
 static inline void verbs_poll(struct verbs *v)
 {
 	struct ibv_wc wc;
@@ -241,7 +241,7 @@ static inline int verbs_wait_sends(struct verbs *v, int target)
 		verbs_poll(v);
 		if (v->sends_done >= target)
 			break;
-		/* A send to one who has gone may never complete. */
+		/* A send to a disconnected peer may never complete. */
 		if (verbs_is_over(v, end))
 			return -1;
 		verbs_event(v, 0);
@@ -250,7 +250,7 @@ static inline int verbs_wait_sends(struct verbs *v, int target)
 	return v->status == IBV_WC_SUCCESS ? 0 : -1;
 }
 
-/* Does not wait for it to be sent. */
+/* Posts a send without waiting for it. */
 static inline int verbs_post_send(struct verbs *v, const void *msg, uint32_t len)
 {
 	uint8_t *buf = v->buf + (VERBS_RECVS + v->next_send) * VERBS_BUF_BYTES;
@@ -263,7 +263,7 @@ static inline int verbs_post_send(struct verbs *v, const void *msg, uint32_t len
 	return ibv_post_send(v->id->qp, &wr, &bad);
 }
 
-/* 0 when the other side has it. */
+/* Returns 0 once the other side has received it. */
 static inline int verbs_send(struct verbs *v, const void *msg, uint32_t len)
 {
 	return verbs_post_send(v, msg, len) ? -1 : verbs_wait_sends(v, v->sends_done + 1);
@@ -314,7 +314,7 @@ static inline int verbs_recv(struct verbs *v, void *msg, int ms)
 	return bytes;
 }
 
-/* True if the other side disconnects within @ms; what it sends is thrown away. */
+/* True if the other side disconnects within @ms; data from it is discarded. */
 static inline int verbs_is_dropped(struct verbs *v, int ms)
 {
 	uint64_t end = verbs_now_ms() + ms;
