@@ -53,7 +53,7 @@ tests: modules
 	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR)
 
 unit:
-	@status=0; for d in tools/testing/unit tools/testing/daemon tools/testing/qemu tools/testing/chaos; do \
+	@status=0; for d in tools/testing/unit tools/testing/daemon tools/testing/harness tools/testing/chaos; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d check || status=1; \
 	done; exit $$status
 

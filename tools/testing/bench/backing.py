@@ -6,8 +6,7 @@ swap in use when it returns; donors are the machines it needs beside the client.
 
 import os
 
-import farswap
-import image
+from harness import farswap, image
 
 SERVICE = 4420
 NQN = "nqn.2026-11.farswap.bench:swap"

@@ -31,23 +31,18 @@ import subprocess
 import sys
 import time
 
+import harness
+from harness import host, image, raw
+import backing as backings
+import goals
+import instructions
+import report
+import tables
+from measure import Costs
+from programs import LOCAL, Asked, Program
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import backing as backings  # noqa: E402
-import cluster as harness   # noqa: E402
-import goals                # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import instructions         # noqa: E402
-import raw                  # noqa: E402
-import report               # noqa: E402
-import tables               # noqa: E402
-from measure import Costs   # noqa: E402
-from programs import LOCAL, Asked, Program  # noqa: E402
 
 CGROUP = "/sys/fs/cgroup/bench"
 # In this order: what is rewritten finds memory full of such pages, however many of them a kind of

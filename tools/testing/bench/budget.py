@@ -18,17 +18,14 @@ import re
 import sys
 import time
 
+import harness
+from harness import host, image
+import counted
+import instructions
+from symbols import Symbols
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import counted              # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import instructions         # noqa: E402
-from symbols import Symbols  # noqa: E402
 
 # Functions that are followed from their first instruction until they return.
 WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}

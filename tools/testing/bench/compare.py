@@ -14,18 +14,14 @@ import subprocess
 import sys
 import tempfile
 
+import harness
+from harness import host, image
+import backing as backings
+import bench
+import instructions
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import backing as backings  # noqa: E402
-import bench                # noqa: E402
-import cluster as harness   # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import instructions         # noqa: E402
 
 # Load, figure, whether more is better.
 FIGURES = (("fill", "mb_per_s", True), ("fill", "out_mb_per_s", True),

@@ -4,8 +4,8 @@ One machine alone whose virtual time counts instructions, a nanosecond for each:
 repeat to a per cent, whatever else this machine does.
 """
 
-import cluster as harness
-import farswap
+import harness
+from harness import farswap
 
 CGROUP = "/sys/fs/cgroup/counted"
 RAM = "/sys/module/farswap_ram/parameters"

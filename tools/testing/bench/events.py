@@ -20,19 +20,12 @@ import subprocess
 import sys
 import time
 
+import harness
+from harness import farswap, farswapd, host, image, raw
+from programs import LOCAL, Load, Program
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import farswap              # noqa: E402
-import farswapd             # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import raw                  # noqa: E402
-from programs import LOCAL, Load, Program  # noqa: E402
 
 SLAB_MB = 2
 # The module's own default; the emulated clusters of tests have more.

@@ -13,13 +13,11 @@ import os
 import statistics
 import sys
 
+import plot
+import report
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import plot                 # noqa: E402
-import report               # noqa: E402
 
 DECADE = (1, 2, 5)
 

@@ -21,18 +21,13 @@ import subprocess
 import sys
 import time
 
+import harness
+from harness import farswapd, host, image
+import plot
+from programs import Program
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import farswapd             # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import plot                 # noqa: E402
-from programs import Program  # noqa: E402
 
 MB = 1 << 20
 SAMPLE_MS = 200

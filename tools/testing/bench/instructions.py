@@ -12,16 +12,12 @@ import argparse
 import os
 import sys
 
+import harness
+from harness import farswap, host, image
+import counted
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import counted              # noqa: E402
-import farswap              # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
 
 DEVICES = ("farswap", "zram", "brd")
 # The printed values of fault.c's output: phase, value.

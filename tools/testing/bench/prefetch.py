@@ -17,20 +17,14 @@ import os
 import statistics
 import sys
 
+import harness
+from harness import farswap, host, image, raw
+import backing as backings
+import bench
+from programs import Asked
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import backing as backings  # noqa: E402
-import bench                # noqa: E402
-import cluster as harness   # noqa: E402
-import farswap              # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import raw                  # noqa: E402
-from programs import Asked  # noqa: E402
 
 # And what the ratio is to be.
 LOADS = {"sequential": 1.3, "strided": 1, "runs": 1, "both": 1, "read": 0.98}

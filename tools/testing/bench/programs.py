@@ -3,7 +3,7 @@
 
 import time
 
-import cluster as harness
+import harness
 
 CGROUP = "/sys/fs/cgroup"
 # Their limit of the client's memory where it is not unlimited, MB.

@@ -13,20 +13,16 @@ import re
 import statistics
 import sys
 
+import harness
+from harness import host, image
+import backing as backings
+import bench
+import pageouts
+import report
+from programs import Asked
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import backing as backings   # noqa: E402
-import bench                 # noqa: E402
-import cluster as harness    # noqa: E402
-import host                  # noqa: E402
-import image                 # noqa: E402
-import pageouts              # noqa: E402
-import report                # noqa: E402
-from programs import Asked   # noqa: E402
 
 TRACE = "/sys/kernel/tracing"
 # Some seconds of it.

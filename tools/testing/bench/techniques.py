@@ -15,18 +15,14 @@ import subprocess
 import sys
 import tempfile
 
+import harness
+from harness import host, image
+import backing as backings
+import bench
+from programs import Asked
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, HERE)
-
-# pylint: disable=wrong-import-position
-import backing as backings  # noqa: E402
-import bench                # noqa: E402
-import cluster as harness   # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-from programs import Asked  # noqa: E402
 
 PATCHES = os.path.join(HERE, "techniques")
 PARAMETERS = "/sys/module/farswap*/parameters/technique"

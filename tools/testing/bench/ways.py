@@ -26,17 +26,12 @@ import statistics
 import subprocess
 import sys
 
+import harness
+from harness import farswap, host, image, raw
+import counted
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import counted              # noqa: E402
-import farswap              # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import raw                  # noqa: E402
 
 # Name, where below the kernel its root is, more kernel arguments. The last is compared with.
 DIRECT = ("direct", "", "")

@@ -10,9 +10,8 @@ import contextlib
 import threading
 import time
 
-import cluster as harness
-import farswap
-import farswapd
+import harness
+from harness import farswap, farswapd
 import schedule
 
 ZSWAP = "/sys/module/zswap/parameters"

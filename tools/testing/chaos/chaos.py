@@ -17,19 +17,16 @@ import sys
 import threading
 import time
 
+import harness
+from harness import farswap, image
+import actions
+import loads
+import losses
+import schedule
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 SELFTESTS = os.path.join(TOP, "tools/testing/selftests/farswap")
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import farswap              # noqa: E402
-import image                # noqa: E402
-import actions              # noqa: E402
-import loads                # noqa: E402
-import losses               # noqa: E402
-import schedule             # noqa: E402
 
 HUNG = re.compile(r"blocked for more than|INFO: task")
 # Seconds, times what the client's kernel says. All donors are in use again so long after the

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 
-import cluster as harness
+import harness
 import schedule
 
 PROGRAM = "/usr/bin/load"

@@ -13,9 +13,8 @@ import contextlib
 import threading
 import time
 
-import cluster as harness
-import farswap
-import farswapd
+import harness
+from harness import farswap, farswapd
 
 FILES = " ".join(f"{farswap.DEBUG}/{name}" for name in ("slabs", "donors", "stats"))
 # The counters of pages that are written to a donor's memory.

@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Unit tests of losses.py, on what clients' debugfs may say, and of schedule.py. Prints KTAP."""
 
-import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../qemu"))
-
-# pylint: disable=wrong-import-position
-import losses               # noqa: E402
-import schedule             # noqa: E402
+import losses
+import schedule
 
 A, B, C = "10.0.0.2", "10.0.0.3", "10.0.0.4"
 FIRST = "37156fbda46fbacf"

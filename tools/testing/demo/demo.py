@@ -19,17 +19,11 @@ import subprocess
 import sys
 import time
 
+import harness
+from harness import farswap, host, image, raw
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/bench"))
-
-# pylint: disable=wrong-import-position
-import cluster as harness   # noqa: E402
-import farswap              # noqa: E402
-import host                 # noqa: E402
-import image                # noqa: E402
-import raw                  # noqa: E402
 
 # Emulated processors have nothing to mitigate, and are slow to zero a page and to set a timer.
 GUEST = "mitigations=off init_on_alloc=0 nohz=off"

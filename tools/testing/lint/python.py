@@ -14,6 +14,9 @@ def unused_imports(tree):
                 name = (alias.asname or alias.name).split(".")[0]
                 imported[name] = node.lineno
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            used.update(ast.literal_eval(node.value))
     return [(line, name) for name, line in imported.items() if name not in used]
 
 

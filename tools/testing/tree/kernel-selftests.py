@@ -17,11 +17,11 @@ import shutil
 import subprocess
 import sys
 
+import harness
+from harness import farswap
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-sys.path.insert(0, os.path.join(TOP, "tools/testing/qemu"))
-import cluster as harness                   # noqa: E402
-import farswap                              # noqa: E402
 
 OUT = os.path.join(TOP, "out/kernel-selftests")
 # khugepaged does not compile in 6.12.117; memfd_secret, migration and others do not swap.

@@ -5,7 +5,7 @@
 # pages: the cable is unplugged, the interface goes down, the address is removed, the driver is
 # unbound, the RDMA link is removed. When it is back within grace_ms, each session is resumed with
 # all pages. AWAY=all runs each way with each duration, otherwise some. WHO: any of client, donor
-# and both, separated by commas.
+# and both, separated by commas. WAYS: with AWAY=all, some of the ways, separated by commas.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

@@ -18,36 +18,36 @@ EXIT_SKIP = 4
 class Tally:
     """Results of one program, or the sum over several."""
 
-    def __init__(self, passed=0, failed=0, skipped=0):
+    def __init__(self, passed: int = 0, failed: int = 0, skipped: int = 0):
         self.passed = passed
         self.failed = failed
         self.skipped = skipped
-        self.reasons = []
+        self.reasons: list[str] = []
         # A failed result is about data, or results are missing and the test did not bail out.
         self.about_data = False
 
-    def add(self, other):
+    def add(self, other: "Tally") -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
 
-    def fail(self, reason):
+    def fail(self, reason: str) -> None:
         self.failed += 1
         self.reasons.append(reason)
 
-    def may_be_of_time(self, status):
+    def may_be_of_time(self, status: int | None) -> bool:
         """
         Whether a slow machine explains the failure, so that another run may excuse it: the test
         ended by itself, and no result about data failed.
         """
         return bool(self.failed) and status == EXIT_FAIL and not self.about_data
 
-    def __str__(self):
+    def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         return f"{self.passed} passed, {self.failed} failed{skipped}"
 
 
-def unnested(output):
+def unnested(output: str) -> tuple[str, int]:
     """Output and status of the one program that the kernel's run_kselftest.sh has run."""
     inner, status = [], 1
     for line in output.splitlines():
@@ -61,7 +61,7 @@ def unnested(output):
     return "\n".join(inner), status
 
 
-def tally(output, status):
+def tally(output: str, status: int) -> Tally:
     """
     The results in one program's output. A program that ended badly, or gave
     fewer results than it planned, has at least one failure.

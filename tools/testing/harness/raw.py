@@ -3,10 +3,11 @@
 
 import ipaddress
 
-import cluster as harness
+from harness.errors import ClusterError
+from harness.machine import Machine
 
 
-def gid_index(machine):
+def gid_index(machine: Machine) -> str:
     """Where a machine has the GID of its IPv4 address: the link-local one may be added later."""
     gid = ipaddress.IPv6Address(f"::ffff:{machine.address}").exploded
     gids = "/sys/class/infiniband/r0/ports/1/gids"
@@ -14,7 +15,7 @@ def gid_index(machine):
     return machine.check(f"grep -l {gid} {gids}/*").split()[0].rsplit("/", 1)[1]
 
 
-def run(client, donor, command, nr_bytes):
+def run(client: Machine, donor: Machine, command: str, nr_bytes: int) -> list[str]:
     """The words of the result's line."""
     command += f" -d r0 -s {nr_bytes} -p 18600 -x "
     server = donor.spawn(command + gid_index(donor))
@@ -25,7 +26,7 @@ def run(client, donor, command, nr_bytes):
     for words in map(str.split, output.splitlines()):
         if words[:1] == [str(nr_bytes)]:
             return words
-    raise harness.ClusterError(f"{command} gave no result\n{output}")
+    raise ClusterError(f"{command} gave no result\n{output}")
 
 
 def read_latency(client, donor, iterations=2000):
@@ -42,4 +43,4 @@ def bandwidth(client, donor, verb, nr_bytes, iterations, depth=128):
         found = float(run(client, donor, command, nr_bytes)[3])
         if found:
             return found
-    raise harness.ClusterError(f"{command} says 0 MB/s")
+    raise ClusterError(f"{command} says 0 MB/s")

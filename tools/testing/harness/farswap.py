@@ -5,24 +5,24 @@ SYSFS = "/sys/kernel/farswap"
 DEBUG = "/sys/kernel/debug/farswap"
 
 
-def counters(text):
+def counters(text: str) -> dict[str, int]:
     """{name: number} of each line that is no more than that, as all in DEBUG/stats are."""
     return {words[0]: int(words[1]) for words in map(str.split, text.splitlines())
             if len(words) == 2 and words[1].isdigit()}
 
 
-def histogram(text, name):
+def histogram(text: str, name: str) -> dict[int, int]:
     """{upper bound: count} of one in DEBUG/latency, in ns."""
     return {int(words[1]): int(words[2]) for words in map(str.split, text.splitlines())
             if words[:1] == [f"{name}_ns"]}
 
 
-def grown(now, before):
+def grown(now: dict, before: dict) -> dict:
     """By how much each of counters() or histogram() has."""
     return {name: value - before.get(name, 0) for name, value in now.items()}
 
 
-def percentile(counts, percent):
+def percentile(counts: dict[int, int], percent: float) -> float | None:
     """
     Of a histogram(), in µs; within a bucket, an eighth wide, in proportion. None if
     nothing was timed.
@@ -35,13 +35,13 @@ def percentile(counts, percent):
     return None
 
 
-def remote_share(stats):
+def remote_share(stats: dict[str, int]) -> float:
     """Percent of all pages read that came from donors."""
     remote, *others = (stats.get(f"load_{name}", 0) for name in ("remote", "device", "fallback"))
     return 100 * remote / max(remote + sum(others), 1)
 
 
-def live(text):
+def live(text: str) -> list[str]:
     """Addresses of the donors that DEBUG/donors says can be used."""
     return [words[0].split(":")[0] for words in map(str.split, text.splitlines())
             if words[1:2] == ["live"]]

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 """A donor's farswapd: ended, started, and asked what it counts."""
 
+from harness.machine import Machine
+
 END = ("pid=$(pidof farswapd) && kill -%s $pid && i=0 && while kill -0 $pid 2>/dev/null;"
        " do i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.1; done")
 
 
-def kill(vm, timeout=60):
+def kill(vm: Machine, timeout: float = 60) -> None:
     """kill -9, and wait until it has gone."""
     vm.check(END % 9, timeout)
 
 
-def stop(vm, timeout=60):
+def stop(vm: Machine, timeout: float = 60) -> None:
     """SIGTERM, and wait for its end."""
     vm.check(END % "TERM", timeout)
 
 
-def start(vm, timeout=60):
+def start(vm: Machine, timeout: float = 60) -> None:
     """Until it answers."""
     vm.check("donor-start", timeout)
 
 
-def metric(vm, name):
+def metric(vm: Machine, name: str) -> float | None:
     """A number out of "farswapctl metrics", labels and all; None if there is no such."""
     for line in vm.check("farswapctl metrics").splitlines():
         if line.startswith(f"farswapd_{name} "):

@@ -11,10 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any, BinaryIO, Iterator, Sequence
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.abspath(os.path.join(HERE, "../../.."))
-FETCH = os.path.join(HERE, "fetch.sh")
+# This directory is reached by links, too.
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../.."))
+# The parts of the harness that are not in Python.
+QEMU = os.path.join(TOP, "tools/testing/qemu")
+FETCH = os.path.join(QEMU, "fetch.sh")
 # Whose farswap the guests get; only a comparison of two has it elsewhere.
 BUILT = TOP
 
@@ -44,11 +47,11 @@ class ImageError(Exception):
     """The image cannot be built; the text says why."""
 
 
-def cache_dir():
+def cache_dir() -> str:
     return subprocess.check_output([FETCH, "--cache"], text=True).strip()
 
 
-def kernel(root=None):
+def kernel(root: str | None = None) -> tuple[str, str, str]:
     """Version, boot image and root of a kernel; of the cached one of Debian, if None."""
     ready = os.path.join(root or os.path.join(cache_dir(), "kernel"), "ready")
     if not os.path.exists(ready):
@@ -65,7 +68,7 @@ def kernel(root=None):
     return version, boot, root
 
 
-def machine_of(root):
+def machine_of(root: str | None) -> tuple[dict[str, int], str]:
     """
     What a kernel needs: ({"memory": MB more than others, "cpus": at least, "slow": how many
     times as long}, arguments).
@@ -92,34 +95,35 @@ class Cpio:
     def __init__(self):
         self.entries = {}
 
-    def add(self, path, mode, data=b"", rdev=(0, 0)):
+    def add(self, path: str, mode: int, data: bytes = b"",
+            rdev: tuple[int, int] = (0, 0)) -> None:
         path = path.strip("/")
         parent = os.path.dirname(path)
         if parent and parent not in self.entries:
             self.add(parent, 0o40755)
         self.entries[path] = (mode, data, rdev)
 
-    def file(self, path, source, mode=None):
+    def file(self, path: str, source: str, mode: int | None = None) -> None:
         with open(source, "rb") as file:
             data = file.read()
         if mode is None:
             mode = 0o755 if os.access(source, os.X_OK) else 0o644
         self.add(path, 0o100000 | mode, data)
 
-    def text(self, path, text, mode=0o644):
+    def text(self, path: str, text: str, mode: int = 0o644) -> None:
         self.add(path, 0o100000 | mode, text.encode())
 
-    def link(self, path, target):
+    def link(self, path: str, target: str) -> None:
         self.add(path, 0o120777, target.encode())
 
-    def digest(self):
+    def digest(self) -> str:
         state = hashlib.sha256()
         for path, (mode, data, rdev) in sorted(self.entries.items()):
             state.update(f"{path}\0{mode}\0{rdev}\0{len(data)}\0".encode())
             state.update(data)
         return state.hexdigest()[:24]
 
-    def write(self, out):
+    def write(self, out: BinaryIO) -> None:
         number = 0
         trailer = ("TRAILER!!!", (0, b"", (0, 0)))
         for path, (mode, data, rdev) in sorted(self.entries.items()) + [trailer]:
@@ -132,13 +136,13 @@ class Cpio:
             out.write(head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4))
 
 
-def run(command, **kwargs):
+def run(command: Sequence[str], **kwargs: Any) -> str:
     kwargs.setdefault("env", dict(os.environ, PATH=SEARCH))
     return subprocess.run(command, check=True, text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs).stdout
 
 
-def libraries(program, library_path=None):
+def libraries(program: str, library_path: str | None = None) -> Iterator[tuple[str, str]]:
     """(name in the guest, host file) of every library the program loads."""
     env = dict(os.environ)
     if library_path:
@@ -158,13 +162,13 @@ def libraries(program, library_path=None):
             yield name, path
 
 
-def add_program(cpio, path, source, library_path=None):
+def add_program(cpio: Cpio, path: str, source: str, library_path: str | None = None) -> None:
     cpio.file(path, source)
     for name, library in libraries(source, library_path):
         cpio.file(name, os.path.realpath(library), 0o755)
 
 
-def module_index(root, version):
+def module_index(root: str, version: str) -> dict[str, tuple[str, list[str]]]:
     """Name -> (path, dependencies) from modules.dep."""
     index = {}
     with open(f"{root}/lib/modules/{version}/modules.dep", encoding="ascii") as file:
@@ -175,7 +179,8 @@ def module_index(root, version):
     return index
 
 
-def add_modules(cpio, version, root, built, more):
+def add_modules(cpio: Cpio, version: str, root: str, built: Sequence[str],
+                more: Sequence[str]) -> None:
     """The wanted modules, what they depend on, and this tree's."""
     base = f"{root}/lib/modules/{version}"
     index = module_index(root, version)
@@ -214,7 +219,7 @@ def add_modules(cpio, version, root, built, more):
                 cpio.file(path[len(stage):], path, 0o644)
 
 
-def check_module(path, version):
+def check_module(path: str, version: str) -> None:
     magic = run(["modinfo", "-F", "vermagic", path]).split()
     if not magic or magic[0] != version:
         raise ImageError(f"{os.path.relpath(path, TOP)} was built for kernel "
@@ -222,7 +227,7 @@ def check_module(path, version):
                          "make clean, then make KDIR=$(tools/testing/qemu/fetch.sh --kdir)")
 
 
-def build_tool(source):
+def build_tool(source: str) -> str:
     """A C program of the harness, static, kept in the cache by its source."""
     with open(source, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:16]
@@ -235,7 +240,7 @@ def build_tool(source):
     return program
 
 
-def add_verbs(cpio):
+def add_verbs(cpio: Cpio) -> None:
     """libibverbs finds its providers by name at run time; ldd cannot know."""
     found = glob.glob("/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so")
     if not found:
@@ -245,20 +250,20 @@ def add_verbs(cpio):
     cpio.file("/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/rxe.driver", 0o644)
 
 
-def add_base(cpio):
+def add_base(cpio: Cpio) -> None:
     cpio.add("/dev/console", 0o20600, rdev=(5, 1))
     cpio.add("/dev/null", 0o20666, rdev=(1, 3))
     for path in "/proc /sys /tmp /run /root /mnt /var".split():
         cpio.add(path, 0o40755)
-    cpio.file("/init", os.path.join(HERE, "guest", "init"), 0o755)
+    cpio.file("/init", os.path.join(QEMU, "guest", "init"), 0o755)
     cpio.file("/bin/busybox", shutil.which("busybox", path=SEARCH))
-    agent = build_tool(os.path.join(HERE, "guest", "agent.c"))
+    agent = build_tool(os.path.join(QEMU, "guest", "agent.c"))
     cpio.file("/usr/local/bin/agent", agent, 0o755)
     for name in ("host", "on"):
         cpio.link("/usr/local/bin/" + name, "agent")
-    for name in sorted(os.listdir(os.path.join(HERE, "guest"))):
+    for name in sorted(os.listdir(os.path.join(QEMU, "guest"))):
         if name not in ("init", "agent.c"):
-            cpio.file("/usr/local/bin/" + name, os.path.join(HERE, "guest", name), 0o755)
+            cpio.file("/usr/local/bin/" + name, os.path.join(QEMU, "guest", name), 0o755)
     for name in PROGRAMS:
         path = shutil.which(name.lstrip("?"), path=SEARCH)
         if path:
@@ -277,12 +282,12 @@ def add_base(cpio):
         f"10.0.0.{n + 1} donor{n}\n" for n in range(1, 9)))
 
 
-def built_modules():
+def built_modules() -> list[str]:
     return [path for path in (os.path.join(BUILT, name) for name in MODULES)
             if os.path.exists(path)]
 
 
-def add_built(cpio):
+def add_built(cpio: Cpio) -> None:
     """This tree's programs, where they have been built."""
     for name in ("farswapd", "farswapctl"):
         path = os.path.join(BUILT, "daemon", name)
@@ -290,7 +295,10 @@ def add_built(cpio):
             add_program(cpio, "/usr/sbin/" + name, path)
 
 
-def build(extra=(), extra_programs=(), modules=None, extra_modules=(), root=None):
+def build(extra: Sequence[tuple[str, str]] = (),
+          extra_programs: Sequence[tuple[str, str, str | None]] = (),
+          modules: Sequence[str] | None = None, extra_modules: Sequence[str] = (),
+          root: str | None = None) -> str:
     """
     The path of an image. extra: (guest path, host path) of plain files;
     extra_programs: (guest path, host path, library path or None); modules: the
@@ -326,7 +334,7 @@ def build(extra=(), extra_programs=(), modules=None, extra_modules=(), root=None
     return path
 
 
-def prune(directory, keep=12):
+def prune(directory: str, keep: int = 12) -> None:
     """Drop the oldest images; not young ones, a guest may be about to read them."""
     try:
         files = sorted(glob.glob(directory + "/*.cpio*"), key=os.path.getmtime, reverse=True)

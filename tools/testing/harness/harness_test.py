@@ -1,16 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Unit tests of ktap.py, and of the marks that _tap.sh prints for it. Prints KTAP."""
+"""Unit tests of the harness's pure functions, and of the marks that _tap.sh prints. Prints KTAP."""
 
 import os
 import subprocess
 import sys
 import tempfile
 
-import ktap
+from harness import console, farswap, image, ktap, needs
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TAP = os.path.join(HERE, "../selftests/farswap/_tap.sh")
+TAP = os.path.join(image.TOP, "tools/testing/selftests/farswap/_tap.sh")
 CASES = []
 
 
@@ -83,11 +81,97 @@ def a_test_that_passed_is_not_run_again():
     return not may_run_again("1..1\nok 1 a\n", 0)
 
 
+@case
+def output_of_run_kselftest_is_unnested():
+    output, status = ktap.unnested("# ok 1 a\n# not ok 2 b # DATA\n"
+                                   "not ok 1 selftests: farswap: x.sh # exit=1\n")
+    return status == 1 and ktap.tally(output, status).about_data
+
+
+@case
+def a_warning_is_a_complaint():
+    return console.complaints("[ 1.0] fine\r\n[ 2.0] BUG: bad\r\n") == ["[ 2.0] BUG: bad"]
+
+
+@case
+def a_warning_of_rxe_is_no_complaint():
+    warning = "--[ cut here ]--\nWARNING: at {}\nend trace\n"
+    return not console.complaints(warning.format("rxe_comp.c:1")) \
+        and len(console.complaints(warning.format("farswap.c:1"))) == 1
+
+
+@case
+def impossible_flags_are_a_failure_of_the_emulator():
+    return console.emulator_failed("EFLAGS: ffff8881 ") and \
+        not console.emulator_failed("EFLAGS: 00010246 ")
+
+
+@case
+def a_test_without_a_line_has_the_default_needs():
+    return needs.parse("x.sh", "#!/bin/sh\n") == needs.NEEDS
+
+
+@case
+def needs_are_read():
+    parsed = needs.parse("x.sh", "#\n# cluster: donors=3 mem=384 fs.hung=120 zswap.enabled=0\n")
+    return (parsed["donors"], parsed["mem"], parsed["append"]) == \
+        (3, 384, "fs.hung=120 zswap.enabled=0 ")
+
+
+@case
+def machines_that_are_both_are_alone():
+    parsed = needs.parse("x.sh", "# cluster: both=3\n")
+    return (parsed["clients"], parsed["donors"], parsed["both"]) == (0, 0, 3)
+
+
+@case
+def an_unknown_need_is_named():
+    try:
+        needs.parse("x.sh", "# cluster: donor=3\n")
+    except SystemExit as error:
+        return "x.sh: unknown need 'donor'" in str(error)
+    return False
+
+
+@case
+def tests_that_can_share_a_cluster_are_together():
+    small, large = needs.parse("", "# cluster: mem=192"), needs.parse("", "# cluster: mem=384")
+    wide = needs.parse("", "# cluster: mem=192 donors=3")
+    order = needs.grouped({"a": small, "b": large, "c": wide})
+    return [name for name, _ in order] == ["a", "c", "b"] \
+        and [needed["donors"] for _, needed in order] == [3, 3, 2]
+
+
+@case
+def counters_are_lines_of_a_name_and_a_number():
+    return farswap.counters("a 1\nb x\nc 2 3\nd 4\n") == {"a": 1, "d": 4}
+
+
+@case
+def a_percentile_lies_in_its_bucket():
+    counts = farswap.histogram("load_ns 900 0\nload_ns 1800 10\nload_ns 3600 0\n", "load")
+    return farswap.percentile(counts, 100) == 1.8 and 1.6 < farswap.percentile(counts, 50) < 1.8 \
+        and farswap.percentile({1: 0}, 50) is None
+
+
+@case
+def donors_that_are_live_are_listed():
+    return farswap.live("address state\n10.0.0.2:9400 live 1\n10.0.0.3 suspect 1\n") == ["10.0.0.2"]
+
+
+@case
+def machine_needs_of_a_kernel_are_read():
+    with tempfile.TemporaryDirectory() as directory:
+        with open(os.path.join(directory, "machine"), "w", encoding="ascii") as file:
+            file.write("memory=100 slow=4 kasan.fault=panic\n")
+        return image.machine_of(directory) == ({"memory": 100, "cpus": 1, "slow": 4},
+                                               "kasan.fault=panic ")
+
+
 def shell(commands):
     """The result lines of these commands after _tap.sh; None where the kernel's helpers are not."""
-    cache = subprocess.run([os.path.join(HERE, "fetch.sh"), "--cache"], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.strip()
-    helpers = os.path.join(cache, "kernel/lint/tools/testing/selftests/kselftest/ktap_helpers.sh")
+    helpers = os.path.join(image.cache_dir(), "kernel/lint/tools/testing/selftests/kselftest",
+                           "ktap_helpers.sh")
     if not os.path.exists(helpers):
         return None
     with tempfile.TemporaryDirectory() as directory:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What selftests need of a cluster, as their "# cluster:" lines say, and which can share one."""
+
+import re
+
+Needs = dict[str, int | str]
+
+NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
+         "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
+         "one_thread": 0, "append": ""}
+# A test doesn't mind if there are more than it needs.
+MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
+
+
+def parse(name: str, text: str) -> Needs:
+    """Of the test of that name, by the beginning of its text."""
+    needs: Needs = dict(NEEDS)
+    match = re.search(r"^[#/ *]*cluster:(.*)$", text, re.MULTILINE)
+    if match and re.search(r"\bboth=[1-9]", match[1]):
+        needs["clients"] = needs["donors"] = 0
+    for word in match[1].split() if match else ():
+        key, _, value = word.partition("=")
+        if "." in key:
+            needs["append"] += f"{word} "
+            continue
+        if key not in needs:
+            raise SystemExit(f"{name}: unknown need {key!r}; known: {' '.join(NEEDS)}")
+        needs[key] = int(value)
+    return needs
+
+
+def kind_of(needs: Needs) -> Needs:
+    """The properties that two tests must share to share a cluster."""
+    return {key: value for key, value in needs.items() if key not in MORE_IS_GOOD}
+
+
+def grouped(tests: dict[str, Needs]) -> list[tuple[str, Needs]]:
+    """
+    [(name, the needs of its cluster)], in the same order, but tests that can share a
+    cluster are together, in one with enough for all of them.
+    """
+    kinds: list[Needs] = []
+    for needs in tests.values():
+        if kind_of(needs) not in kinds:
+            kinds.append(kind_of(needs))
+    most = [{key: max(needs[key] for needs in tests.values() if kind_of(needs) == kind)
+             for key in MORE_IS_GOOD} for kind in kinds]
+    ordered = sorted(tests, key=lambda name: kinds.index(kind_of(tests[name])))
+    return [(name, {**tests[name], **most[kinds.index(kind_of(tests[name]))]})
+            for name in ordered]
