@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Draws the plots of Documentation/mm/farswap/performance.rst, in ratios, from what bench.py
-(parts faults and local) and events.py (part death) left: faults.svg, local.svg, death.svg.
+(part local) and events.py (part death) left: faults.svg, local.svg, death.svg.
 Draws those that there is data for; status 1 if there is none for any.
 """
 
@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 
 DECADE = (1, 2, 5)
+HALF = "50 % local"
 
 
 def rows(directories, name):
@@ -33,28 +34,30 @@ def rows(directories, name):
 def raw_reads(results):
     """Medians of raw RDMA READs before and after each kind of swap, µs."""
     return [float(row["number"]) for row in results
-            if (row["load"], row["setting"], row["value"]) == ("raw READ", "faults", "p50_us")]
+            if (row["load"], row["setting"], row["value"]) == ("raw READ", "local", "p50_us")]
 
 
 def faults(args):
-    raws = raw_reads(list(rows(args.bench, "results.csv")))
+    raws = raw_reads(rows(args.bench, "results.csv"))
     counts = {}
     for row in rows(args.bench, "histograms.csv"):
-        if row["load"] == "read" and not row["setting"]:
-            counts.setdefault(row["swap"], {})[float(row["at_most_us"])] = int(row["count"])
-    if not raws or not counts:
+        if row["load"] == "read" and row["setting"] == HALF:
+            found, bound = counts.setdefault(row["swap"], {}), float(row["at_most_us"])
+            found[bound] = found.get(bound, 0) + int(row["count"])
+    if not raws or "farswap" not in counts:
         return None
     raw = statistics.median(raws)
-    series = {swap: [(math.log10(bound / raw), percent)
-                     for bound, percent in report.cumulated(found)]
-              for swap, found in counts.items()}
+    curves = {swap: report.cumulated(found) for swap, found in counts.items()}
+    unit = next(bound for bound, percent in curves["farswap"] if percent >= 50)
+    series = {swap: [(math.log10(bound / unit), percent) for bound, percent in curve]
+              for swap, curve in curves.items()}
     ticks = [(math.log10(digit * 10 ** power), f"{digit * 10 ** power:g}")
              for power in range(-1, 2) for digit in DECADE if digit * 10 ** power <= 20]
     return plot.lines(
-        "Page faults, random reads", ("latency / median of a raw READ of 4 KiB", "% of all faults"),
+        "Page faults, random reads", ("latency / farswap's median", "% of all faults"),
         series, -1, math.log10(20), 100, across=ticks,
-        note=f"raw READs before and after each took {min(raws) / raw:.1f} to {max(raws) / raw:.1f} "
-             "of their median")
+        note="half of the memory is local; raw READs before and after each took "
+             f"{min(raws) / raw:.1f} to {max(raws) / raw:.1f} of their median")
 
 
 def local(args):
@@ -68,16 +71,16 @@ def local(args):
     if not unit:
         return None
     what = {"read": "reads", "mixed": "reads and rewrites"}
-    series = {f"{swap}, {what[load]}": sorted((percent, rate / unit)
+    series = {f"{swap}: {what[load]}": sorted((percent, rate / unit)
                                               for (other, kind, percent), rate in rates.items()
                                               if (other, kind) == (swap, load))
-              for swap in dict.fromkeys(key[0] for key in rates) for load in what}
+              for load in what for swap in dict.fromkeys(key[0] for key in rates)}
     percents = sorted({key[2] for key in rates if key[2] < 100})
     most = max(rate for points in series.values() for percent, rate in points if percent < 100)
-    ticks = [(number / 2, f"{number / 2:g}") for number in range(int(most * 2) + 2)]
+    ticks = [(number / 2, f"{number / 2:g}") for number in range(int(most * 2.1) + 1)]
     return plot.lines("Random accesses with less local memory",
-                      ("% of the program's memory that are local", "accesses a second, ratio"),
-                      series, percents[0] - 5, percents[-1] + 5, most * 1.1, up=ticks,
+                      ("local memory, % of the program's", "accesses a second, ratio"),
+                      series, percents[0] - 5, percents[-1] + 5, most * 1.05, up=ticks,
                       across=[(percent, str(percent)) for percent in percents],
                       note="1: farswap, reads, 50 % local")
 

@@ -155,16 +155,19 @@ def lines(title, labels, series, first, last, most, across=None, up=None, note="
     The SVG of curves. labels: of x and y; series: {name: [(x, y)]}; a line at y = 1 where
     that is a reference. note: below the title.
     """
-    axes = Axes(first, last, most, TOP + 20, HEIGHT)
-    height = TOP + 20 + HEIGHT + 48
     colours = dict(zip(series, LINES))
+    entries = list(colours.items())
+    legends = [entries[start:start + 3] for start in range(0, len(entries), 3)]
+    top = TOP + 20 * len(legends)
+    axes = Axes(first, last, most, top, HEIGHT)
+    height = top + HEIGHT + 48
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
         f' viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
         f'<text x="{LEFT}" y="22" font-size="15">{title}</text>',
         f'<text x="{LEFT}" y="42" fill="#555">{note}</text>',
-        *legend(list(colours.items()), 68)]
+        *(text for row, entries in enumerate(legends) for text in legend(entries, 68 + 20 * row))]
     for name, points in series.items():
         inside = [point for point in points if first <= point[0] <= last]
         out.append(axes.line(inside, colours[name], 'stroke-width="2"'))
