@@ -284,6 +284,19 @@ lint_diagrams() { # the state diagrams in the documents have the moves of the co
 	quiet tools/testing/lint/diagrams.py
 }
 
+lint_paths() { # the files that documents name exist, here or in a patched kernel
+	local file path kernel bad=0
+	kernel='^(mm/(farswap/.*|frontswap\.c|Kconfig|swap_table\.h)|include/linux/frontswap\.h)$'
+	while IFS=: read -r file path; do
+		path=${path//\`/}
+		[[ -e ${path%% *} || $path =~ $kernel || $path == *[A-Z\*\[\{]* ]] && continue
+		echo "$file: there is no $path"
+		bad=1
+	done < <(matching '^(Documentation/.*\.rst|[A-Z]+\.md)$' | xargs -d '\n' \
+		grep -oHP '\x60(mm|rdma|daemon|include|tools)/[^\x60]+\x60' | sort -u)
+	return $bad
+}
+
 lint_workqueues() { # the table in locking.rst has the modules' workqueues and no other
 	local code table
 	# The name is on the next line here and there.
