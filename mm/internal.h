@@ -194,8 +194,12 @@ void farswap_debugfs_exit(void);
 int farswap_power_init(void);
 void farswap_power_exit(void);
 
-/* main.c */
+/* state.c */
 extern atomic_t farswap_pauses;
+bool farswap_attached(void);
+void farswap_attached_set(bool attached);
+void farswap_zswap_note(void);
+bool farswap_zswap_seen(void);
 
 /**
  * farswap_may_store() - may pages be stored remotely, and slabs mapped
@@ -208,13 +212,15 @@ static inline bool farswap_may_store(void)
 	return READ_ONCE(farswap_settings.enabled) && !atomic_read(&farswap_pauses);
 }
 
+/* main.c */
 int farswap_pause(void);
 void farswap_resume(void);
-bool farswap_attached(void);
 int farswap_attach(void);
 int farswap_detach(void);
 
-/* transport.c */
+/* donor/transport.c */
+extern struct work_struct farswap_transport_work;
+
 const struct farswap_transport *farswap_transport_get(void);
 void farswap_transport_put(const struct farswap_transport *transport);
 
@@ -280,6 +286,8 @@ sector_t farswap_device_sector(const struct farswap_device *device,
 			       pgoff_t offset);
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset);
 bool farswap_device_keep(const struct farswap_device *device, pgoff_t offset);
+
+/* swapon.c */
 int farswap_devices_flush(void);
 unsigned long farswap_devices_stranded(void);
 void farswap_devices_remove(void);
@@ -388,7 +396,23 @@ struct farswap_slab {
 	struct work_struct rebuild_work;
 };
 
-int farswap_slab_init(void);
+/**
+ * struct farswap_slab_works - the functions of a slab's works, which are of higher layers
+ * @map:	of its map_work
+ * @evacuate:	of its leave_work
+ * @repair:	of its repair_work
+ * @refill:	of its refill_work
+ * @rebuild:	of its rebuild_work
+ */
+struct farswap_slab_works {
+	work_func_t map;
+	work_func_t evacuate;
+	work_func_t repair;
+	work_func_t refill;
+	work_func_t rebuild;
+};
+
+int farswap_slab_init(const struct farswap_slab_works *works);
 void farswap_slab_exit(void);
 struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
@@ -398,7 +422,6 @@ const char *farswap_slab_state_name(const struct farswap_slab *slab);
 bool farswap_slab_set_state(struct farswap_slab *slab,
 			    enum farswap_slab_state state);
 void farswap_slab_map_start(struct farswap_slab *slab);
-void farswap_slab_map_cancel(struct farswap_slab *slab);
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
 
 /**
@@ -462,6 +485,31 @@ static inline bool farswap_mapping_is_slabs(const struct farswap_mapping *mappin
 	return false;
 }
 
+/* slab/guard.c */
+extern unsigned int farswap_guard_copying;
+bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+				   unsigned int nr);
+
+/**
+ * farswap_guard_copy_excludes() - must a store leave a mapping out
+ * @to:		the mapping
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Context: process context; does not sleep.
+ * Return: whether one of the slots is being copied there.
+ */
+static inline bool farswap_guard_copy_excludes(const struct farswap_mapping *to,
+					       unsigned int slot, unsigned int nr)
+{
+	/* Pairs with farswap_guard_copy_end(). */
+	return unlikely(smp_load_acquire(&farswap_guard_copying)) &&
+	       __farswap_guard_copy_excludes(to, slot, nr);
+}
+
+bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
+				    unsigned int nr);
+
 /* tags.c */
 
 /**
@@ -495,27 +543,6 @@ bool farswap_mover_failed(const struct farswap_mover *mover);
 unsigned long *farswap_mover_moved(struct farswap_mover *mover);
 
 /* copy.c */
-extern unsigned int farswap_copying;
-bool __farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
-			     unsigned int nr);
-
-/**
- * farswap_copy_excludes() - must a store leave a mapping out
- * @to:		the mapping
- * @slot:	the first slot, without the remote bit
- * @nr:		how many
- *
- * Context: process context; does not sleep.
- * Return: whether one of the slots is being copied there.
- */
-static inline bool farswap_copy_excludes(const struct farswap_mapping *to,
-					 unsigned int slot, unsigned int nr)
-{
-	/* Pairs with copy_end(). */
-	return unlikely(smp_load_acquire(&farswap_copying)) &&
-	       __farswap_copy_excludes(to, slot, nr);
-}
-
 bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole);
 void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
 		  unsigned int mb, bool sole);
@@ -529,10 +556,6 @@ void farswap_rebuild_look(struct farswap_slab *slab);
 void farswap_rebuild_work(struct work_struct *work);
 void farswap_rebuild_cancel(struct farswap_device *device);
 
-/* migrate/rebuild-guard.c */
-bool farswap_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
-			      unsigned int nr);
-
 /* replica.c */
 int farswap_replica_init(void);
 void farswap_replica_exit(void);
@@ -542,6 +565,20 @@ void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
 void farswap_replica_look(struct farswap_slab *slab);
 void farswap_replica_work(struct work_struct *work);
 void farswap_replica_refill_work(struct work_struct *work);
+
+/* migrate/map.c */
+struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab, unsigned long until,
+					     unsigned int *epoch);
+bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
+void farswap_slab_map_work(struct work_struct *work);
+void farswap_slab_map_cancel(struct farswap_slab *slab);
+
+/* sessions.c */
+void farswap_donors_init(void);
+void farswap_donors_exit(void);
+int farswap_donors_set(const char *line);
+void farswap_donors_open(void);
+void farswap_donors_close(void);
 
 /* migrate/unmap.c */
 void farswap_drain_start(struct farswap_slab *slab,
@@ -608,7 +645,6 @@ void farswap_sweep_stop(void);
 
 /* store.c */
 void farswap_store_written(struct farswap_fanout *fanout);
-void farswap_store_backed(struct farswap_store *store, int error);
 int farswap_store_init(void);
 void farswap_store_exit(void);
 
@@ -646,7 +682,5 @@ int farswap_promote_init(void);
 void farswap_promote_exit(void);
 void farswap_promote_flush(void);
 void farswap_promote(struct folio *folio);
-void farswap_promote_zswap(void);
-bool farswap_promote_saw_zswap(void);
 
 #endif /* _FARSWAP_INTERNAL_H */

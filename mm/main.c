@@ -11,31 +11,10 @@
 #include <linux/rcupdate.h>
 #include <linux/suspend.h>
 
-#define CREATE_TRACE_POINTS
-#include <trace/events/farswap.h>
-
 #include "hook/hook.h"
 #include "internal.h"
 
-/* Attaching, detaching and the donors line. */
-DEFINE_MUTEX(farswap_main_lock);
-struct workqueue_struct *farswap_wq;
-
-/* Reasons not to store remotely: one while detached, one while suspended. */
-atomic_t farswap_pauses = ATOMIC_INIT(1);
-static bool main_attached;	/* written under farswap_main_lock */
 static bool main_stuck;		/* the hook is in place, or a part of it, for good */
-
-/**
- * farswap_attached() - is the hook in place
- *
- * Context: any.
- * Return: whether it is.
- */
-bool farswap_attached(void)
-{
-	return READ_ONCE(main_attached);
-}
 
 /**
  * farswap_pause() - have everything on the swap device, and no I/O in flight
@@ -65,6 +44,7 @@ int farswap_pause(void)
 	err = farswap_devices_flush();
 	while (!err && (device = farswap_device_next(&type)))
 		err = farswap_slabs_unmap(device, NULL);
+	farswap_load_flush();
 	if (!err)
 		err = farswap_devices_flush();
 	mutex_unlock(&farswap_devices_lock);
@@ -94,7 +74,7 @@ int farswap_attach(void)
 	int err = 0;
 
 	mutex_lock(&farswap_main_lock);
-	if (main_attached)
+	if (farswap_attached())
 		goto out_unlock;
 	if (main_stuck) {
 		err = -EBUSY;
@@ -117,7 +97,7 @@ int farswap_attach(void)
 		module_put(THIS_MODULE);
 		goto out_unlock;
 	}
-	WRITE_ONCE(main_attached, true);
+	farswap_attached_set(true);
 	farswap_staging_resize();
 	farswap_donors_open();
 	farswap_resume();
@@ -173,7 +153,7 @@ int farswap_detach(void)
 	mutex_lock(&farswap_main_lock);
 	if (main_stuck)
 		err = -EBUSY;
-	if (err || !main_attached)
+	if (err || !farswap_attached())
 		goto out_unlock;
 	err = farswap_hook_detach_begin();
 	if (err)
@@ -196,7 +176,7 @@ int farswap_detach(void)
 	/* Of those that saw us attached a moment ago. */
 	farswap_promote_flush();
 	farswap_devices_remove();
-	WRITE_ONCE(main_attached, false);
+	farswap_attached_set(false);
 	farswap_staging_resize();
 	pr_info("detached\n");
 	module_put(THIS_MODULE);
@@ -213,6 +193,14 @@ static void main_wait_completions(void)
 {
 	synchronize_rcu_tasks();
 }
+
+static const struct farswap_slab_works main_slab_works = {
+	.map		= farswap_slab_map_work,
+	.evacuate	= farswap_leave_work,
+	.repair		= farswap_replica_work,
+	.refill		= farswap_replica_refill_work,
+	.rebuild	= farswap_rebuild_work,
+};
 
 static int __init main_init(void)
 {
@@ -252,10 +240,10 @@ static int __init main_init(void)
 	err = farswap_rebuild_init();
 	if (err)
 		goto out_replica;
-	err = farswap_slab_init();
+	err = farswap_slab_init(&main_slab_works);
 	if (err)
 		goto out_rebuild;
-	farswap_donor_init();
+	farswap_donor_init(farswap_load_work);
 	farswap_donors_init();
 	mutex_lock(&farswap_main_lock);
 	err = farswap_donors_set(farswap_settings_donors);
@@ -290,6 +278,7 @@ out_power:
 out_donors:
 	farswap_donors_exit();
 	farswap_slab_exit();
+	farswap_sweep_stop();
 out_rebuild:
 	farswap_rebuild_exit();
 out_replica:
@@ -338,6 +327,7 @@ static void __exit farswap_exit(void)
 	farswap_power_exit();
 	farswap_donors_exit();
 	farswap_slab_exit();
+	farswap_sweep_stop();
 	farswap_rebuild_exit();
 	farswap_replica_exit();
 	farswap_leave_exit();

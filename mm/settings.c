@@ -19,20 +19,6 @@
 #include "io/trend.h"
 
 /* Not given, which is not the same as 0. */
-#define SETTINGS_STAGING_UNSET	UINT_MAX
-
-struct farswap_settings farswap_settings = {
-	.enabled	= 1,
-	.slab_mb	= 64,
-	.staging_mb	= SETTINGS_STAGING_UNSET,
-	.hotslab	= 2,
-	.poll_us	= 20,
-	.prefetch_pages	= 32,
-	.io_timeout_ms	= 1000,
-	.grace_ms	= 10000,
-	.replicas	= 2,
-	.repair_mb	= 64,
-};
 
 char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
@@ -401,7 +387,7 @@ int farswap_settings_init(void)
 {
 	int err;
 
-	if (farswap_settings.staging_mb == SETTINGS_STAGING_UNSET)
+	if (farswap_settings.staging_mb == FARSWAP_STAGING_UNSET)
 		farswap_settings.staging_mb = clamp(totalram_pages() >> (26 - PAGE_SHIFT),
 						    1UL, 64UL);
 	if (IS_ENABLED(CONFIG_THP_SWAP) && farswap_settings.slab_mb < PMD_SIZE >> 20) {

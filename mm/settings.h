@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #define FARSWAP_DONORS_BYTES	2048	/* the donors line, with its NUL */
+#define FARSWAP_STAGING_UNSET	UINT_MAX
 #define FARSWAP_REPLICAS_MAX	3	/* regions that a slab has at most */
 
 /**

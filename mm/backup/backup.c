@@ -433,7 +433,7 @@ int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
  * @slab:	its slab
  * @slot:	its first slot
  * @nr:		how many
- * @owner:	the store, under writeback; farswap_store_backed() will be called for
+ * @owner:	of the store, under writeback; its @backed will be called for
  *		each write that is still to end
  * @error:	set to -EIO if one has failed already
  *
@@ -441,7 +441,7 @@ int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
  * Return: how many are still to end.
  */
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
-				  unsigned int nr, struct farswap_store *owner,
+				  unsigned int nr, struct farswap_backup_owner *owner,
 				  int *error)
 {
 	struct farswap_backups *backups = &slab->device->backups;

@@ -38,12 +38,20 @@ enum farswap_backup_state {
 };
 
 /**
+ * struct farswap_backup_owner - a part of a store that waits for backups
+ * @backed:	the write of one has ended, with 0 or -errno; any context up to interrupts
+ */
+struct farswap_backup_owner {
+	void (*backed)(struct farswap_backup_owner *owner, int error);
+};
+
+/**
  * struct farswap_backup - one slot's copy on its way to the swap device
  * @entry:	in the pool, the device's queue, or its bio's list
  * @node:	in the device's table
  * @page:	the staging page
  * @slab:	of the slot
- * @owner:	a store that has only this write left; or NULL
+ * @owner:	of a store that has only this write left; or NULL
  * @css:	whose write it is; a reference is held. NULL: nobody's
  * @sector:	on the block device
  * @offset:	the slot's swap offset
@@ -59,7 +67,7 @@ struct farswap_backup {
 	struct hlist_node node;
 	struct page *page;
 	struct farswap_slab *slab;
-	struct farswap_store *owner;
+	struct farswap_backup_owner *owner;
 	struct cgroup_subsys_state *css;
 	sector_t sector;
 	pgoff_t offset;
@@ -134,7 +142,7 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio);
 int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot);
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
-				  unsigned int nr, struct farswap_store *owner,
+				  unsigned int nr, struct farswap_backup_owner *owner,
 				  int *error);
 
 /* backup/fetch.c */

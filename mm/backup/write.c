@@ -135,7 +135,7 @@ static void backup_bio_done(struct bio *bio)
 
 	list_for_each_entry(backup, &drop, entry)
 		if (backup->owner)
-			farswap_store_backed(backup->owner, error);
+			backup->owner->backed(backup->owner, error);
 	farswap_backup_put_all(&drop);
 }
 

@@ -143,19 +143,33 @@ struct farswap_donor {
 	char address[];
 };
 
-void farswap_donor_init(void);
+void farswap_donor_init(work_func_t load);
+const uuid_t *farswap_donor_client_node(void);
 u64 farswap_donor_client_instance(void);
 struct farswap_donor *farswap_donor_alloc(const char *address);
 void farswap_donor_put(struct farswap_donor *donor);
-int farswap_donor_open(struct farswap_donor *donor);
-int farswap_donor_close(struct farswap_donor *donor);
+void farswap_donor_set_state(struct farswap_donor *donor, enum farswap_donor_state state);
+void farswap_donor_wait_unused(struct farswap_donor *donor);
 bool farswap_donor_use(struct farswap_donor *donor);
 void farswap_donor_unuse(struct farswap_donor *donor);
 void farswap_donor_settle(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
-bool farswap_donors_live(void);
 void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room);
 u32 farswap_donor_full_ms(const struct farswap_donor *donor);
+
+extern const char *const farswap_donor_state_names[FARSWAP_DONOR_STATES];
+extern unsigned int farswap_donors_nr_live;	/* written under farswap_state_lock */
+
+/**
+ * farswap_donors_live() - is there a donor to map slabs at
+ *
+ * Context: any.
+ * Return: whether there is.
+ */
+static inline bool farswap_donors_live(void)
+{
+	return READ_ONCE(farswap_donors_nr_live);
+}
 
 /**
  * farswap_donor_is_suspect() - is I/O with the donor's regions refused for now
@@ -203,27 +217,20 @@ struct farswap_donor_use {
 	bool shaky;
 };
 
-void farswap_donors_init(void);
-void farswap_donors_exit(void);
-int farswap_donors_set(const char *line);
+extern struct list_head farswap_donors;
+
+int farswap_donors_parse(const char *line, struct list_head *list);
+struct farswap_donor *farswap_donors_find(const struct list_head *list, const char *address);
+void farswap_donors_free(struct list_head *list);
 int farswap_donors_show(char *buf);
 void farswap_donors_append(struct farswap_donor *donor);
 void farswap_donors_remove(struct farswap_donor *donor);
-void farswap_donors_open(void);
-void farswap_donors_close(void);
 void farswap_donors_set_io_timeout(unsigned int ms);
 void farswap_donors_set_grace(unsigned int ms);
-void farswap_donors_retry(void);
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor);
 int farswap_donors_use(struct farswap_donor_use *use);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
-
-/* migrate/select.c */
-struct farswap_donor *farswap_donor_map(const struct farswap_slab *slab,
-					unsigned long until,
-					struct farswap_region **region,
-					unsigned int *epoch);
 
 #endif /* _FARSWAP_DONOR_H */

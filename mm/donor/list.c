@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The donors line, and the list of donors made from it.
+ * The list of donors, and the donors line that it is made from.
  *
  * Locking: farswap_main_lock and farswap_state_lock cover the list's membership;
  * either is enough to read it.
@@ -20,8 +20,7 @@
 /* So long after a failure other donors are preferred. */
 #define DONORS_SHAKY	(60 * HZ)
 
-static LIST_HEAD(donors);
-static struct work_struct donors_open_work;
+LIST_HEAD(farswap_donors);
 
 /**
  * farswap_donors_find_live() - the same daemon, perhaps by another address
@@ -35,7 +34,7 @@ struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 	struct farswap_donor *donor;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(donor, &donors, entry)
+	list_for_each_entry(donor, &farswap_donors, entry)
 		if ((donor->state == FARSWAP_DONOR_LIVE ||
 		     donor->state == FARSWAP_DONOR_SUSPECT) &&
 		    !memcmp(&donor->peer, peer, sizeof(*peer)))
@@ -55,7 +54,7 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 	struct farswap_donor *donor;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(donor, &donors, entry)
+	list_for_each_entry(donor, &farswap_donors, entry)
 		if (donor->state == FARSWAP_DONOR_CONNECTING &&
 		    donor->io == FARSWAP_DONOR_IO_WORKS &&
 		    !memcmp(&donor->peer, peer, sizeof(*peer)))
@@ -75,7 +74,7 @@ struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *
 	struct farswap_donor *other;
 
 	lockdep_assert_held(&farswap_state_lock);
-	list_for_each_entry(other, &donors, entry)
+	list_for_each_entry(other, &farswap_donors, entry)
 		if ((other->state == FARSWAP_DONOR_LIVE ||
 		     other->state == FARSWAP_DONOR_SUSPECT) && other != donor &&
 		    other->peer.instance != donor->peer.instance &&
@@ -94,7 +93,7 @@ void farswap_donors_append(struct farswap_donor *donor)
 {
 	lockdep_assert_held(&farswap_main_lock);
 	spin_lock(&farswap_state_lock);
-	list_move_tail(&donor->entry, &donors);
+	list_move_tail(&donor->entry, &farswap_donors);
 	spin_unlock(&farswap_state_lock);
 }
 
@@ -113,60 +112,6 @@ void farswap_donors_remove(struct farswap_donor *donor)
 	list_del(&donor->entry);
 	spin_unlock(&farswap_state_lock);
 	farswap_donor_put(donor);
-}
-
-/**
- * farswap_donors_open() - connect to the donors that have no session
- *
- * Context: under farswap_main_lock; may sleep.
- */
-void farswap_donors_open(void)
-{
-	struct farswap_donor *donor;
-
-	lockdep_assert_held(&farswap_main_lock);
-	list_for_each_entry(donor, &donors, entry) {
-		if (donor->session || farswap_donor_open(donor) != -ENODEV)
-			continue;
-		pr_info("loading the transport farswap-rdma\n");
-		/* It calls farswap_donors_retry() when it is there. */
-		request_module_nowait("farswap-rdma");
-		return;
-	}
-}
-
-static void donors_open_fn(struct work_struct *work)
-{
-	mutex_lock(&farswap_main_lock);
-	if (farswap_attached())
-		farswap_donors_open();
-	mutex_unlock(&farswap_main_lock);
-}
-
-/**
- * farswap_donors_retry() - a transport has come: connect
- *
- * Context: any.
- */
-void farswap_donors_retry(void)
-{
-	schedule_work(&donors_open_work);
-}
-
-/**
- * farswap_donors_close() - end every session
- *
- * Context: under farswap_main_lock; may sleep, until what is in flight ends.
- */
-void farswap_donors_close(void)
-{
-	struct farswap_donor *donor;
-
-	lockdep_assert_held(&farswap_main_lock);
-	/* Nothing is mapped there any more that could need memory. */
-	list_for_each_entry(donor, &donors, entry)
-		while (farswap_donor_close(donor))
-			;
 }
 
 /**
@@ -201,8 +146,15 @@ void farswap_donors_set_grace(unsigned int ms)
 	farswap_transport_put(transport);
 }
 
-static struct farswap_donor *donor_find(const struct list_head *list,
-					const char *address)
+/**
+ * farswap_donors_find() - look for an address in a list
+ * @list:	of donors
+ * @address:	as written
+ *
+ * Context: the list does not change.
+ * Return: the donor, or NULL.
+ */
+struct farswap_donor *farswap_donors_find(const struct list_head *list, const char *address)
 {
 	struct farswap_donor *donor;
 
@@ -226,7 +178,13 @@ static bool donor_named(const struct list_head *list,
 	return false;
 }
 
-static void donors_free(struct list_head *list)
+/**
+ * farswap_donors_free() - drop the references of a list
+ * @list:	of donors without sessions
+ *
+ * Context: process context.
+ */
+void farswap_donors_free(struct list_head *list)
 {
 	struct farswap_donor *donor, *next;
 
@@ -236,8 +194,15 @@ static void donors_free(struct list_head *list)
 	}
 }
 
-/* The donors line as a list of new donors. */
-static int donors_parse(const char *line, struct list_head *list)
+/**
+ * farswap_donors_parse() - make new donors of a donors line
+ * @line:	addresses with commas between, or nothing
+ * @list:	an empty list, where they go
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL, and the log says why; -ENOMEM. @list is empty after an error.
+ */
+int farswap_donors_parse(const char *line, struct list_head *list)
 {
 	struct sockaddr_storage address;
 	char *copy, *rest, *token;
@@ -280,53 +245,9 @@ static int donors_parse(const char *line, struct list_head *list)
 	return 0;
 
 out_free:
-	donors_free(list);
+	farswap_donors_free(list);
 	kfree(copy);
 	return err;
-}
-
-/**
- * farswap_donors_set() - put another donors line in force
- * @line:	addresses with commas between, or nothing
- *
- * Donors on both lines go on undisturbed; those no longer named get their
- * regions back.
- *
- * Context: under farswap_main_lock; may sleep, until what is in flight at the
- * donors no longer named has ended.
- * Return: 0; -ENOMEM if one of these has pages that could not be read for want of memory: it is
- * still in the line, others may have gone; another -errno with nothing changed.
- */
-int farswap_donors_set(const char *line)
-{
-	struct farswap_donor *donor, *next;
-	LIST_HEAD(list);
-	int err;
-
-	lockdep_assert_held(&farswap_main_lock);
-	err = donors_parse(line, &list);
-	if (err)
-		return err;
-
-	list_for_each_entry_safe(donor, next, &donors, entry) {
-		if (donor_find(&list, donor->address))
-			continue;
-		err = farswap_donor_close(donor);
-		if (err) {
-			pr_err("donor %s: no memory for the adapter to read its pages: still named; write donors again when there is\n",
-			       donor->address);
-			donors_free(&list);
-			return err;
-		}
-		farswap_donors_remove(donor);
-	}
-	/* In the new line's order; what was there before is kept. */
-	list_for_each_entry_safe(donor, next, &list, entry)
-		farswap_donors_append(donor_find(&donors, donor->address) ?: donor);
-	donors_free(&list);
-	if (farswap_attached())
-		farswap_donors_open();
-	return 0;
 }
 
 /**
@@ -342,7 +263,7 @@ int farswap_donors_show(char *buf)
 	int len = 0;
 
 	lockdep_assert_held(&farswap_main_lock);
-	list_for_each_entry(donor, &donors, entry)
+	list_for_each_entry(donor, &farswap_donors, entry)
 		len += sysfs_emit_at(buf, len, "%s%s", len ? "," : "",
 				     donor->address);
 	return len + sysfs_emit_at(buf, len, "\n");
@@ -361,7 +282,7 @@ int farswap_donors_use(struct farswap_donor_use *use)
 	int nr = 0;
 
 	spin_lock(&farswap_state_lock);
-	list_for_each_entry(donor, &donors, entry) {
+	list_for_each_entry(donor, &farswap_donors, entry) {
 		if (!farswap_donor_use(donor))
 			continue;
 		use[nr].donor = donor;
@@ -389,7 +310,7 @@ int farswap_donors_seq_show(struct seq_file *m, void *v)
 
 	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n");
 	spin_lock(&farswap_state_lock);
-	list_for_each_entry(donor, &donors, entry) {
+	list_for_each_entry(donor, &farswap_donors, entry) {
 		neighbour = donor->state == FARSWAP_DONOR_LIVE ||
 			    donor->state == FARSWAP_DONOR_SUSPECT ?
 			    farswap_donors_find_neighbour(donor) : NULL;
@@ -403,19 +324,3 @@ int farswap_donors_seq_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-/**
- * farswap_donors_init() - an empty list
- */
-void __init farswap_donors_init(void)
-{
-	INIT_WORK(&donors_open_work, donors_open_fn);
-}
-
-/**
- * farswap_donors_exit() - forget the donors, whose sessions have ended
- */
-void farswap_donors_exit(void)
-{
-	cancel_work_sync(&donors_open_work);
-	donors_free(&donors);
-}

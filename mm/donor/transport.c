@@ -11,6 +11,9 @@
 
 #include "internal.h"
 
+/* Connects to the donors, once there is a transport. */
+struct work_struct farswap_transport_work;
+
 static DEFINE_MUTEX(transport_lock);
 static const struct farswap_transport *transport_registered;
 
@@ -37,7 +40,7 @@ int farswap_transport_register(const struct farswap_transport *transport)
 	}
 	mutex_unlock(&transport_lock);
 	if (!err)
-		farswap_donors_retry();
+		schedule_work(&farswap_transport_work);
 	return err;
 }
 EXPORT_SYMBOL_GPL(farswap_transport_register);

@@ -45,7 +45,6 @@ struct swap_iocb;
 
 /* The originals, entered past their ftrace site; and helpers, from their top. */
 static void no_writepage(struct folio *folio, struct writeback_control *wbc) {}
-static void no_read(struct folio *folio, struct swap_iocb **plug) {}
 static bool no_zswap_store(struct folio *folio) { return false; }
 static int no_swapon(int type, unsigned long nr) { return 0; }
 static void no_swapoff(int type) {}
@@ -60,7 +59,6 @@ static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
 }
 
 DEFINE_STATIC_CALL(original_writepage, no_writepage);
-DEFINE_STATIC_CALL(original_read, no_read);
 DEFINE_STATIC_CALL(original_zswap_store, no_zswap_store);
 DEFINE_STATIC_CALL(original_swapon, no_swapon);
 DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
@@ -95,7 +93,7 @@ static void hook_read(struct folio *folio, struct swap_iocb **plug)
 {
 	hook_enter();
 	if (!farswap_load(folio, !plug))
-		static_call(original_read)(folio, plug);
+		static_call(farswap_kernel_read)(folio, plug);
 	hook_leave();
 }
 
@@ -364,17 +362,6 @@ static struct ftrace_ops hook_claim_ops = {
 
 static bool hook_claimed;	/* under the lock of attaching and detaching */
 
-/**
- * farswap_hook_read() - read a folio as if farswap were not there
- * @folio:	locked, in the swap cache, not up to date
- *
- * Context: may sleep. Whoever calls it is waited for before the hook goes.
- */
-void farswap_hook_read(struct folio *folio)
-{
-	static_call(original_read)(folio, NULL);
-}
-
 /* The originals are entered past the call that brought us here. */
 #define HOOK_ORIGINAL(_call, _number) \
 	static_call_update(_call, (void *)(hooks[_number].ip + MCOUNT_INSN_SIZE))
@@ -397,7 +384,7 @@ static int hook_find_all(void)
 		return err;
 
 	HOOK_ORIGINAL(original_writepage, HOOK_WRITEPAGE);
-	HOOK_ORIGINAL(original_read, HOOK_READ);
+	HOOK_ORIGINAL(farswap_kernel_read, HOOK_READ);
 	HOOK_ORIGINAL(original_zswap_store, HOOK_ZSWAP_STORE);
 	HOOK_ORIGINAL(original_swapon, HOOK_SWAPON);
 	HOOK_ORIGINAL(original_swapoff, HOOK_SWAPOFF);
@@ -681,3 +668,4 @@ void farswap_hook_exit(void)
 	ftrace_free_filter(&hook_slots_freed_ops);
 	ftrace_free_filter(&hook_claim_ops);
 }
+

@@ -38,6 +38,7 @@ static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
 static void no_unplug(struct swap_iocb *plug) {}
+static void no_read(struct folio *folio, struct swap_iocb **plug) {}
 static void no_lock_slots(void) {}
 
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
@@ -48,6 +49,7 @@ DEFINE_STATIC_CALL(helper_swapin, no_swapin);
 DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
 DEFINE_STATIC_CALL(helper_unplug, no_unplug);
 DEFINE_STATIC_CALL(helper_lock_slots, no_lock_slots);
+DEFINE_STATIC_CALL(farswap_kernel_read, no_read);
 
 /* vm.page-cluster */
 static const int *helper_cluster;
@@ -157,6 +159,17 @@ void farswap_hook_count(struct folio *folio)
 		count_vm_event(THP_SWPOUT);
 #endif
 	count_vm_events(PSWPOUT, folio_nr_pages(folio));
+}
+
+/**
+ * farswap_hook_read() - read a folio as if farswap were not there
+ * @folio:	locked, in the swap cache, not up to date
+ *
+ * Context: may sleep. Whoever calls it is waited for before the hook goes.
+ */
+void farswap_hook_read(struct folio *folio)
+{
+	static_call(farswap_kernel_read)(folio, NULL);
 }
 
 /**

@@ -6,8 +6,14 @@
 #define _FARSWAP_HELPER_H
 
 #include <linux/mm_types.h>
+#include <linux/static_call_types.h>
 
+struct folio;
 struct swap_info_struct;
+struct swap_iocb;
+
+/* swap_read_folio(), entered past its ftrace site; hook/ftrace.c says where that is. */
+DECLARE_STATIC_CALL(farswap_kernel_read, void (struct folio *, struct swap_iocb **));
 
 int farswap_helpers_find(void);
 int farswap_helper_page_cluster(void);

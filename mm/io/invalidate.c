@@ -26,7 +26,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 
 		slab = farswap_slabmap_find(device->map, offset, &slot);
 		if (slab && farswap_slab_has_bits(slab)) {
-			farswap_rebuild_excludes(slab, slot, part);
+			farswap_guard_rebuild_excludes(slab, slot, part);
 			cleared += farswap_slotbits_clear(slab->bits.remote, slot,
 							  part);
 			farswap_backup_forget(slab, slot, part);
@@ -46,7 +46,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
  */
 void farswap_forget(struct folio *folio)
 {
-	farswap_promote_zswap();
+	farswap_zswap_note();
 	farswap_stat_add(FARSWAP_STAT_ZSWAP_ACCEPTED,
 			 forget_slots(swp_type(folio->swap),
 				      swp_offset(folio->swap),

@@ -66,9 +66,6 @@ static LLIST_HEAD(promote_waiting);
 /* Nothing is to wait for the device. */
 static bool promote_flushing;
 
-/* zswap has taken pages: a clean page may be newer than the device's copy. */
-static bool promote_zswap_seen;
-
 static void promote_free(struct promotion *promotion)
 {
 	folio_put(promotion->folio);
@@ -105,7 +102,7 @@ static bool promote_is_clean(const struct promotion *promotion,
 	return folio_test_uptodate(folio) && !folio_test_dirty(folio) &&
 	       !folio_test_writeback(folio) &&
 	       !farswap_hook_zero(device->si, swp_offset(folio->swap)) &&
-	       !READ_ONCE(promote_zswap_seen);
+	       !farswap_zswap_seen();
 }
 
 /* Without the remote bit afterwards, if not. */
@@ -163,7 +160,7 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 	if (promote_is_there(slab, promotion->slot))
 		return NULL;
 	/* This is a newer page, perhaps, than that which may be on its way there. */
-	if (farswap_rebuild_excludes(slab, promotion->slot, 1))
+	if (farswap_guard_rebuild_excludes(slab, promotion->slot, 1))
 		return NULL;
 	mapping = promote_begin(slab, promotion->slot);
 	if (!mapping)
@@ -252,7 +249,7 @@ void farswap_promote(struct folio *folio)
 	struct promotion *promotion;
 
 	if (folio_test_large(folio) || !farswap_may_store() ||
-	    READ_ONCE(promote_zswap_seen))
+	    farswap_zswap_seen())
 		return;
 	if (!atomic_add_unless(&promote_pending, 1, PROMOTE_MAX))
 		return;
@@ -268,30 +265,6 @@ void farswap_promote(struct folio *folio)
 	promotion->until = jiffies + PROMOTE_WAIT;
 	if (llist_add(&promotion->node, &promote_list))
 		queue_delayed_work(promote_wq, &promote_work, PROMOTE_LOOK);
-}
-
-/**
- * farswap_promote_zswap() - zswap took a page
- *
- * Called with the page's folio locked, before anyone can promote it.
- *
- * Context: any.
- */
-void farswap_promote_zswap(void)
-{
-	if (!READ_ONCE(promote_zswap_seen))
-		WRITE_ONCE(promote_zswap_seen, true);
-}
-
-/**
- * farswap_promote_saw_zswap() - has zswap taken pages
- *
- * Context: any.
- * Return: whether it has, in the module's life.
- */
-bool farswap_promote_saw_zswap(void)
-{
-	return READ_ONCE(promote_zswap_seen);
 }
 
 /**
@@ -338,3 +311,4 @@ void farswap_promote_exit(void)
 	destroy_workqueue(promote_wq);
 	kmem_cache_destroy(promote_cache);
 }
+

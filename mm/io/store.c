@@ -23,7 +23,6 @@
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
 
-#include <kunit/static_stub.h>
 #include <trace/events/farswap.h>
 
 #include "io/fanout.h"
@@ -48,6 +47,7 @@ enum store_mode {
 /*
  * One store.
  * @fanout:	the remote writes
+ * @owner:	of the staging copies that it waits for
  * @bio:	the device write from the folio, if any
  * @bvec:	its only segment
  * @work:	begins that, should it turn out to be needed
@@ -65,6 +65,7 @@ enum store_mode {
  */
 struct farswap_store {
 	struct farswap_fanout fanout;
+	struct farswap_backup_owner owner;
 	struct bio bio;
 	struct bio_vec bvec;
 	struct work_struct work;
@@ -157,16 +158,11 @@ static void store_write_ended(struct farswap_store *store)
 		store_end(store);
 }
 
-/**
- * farswap_store_backed() - a write from a staging copy has ended
- * @store:	a store that waits for it
- * @error:	0 or -errno
- *
- * Context: any up to interrupts.
- */
-void farswap_store_backed(struct farswap_store *store, int error)
+/* A write from a staging copy has ended. */
+static void store_backed(struct farswap_backup_owner *owner, int error)
 {
-	KUNIT_STATIC_STUB_REDIRECT(farswap_store_backed, store, error);
+	struct farswap_store *store = container_of(owner, struct farswap_store, owner);
+
 	if (error)
 		WRITE_ONCE(store->error, error);
 	store_write_ended(store);
@@ -178,8 +174,9 @@ static void store_adopt(struct farswap_store *store)
 	unsigned int nr = folio_nr_pages(store->folio), adopted;
 	int error = 0;
 
+	store->owner.backed = store_backed;
 	atomic_set(&store->pending, nr + 1);
-	adopted = farswap_backup_adopt(store->slab, store->slot, nr, store, &error);
+	adopted = farswap_backup_adopt(store->slab, store->slot, nr, &store->owner, &error);
 	if (error)
 		WRITE_ONCE(store->error, error);
 	if (atomic_sub_and_test(nr + 1 - adopted, &store->pending))
@@ -448,7 +445,7 @@ bool farswap_store(struct folio *folio)
 		farswap_slab_account(slab, nr);
 	if (slab && farswap_slab_has_bits(slab)) {
 		/* The copies of before are stale whatever happens now. */
-		excluded = farswap_rebuild_excludes(slab, slot, nr);
+		excluded = farswap_guard_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
 		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
 				     store_try(folio, slab, slot);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Gives a mapping the pages that it misses and another one of the slab has, while the
- * slab is stored to and read.
- *
- * A run of slots at a time. A store to one of them that begins meanwhile does not
- * write to the region that is copied to, where an older page might arrive later, and
- * the slot's copy has been in vain. Which slots that are is told before their remote bits are
- * looked at, and a store looks here after it has cleared those: so one of both sees
- * the other. For the same reason a mapping is copied to by one run at a time.
+ * Copies to a mapping the pages that it lacks and that another mapping of the slab has,
+ * while the slab is stored to and read. One run of slots at a time: slab/guard.c keeps
+ * stores out of it.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -16,141 +11,24 @@
 #include <linux/wait.h>
 
 #include "internal.h"
+#include "slab/guard.h"
 
-/* Slots that are copied at once. */
-#define COPY_RUN	32
-/* Copies at a time: at most two are repairs, the others are of slabs that leave. */
-#define COPY_COPIES	8
 /* A repair that has to wait so long is left for another time. */
 #define COPY_PATIENCE	(HZ / 4)
 /* A repair is at work for one part in so many of the time: loads and stores come first. */
 #define COPY_SHARE	2
 #define COPY_SHARE_MAX_US	(100 * USEC_PER_MSEC)
 
-/**
- * struct copy_run - a run that is being copied
- * @to:		to where, or NULL; also looked at without the lock
- * @first:	its first slot
- * @stale:	bit mask of its slots that are being stored to
- */
-struct copy_run {
-	const struct farswap_mapping *to;
-	unsigned int first;
-	unsigned long stale;
-};
-
-/* Of the runs. */
-static DEFINE_SPINLOCK(copy_lock);
-static struct copy_run copy_runs[COPY_COPIES];
-/* How many are in use; also looked at without the lock. */
-unsigned int farswap_copying;
-static DECLARE_WAIT_QUEUE_HEAD(copy_ended);
 /* A repair copies pages that are not on the device; written by one at a time. */
 static bool copy_is_urgent;
 /* First come, first served: one that is at work has all it needs to get to its end. */
-static DEFINE_SEMAPHORE(copy_copies, COPY_COPIES);
-
-static bool copy_run_excludes(struct copy_run *run, const struct farswap_mapping *to,
-			      unsigned int slot, unsigned int nr)
-{
-	unsigned int first, end;
-	bool excludes = false;
-
-	spin_lock(&copy_lock);
-	if (run->to == to) {
-		first = max(slot, run->first);
-		end = min(slot + nr, run->first + COPY_RUN);
-		excludes = first < end;
-		if (excludes)
-			run->stale |= GENMASK(end - 1 - run->first, first - run->first);
-	}
-	spin_unlock(&copy_lock);
-	return excludes;
-}
-
-/* As farswap_copy_excludes(), where pages are copied to some mapping. */
-bool __farswap_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
-			     unsigned int nr)
-{
-	struct copy_run *run;
-
-	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++)
-		/* Pairs with copy_end(). */
-		if (unlikely(smp_load_acquire(&run->to) == to))
-			return copy_run_excludes(run, to, slot, nr);
-	return false;
-}
-
-/* Not while another one copies there. */
-static bool copy_try_begin(const struct farswap_mapping *to, unsigned int first,
-			   struct copy_run **begun)
-{
-	struct copy_run *run, *free = NULL;
-
-	spin_lock(&copy_lock);
-	for (run = copy_runs; run < copy_runs + COPY_COPIES; run++) {
-		if (run->to == to) {
-			free = NULL;
-			break;
-		}
-		if (!run->to)
-			free = run;
-	}
-	if (free) {
-		free->first = first;
-		free->stale = 0;
-		WRITE_ONCE(free->to, to);
-		WRITE_ONCE(farswap_copying, farswap_copying + 1);
-	}
-	spin_unlock(&copy_lock);
-	*begun = free;
-	return free;
-}
+static DEFINE_SEMAPHORE(copy_copies, FARSWAP_GUARD_COPIES);
 
 static long copy_time_left(const struct farswap_mapping *from)
 {
 	if (!from)
 		return COPY_PATIENCE;
 	return max(0L, (long)(READ_ONCE(from->leave_until) - jiffies));
-}
-
-/* Or NULL if others copied there all the time that there was. */
-static struct copy_run *copy_begin(const struct farswap_mapping *to,
-				   const struct farswap_mapping *from, unsigned int first)
-{
-	struct copy_run *run;
-
-	if (!wait_event_timeout(copy_ended, copy_try_begin(to, first, &run),
-				copy_time_left(from)))
-		return NULL;
-	/* Pairs with farswap_mapping_store_begin(). */
-	smp_mb();
-	return run;
-}
-
-/* What has arrived is there from now on, unless it is old already. How many slots? */
-static unsigned int copy_end(struct copy_run *run, struct farswap_mapping *to,
-			     unsigned long *moved)
-{
-	unsigned int end = run->first + COPY_RUN, slot, nr = 0;
-
-	spin_lock(&copy_lock);
-	for (slot = run->first; slot < end; slot++) {
-		if (!test_bit(slot, moved))
-			continue;
-		clear_bit(slot, moved);
-		if (run->stale & BIT(slot - run->first))
-			continue;
-		clear_bit(slot, to->missing);
-		nr++;
-	}
-	/* Pairs with farswap_copy_excludes(): a store may mark the slots again now. */
-	smp_store_release(&run->to, NULL);
-	/* Likewise. */
-	smp_store_release(&farswap_copying, farswap_copying - 1);
-	spin_unlock(&copy_lock);
-	wake_up_all(&copy_ended);
-	return nr;
 }
 
 /* @sole: only if the device does not have it. */
@@ -166,7 +44,7 @@ static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int fi
 {
 	unsigned int slot;
 
-	for (slot = first; slot < first + COPY_RUN; slot++)
+	for (slot = first; slot < first + FARSWAP_GUARD_SLOTS; slot++)
 		if (copy_slot_is_wanted(to, slot, sole))
 			return true;
 	return false;
@@ -249,9 +127,9 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 				 struct farswap_mapping *from, unsigned int first,
 				 bool sole)
 {
-	unsigned int slot = first, end = first + COPY_RUN, nr_sources = 0, nr = 0, begun;
-	struct farswap_mapping *sources[COPY_RUN], *source;
-	struct copy_run *run = copy_begin(to, from, first);
+	unsigned int slot = first, end = first + FARSWAP_GUARD_SLOTS, nr_sources = 0, nr = 0, begun;
+	struct farswap_mapping *sources[FARSWAP_GUARD_SLOTS], *source;
+	struct farswap_guard_copy *run = farswap_guard_copy_begin(to, first, copy_time_left(from));
 
 	if (!run)
 		return 0;
@@ -269,7 +147,7 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 	}
 	farswap_mover_wait(mover);
 	farswap_stat_add(from ? FARSWAP_STAT_MOVED : FARSWAP_STAT_REPAIRED,
-			 copy_end(run, to, farswap_mover_moved(mover)));
+			 farswap_guard_copy_end(run, to, farswap_mover_moved(mover)));
 	while (nr_sources)
 		farswap_mapping_put(sources[--nr_sources]);
 	return nr;
@@ -317,7 +195,7 @@ static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 
 	if (!mover)
 		return;
-	for (first = 0; first < to->slab->nr_slots; first += COPY_RUN) {
+	for (first = 0; first < to->slab->nr_slots; first += FARSWAP_GUARD_SLOTS) {
 		if (!copy_run_is_wanted(to, first, sole))
 			continue;
 		if (!copy_may_go_on(mover, to, from, sole))
@@ -366,7 +244,3 @@ void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
 		WRITE_ONCE(copy_is_urgent, false);
 	up(&copy_copies);
 }
-
-#ifdef CONFIG_FARSWAP_KUNIT_TEST
-#include "tests/copy-kunit.h"
-#endif

@@ -41,8 +41,6 @@ static struct workqueue_struct *leave_fetch_wq;
 /* Slabs that a donor waits for; those that nobody waits for but we ourselves. */
 static struct workqueue_struct *leave_evict_wq;
 static struct workqueue_struct *leave_drain_wq;
-/* The last store to a mapping has ended, or the work of one that leaves. */
-DECLARE_WAIT_QUEUE_HEAD(farswap_leave_stored);
 
 /* No store to any of its mappings is in flight, and none of them leaves by itself any more. */
 static bool leave_is_quiet(const struct farswap_slab *slab)
@@ -132,7 +130,7 @@ void farswap_leave_work(struct work_struct *work)
 
 	leave_fetch(slab);
 	/* Pairs with farswap_mapping_store_begin(). */
-	while (!wait_event_timeout(farswap_leave_stored, leave_is_quiet(slab),
+	while (!wait_event_timeout(farswap_stores_ended, leave_is_quiet(slab),
 				   msecs_to_jiffies(LEAVE_PAUSE_MS)))
 		leave_fetch(slab);
 	/* What the last of them have written. */
@@ -298,7 +296,7 @@ static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 	if (goes)
 		leave_mapping_go(mapping, whole);
 	removed = goes && !farswap_mapping_is_slabs(mapping);
-	wake_up_all(&farswap_leave_stored);
+	wake_up_all(&farswap_stores_ended);
 	spin_unlock(&farswap_state_lock);
 	if (removed)
 		farswap_drain_count_removed(mapping);
@@ -322,7 +320,7 @@ void farswap_leave_mapping_work(struct work_struct *work)
 		leave_fetch_later(mapping);
 		leave_find_other(mapping);
 		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
-		wait_event(farswap_leave_stored, !atomic_read_acquire(&mapping->stores));
+		wait_event(farswap_stores_ended, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
 		leave_fetch_cancel(mapping);
 		if (!leave_may_copy_more(mapping)) {

@@ -19,7 +19,7 @@
 #include <linux/swap.h>
 
 #include "internal.h"
-#include "migrate/rebuild.h"
+#include "slab/guard.h"
 
 /*
  * A pass leaves out the pages that are in the swap cache. They would be read from the device once
@@ -33,7 +33,7 @@
 /* Reads of a slab that may fail: the device is bad in places, or altogether. */
 #define REBUILD_ERRORS	4
 /* Of what is read at once, if there is such memory. */
-#define REBUILD_ORDER	ilog2(FARSWAP_REBUILD_PAGES)
+#define REBUILD_ORDER	ilog2(FARSWAP_GUARD_SLOTS)
 
 /**
  * struct rebuild_write - consecutive pages on their way to the region
@@ -73,7 +73,7 @@ struct rebuild {
 	unsigned int errors;
 	bool cached;
 	bool late;
-	struct rebuild_write writes[FARSWAP_REBUILD_PAGES / 2];
+	struct rebuild_write writes[FARSWAP_GUARD_SLOTS / 2];
 };
 
 /* One slab after the other. Waits for the device; nothing waits for it but the end of one. */
@@ -90,7 +90,7 @@ static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slo
 		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
 		    sector + ((sector_t)nr << PAGE_SECTORS_SHIFT))
 			break;
-		if (farswap_rebuild_is_wanted(slab, slot + nr))
+		if (farswap_guard_rebuild_is_wanted(slab, slot + nr))
 			span = nr + 1;
 	}
 	return span;
@@ -121,7 +121,7 @@ static void rebuild_write_done(struct farswap_io *io, int error)
 
 	if (error)
 		WRITE_ONCE(rebuild->late, true);
-	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
+	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
 		if (!error)
 			set_bit(slot, &rebuild->arrived);
 	/* Last: who waits frees @rebuild. */
@@ -143,7 +143,7 @@ static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapp
 	io->urgent = false;
 	io->done = rebuild_write_done;
 	/* Those with the bit are there too, at a suspect donor. */
-	for_each_set_bit(slot, &write->slots, FARSWAP_REBUILD_PAGES)
+	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
 		if (!test_bit(first + slot, rebuild->slab->bits.remote))
 			farswap_mapping_store_mark(rebuild->slab, first + slot, 1);
 	if (farswap_mapping_submit(mapping, io))
@@ -153,11 +153,11 @@ static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapp
 static void rebuild_write(struct rebuild *rebuild, struct farswap_mapping *mapping,
 			  unsigned int first)
 {
-	unsigned long wanted = farswap_rebuild_run_write();
+	unsigned long wanted = farswap_guard_rebuild_write();
 	unsigned int start, end;
 
 	rebuild->arrived = 0;
-	for_each_set_bitrange(start, end, &wanted, FARSWAP_REBUILD_PAGES)
+	for_each_set_bitrange(start, end, &wanted, FARSWAP_GUARD_SLOTS)
 		rebuild_submit(rebuild, mapping, first, start, end);
 	farswap_tags_wait(&rebuild->tags);
 }
@@ -179,10 +179,10 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 	enum farswap_room room = FARSWAP_ROOM_NONE;
 	struct farswap_mapping *mapping;
 
-	farswap_rebuild_run_begin(rebuild->slab, first, nr);
+	farswap_guard_rebuild_begin(rebuild->slab, first, nr);
 	if (!rebuild_read(rebuild, first, nr)) {
 		rebuild->errors++;
-		farswap_rebuild_run_cancel();
+		farswap_guard_rebuild_cancel();
 		return;
 	}
 	/* Only now: who wants the region back does not wait for the device. */
@@ -191,11 +191,11 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 		room = farswap_window_enter(&mapping->donor->window, nr);
 	if (room) {
 		rebuild_write(rebuild, mapping, first);
-		farswap_rebuild_run_end(mapping, rebuild->arrived);
+		farswap_guard_rebuild_end(mapping, rebuild->arrived);
 		farswap_window_leave(&mapping->donor->window, nr, room);
 	} else {
 		rebuild->late = true;
-		farswap_rebuild_run_cancel();
+		farswap_guard_rebuild_cancel();
 	}
 	if (mapping)
 		farswap_mapping_store_end(mapping);
@@ -219,8 +219,8 @@ static bool rebuild_all(struct rebuild *rebuild)
 
 	while (slot < slab->nr_slots && rebuild->errors < REBUILD_ERRORS) {
 		cond_resched();
-		if (!farswap_rebuild_is_wanted(slab, slot)) {
-			rebuild->cached |= farswap_rebuild_is_cached(slab, slot);
+		if (!farswap_guard_rebuild_is_wanted(slab, slot)) {
+			rebuild->cached |= farswap_guard_rebuild_is_cached(slab, slot);
 			slot++;
 			continue;
 		}
@@ -339,7 +339,7 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 {
 	bool strays = rebuild_has_strays(slab);
 
-	if ((!strays && !rebuild_is_due(slab)) || farswap_promote_saw_zswap())
+	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen())
 		return;
 	spin_lock(&farswap_state_lock);
 	/* Who cancels it has ended one of these before. */

@@ -182,7 +182,7 @@ static bool replica_add_one(struct farswap_slab *slab, unsigned long until, bool
  *
  * They have none of its pages yet.
  *
- * Context: may sleep, as farswap_donor_map() does, for each.
+ * Context: may sleep, as map_select() does, for each.
  */
 void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
 			 unsigned long until)

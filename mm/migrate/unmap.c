@@ -626,8 +626,7 @@ int farswap_slabs_unmap(struct farswap_device *device,
 		}
 		farswap_rebuild_cancel(device);
 	}
-	/* mapping_work_fn() may still be about to return. */
-	farswap_load_flush();
+	/* map_release_work() may still be about to return. */
 	flush_workqueue(farswap_wq);
 	return 0;
 }

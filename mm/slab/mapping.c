@@ -20,112 +20,8 @@
 
 #include "internal.h"
 
-/* The last I/O has ended: give the region back. */
-static void mapping_work_fn(struct work_struct *work)
-{
-	struct farswap_mapping *mapping = container_of(work, struct farswap_mapping,
-						       work);
-	struct farswap_slab *slab = mapping->slab;
-	struct farswap_donor *donor = mapping->donor;
-	/* Before the region can be anyone else's. */
-	bool last = farswap_drain_end(mapping);
-
-	if (!last || !farswap_handover_end(mapping))
-		donor->transport->release(mapping->region);
-
-	spin_lock(&farswap_state_lock);
-	list_del(&mapping->donor_entry);
-	hash_del(&mapping->id_entry);
-	donor->nr_slabs--;
-	/* A donor that took it back is short of memory. */
-	if (!mapping->wanted)
-		donor->is_full = false;
-	slab->device->busy--;
-	if (last)
-		farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	/*
-	 * Who waits flushes the workqueue too before it frees the slab. A slab
-	 * that is still hot is mapped again at its next I/O.
-	 */
-	farswap_drain_wake();
-	spin_unlock(&farswap_state_lock);
-	farswap_eviction_exit(mapping);
-	kvfree_rcu(mapping, rcu);
-	farswap_donor_put(donor);
-}
-
-/**
- * farswap_mapping_make() - get a region for a slab
- * @slab:	the slab
- * @until:	jiffies after which nobody is asked any more
- * @epoch:	where the number of the donor's session goes
- *
- * At a machine where it has none. It misses everything, for a store that began
- * before may still set the remote bits of its slots. The donor is in use until
- * farswap_donor_unuse(). farswap_mapping_link() must follow.
- *
- * Context: may sleep, as farswap_donor_map() does.
- * Return: the mapping, which nobody else knows; ERR_PTR(-ENOMEM), or the error of
- * farswap_donor_map().
- */
-struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
-					     unsigned long until,
-					     unsigned int *epoch)
-{
-	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
-	struct farswap_mapping *mapping;
-	int err = -ENOMEM;
-
-	mapping = kvzalloc(struct_size(mapping, missing, BITS_TO_LONGS(slab->nr_slots)),
-			   gfp);
-	if (!mapping)
-		return ERR_PTR(err);
-	refcount_set(&mapping->users, 1);
-	bitmap_fill(mapping->missing, slab->nr_slots);
-	mapping->donor = farswap_handover_take(slab, &mapping->region, epoch) ?:
-			 farswap_donor_map(slab, until, &mapping->region, epoch);
-	if (IS_ERR(mapping->donor)) {
-		err = PTR_ERR(mapping->donor);
-		goto out_free;
-	}
-	mapping->slab = slab;
-	mapping->id = mapping->donor->transport->region_id(mapping->region);
-	INIT_WORK(&mapping->work, mapping_work_fn);
-	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
-	INIT_DELAYED_WORK(&mapping->fetch_work, farswap_leave_fetch_work);
-	farswap_eviction_init(mapping);
-	return mapping;
-
-out_free:
-	kvfree(mapping);
-	return ERR_PTR(err);
-}
-
-/**
- * farswap_mapping_link() - let the mapping be lost and wanted back
- * @mapping:	a new one
- * @epoch:	of the donor's session when the region was asked for
- *
- * Context: process context, under farswap_state_lock.
- * Return: false if its donor's session has failed since; the region is dead.
- * Otherwise @mapping->gone tells whether the donor wants it back already.
- */
-bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
-{
-	struct farswap_donor *donor = mapping->donor;
-
-	lockdep_assert_held(&farswap_state_lock);
-	kref_get(&donor->ref);
-	list_add_tail(&mapping->donor_entry, &donor->mappings);
-	donor->nr_slabs++;
-	mapping->slab->device->busy++;
-	mapping->gone = farswap_eviction_was_early(mapping);
-	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
-		return false;
-	/* A daemon that was started anew gives the same names again. */
-	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
-	return true;
-}
+/* The last remote write of a mapping has ended. */
+DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
 
 /**
  * farswap_mapping_kill() - let no I/O begin any more, and give the region back
@@ -396,7 +292,7 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 {
 	struct farswap_mapping *best;
 
-	/* Pairs with farswap_rebuild_run_end(): the others missed them before it set the bits. */
+	/* Pairs with farswap_guard_rebuild_end(): the others missed them before it set the bits. */
 	smp_rmb();
 	best = mapping_find_now(slab, slot, nr, avoid);
 	if (best)
@@ -440,4 +336,84 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	}
 	rcu_read_unlock();
 	return stays && test_bit(slot, slab->bits.remote);
+}
+
+/**
+ * farswap_mapping_store_begin() - begin a remote write
+ * @slab:	a slab that has bits
+ * @nth:	which of its mappings
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ * @sole:	the device may not get it
+ *
+ * Context: process context; does not sleep.
+ * Return: the mapping, which stays until farswap_mapping_store_end(); NULL if there is
+ * none, or its pages are about to be moved or fetched, or an older page is just being
+ * copied there, or its donor is suspect.
+ */
+struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
+						    unsigned int nth,
+						    unsigned int slot,
+						    unsigned int nr, bool sole)
+{
+	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
+
+	if (!mapping)
+		return NULL;
+	if (sole && !READ_ONCE(slab->sole))
+		WRITE_ONCE(slab->sole, true);
+	atomic_inc(&mapping->stores);
+	/*
+	 * Pairs with farswap_drain_start(), farswap_leave_work(),
+	 * farswap_leave_mapping_start() and farswap_guard_copy_begin(): either they see the two
+	 * above, or that the remote bits are clear, or we see what they did.
+	 */
+	smp_mb__after_atomic();
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
+		/* Mapped again, perhaps, and not there any more. */
+		smp_rmb();
+		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
+		    !READ_ONCE(mapping->leaving) &&
+		    !farswap_donor_is_suspect(mapping->donor) &&
+		    !farswap_guard_copy_excludes(mapping, slot, nr))
+			return mapping;
+	}
+	farswap_mapping_store_end(mapping);
+	return NULL;
+}
+
+/**
+ * farswap_mapping_store_mark() - what slots hold is about to change
+ * @slab:	a slab that has bits
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Until a write to it has succeeded a mapping misses them, and what is just being
+ * copied there is stale, whether this store writes there or not. A mapping that comes
+ * later misses everything. A slab's only one need not, for if the write there fails
+ * there is no remote bit either.
+ *
+ * Context: process context; does not sleep; after farswap_mapping_store_begin(), before
+ * the writes.
+ */
+void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
+				unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth, there = 0;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		there += !!rcu_access_pointer(slab->mapping[nth]);
+	if (there <= 1)
+		return;
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (!mapping)
+			continue;
+		/* First: once the copying has ended it clears no bit any more. */
+		farswap_guard_copy_excludes(mapping, slot, nr);
+		farswap_slotbits_set(mapping->missing, slot, nr);
+	}
+	rcu_read_unlock();
 }

@@ -93,10 +93,6 @@ static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
 
 /* mapping.c */
 void farswap_mapping_release(struct farswap_mapping *mapping);
-struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
-					     unsigned long until,
-					     unsigned int *epoch);
-bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
@@ -178,8 +174,7 @@ static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
 	return !farswap_slotbits_any(mapping->missing, slot, nr);
 }
 
-/* mapping-store.c; migrate/evacuate.c */
-extern wait_queue_head_t farswap_leave_stored;
+extern wait_queue_head_t farswap_stores_ended;
 struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 						    unsigned int nth,
 						    unsigned int slot,
@@ -201,8 +196,8 @@ static inline void farswap_mapping_store_written(struct farswap_mapping *mapping
 	if (!atomic_dec_and_test(&mapping->stores))
 		return;
 	/* The count is fully ordered before the look at who waits for it. */
-	if (unlikely(waitqueue_active(&farswap_leave_stored)))
-		wake_up_all(&farswap_leave_stored);
+	if (unlikely(waitqueue_active(&farswap_stores_ended)))
+		wake_up_all(&farswap_stores_ended);
 }
 
 /**

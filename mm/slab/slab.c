@@ -18,18 +18,13 @@
 
 #include "internal.h"
 
-/* Pauses between attempts to map a slab, doubling. */
-#define SLAB_RETRY_MIN		(HZ / 10)
-#define SLAB_RETRY_MAX		(5 * HZ)
-/* Donors that don't answer are not asked for longer. */
-#define SLAB_MAP_TIME		(10 * HZ)
 /* Looks ahead while a slab is filled. */
 #define SLAB_AHEAD_STEPS	8
 
-DEFINE_SPINLOCK(farswap_state_lock);
-
 /* Waits for donors, so nothing that an I/O needs may run on it. */
 static struct workqueue_struct *slab_map_wq;
+
+static const struct farswap_slab_works *slab_works;
 
 static const char *const slab_state_names[] = {
 	[FARSWAP_SLAB_UNMAPPED]	= "unmapped",
@@ -132,122 +127,6 @@ static void slab_want(struct farswap_slab *slab)
 	spin_unlock(&farswap_state_lock);
 }
 
-static void slab_map_failed(struct farswap_slab *slab)
-{
-	unsigned long pause = SLAB_RETRY_MIN << min_t(u8, slab->failures, 8);
-
-	farswap_handover_drop(slab);
-	farswap_stat_add(FARSWAP_STAT_MAP_FAILED, 1);
-	slab->failures = min(slab->failures + 1, 8);
-	WRITE_ONCE(slab->retry_at, jiffies +
-		   min_t(unsigned long, pause, SLAB_RETRY_MAX));
-
-	spin_lock(&farswap_state_lock);
-	farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	farswap_drain_wake();
-	spin_unlock(&farswap_state_lock);
-}
-
-/**
- * farswap_slab_map_cancel() - have a mapping that only waits for its turn not made
- * @slab:	a slab of a device on which no mapping begins any more
- *
- * Context: process context; does not wait.
- */
-void farswap_slab_map_cancel(struct farswap_slab *slab)
-{
-	bool cancelled;
-
-	/* Under the lock, like the queueing. */
-	spin_lock(&farswap_state_lock);
-	cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
-		    cancel_work(&slab->map_work);
-	spin_unlock(&farswap_state_lock);
-	if (cancelled)
-		slab_map_failed(slab);
-}
-
-/* It went as soon as it came: not again at once. */
-static void slab_drain_early(struct farswap_slab *slab)
-{
-	WRITE_ONCE(slab->retry_at, jiffies + SLAB_RETRY_MIN);
-	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
-}
-
-/*
- * The region is ours: let I/O begin, or end it at once if it came too late. The device
- * is busy with us until slab_map_end().
- */
-static void slab_mapped(struct farswap_slab *slab, struct farswap_mapping *mapping,
-			unsigned int epoch)
-{
-	bool alive;
-
-	slab->failures = 0;
-	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
-
-	spin_lock(&farswap_state_lock);
-	alive = farswap_mapping_link(mapping, epoch);
-	slab->idle_looks = 0;
-	slab->no_room = false;
-	slab->gave.hot = 0;
-	WRITE_ONCE(slab->mapped_at, jiffies);
-	slab->stopgap = 0;
-	slab->repair_at = jiffies;
-	slab->device->busy++;
-	farswap_mapping_add(mapping);
-	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
-	if (!alive)
-		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
-	else if (mapping->gone)
-		slab_drain_early(slab);
-	else if (mapping->donor->state == FARSWAP_DONOR_LEAVING ||
-		 slab->device->closing || !farswap_may_store())
-		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
-				    FARSWAP_STAT_SLAB_UNMAPPED);
-	spin_unlock(&farswap_state_lock);
-	farswap_latency_add(FARSWAP_LATENCY_MAP, ktime_get_ns() - slab->wanted_ns);
-	farswap_sweep_start();
-}
-
-static void slab_map_end(struct farswap_device *device)
-{
-	spin_lock(&farswap_state_lock);
-	device->busy--;
-	farswap_drain_wake();
-	spin_unlock(&farswap_state_lock);
-}
-
-static void slab_map_work(struct work_struct *work)
-{
-	struct farswap_slab *slab = container_of(work, struct farswap_slab,
-						 map_work);
-	struct farswap_device *device = slab->device;
-	struct farswap_mapping *mapping;
-	struct farswap_donor *donor;
-	unsigned int epoch;
-
-	if (!farswap_may_store() || READ_ONCE(device->closing) ||
-	    (!slab->bits.remote &&
-	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots))) {
-		slab_map_failed(slab);
-		return;
-	}
-	mapping = farswap_mapping_make(slab, jiffies + SLAB_MAP_TIME, &epoch);
-	if (IS_ERR(mapping)) {
-		if (PTR_ERR(mapping) == -ENOSPC)
-			farswap_handover_wait(slab);
-		slab_map_failed(slab);
-		return;
-	}
-	donor = mapping->donor;
-	slab_mapped(slab, mapping, epoch);
-	farswap_donor_unuse(donor);
-	farswap_rebuild_look(slab);
-	farswap_replica_add(slab, farswap_replicas_wanted(), jiffies + SLAB_MAP_TIME);
-	slab_map_end(device);
-}
-
 /**
  * farswap_slab_make() - make the slab of a slot that has none yet
  * @device:	the slot's
@@ -273,11 +152,11 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	slab->retry_at = jiffies;
 	slab->large_at = jiffies;
 	slab->activity.second = farswap_slab_second();
-	INIT_WORK(&slab->map_work, slab_map_work);
-	INIT_WORK(&slab->leave_work, farswap_leave_work);
-	INIT_WORK(&slab->repair_work, farswap_replica_work);
-	INIT_WORK(&slab->refill_work, farswap_replica_refill_work);
-	INIT_WORK(&slab->rebuild_work, farswap_rebuild_work);
+	INIT_WORK(&slab->map_work, slab_works->map);
+	INIT_WORK(&slab->leave_work, slab_works->evacuate);
+	INIT_WORK(&slab->repair_work, slab_works->repair);
+	INIT_WORK(&slab->refill_work, slab_works->refill);
+	INIT_WORK(&slab->rebuild_work, slab_works->rebuild);
 	first = farswap_slabmap_insert(map, slab->index, slab);
 	if (first != slab)
 		kfree(slab);
@@ -369,11 +248,13 @@ void farswap_slabs_free(struct farswap_device *device)
 
 /**
  * farswap_slab_init() - make what slabs need
+ * @works:	what their works do
  *
  * Return: 0 or -ENOMEM.
  */
-int farswap_slab_init(void)
+int farswap_slab_init(const struct farswap_slab_works *works)
 {
+	slab_works = works;
 	slab_map_wq = alloc_workqueue("farswap_map", WQ_MEM_RECLAIM | WQ_UNBOUND,
 				      4);
 	return slab_map_wq ? 0 : -ENOMEM;
@@ -385,9 +266,9 @@ int farswap_slab_init(void)
 void farswap_slab_exit(void)
 {
 	destroy_workqueue(slab_map_wq);
-	farswap_sweep_stop();
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST
 #include "tests/slab-kunit.h"
 #endif
+

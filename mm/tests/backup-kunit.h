@@ -7,7 +7,6 @@
  * vouches for it, or the region, and not this alone if it is about to go. A store whose remote
  * write has failed is told once of its copy's end, and well only if the device has it then.
  */
-#include <kunit/static_stub.h>
 #include <kunit/test.h>
 
 #include <linux/hash.h>
@@ -82,6 +81,7 @@ struct moment {
  * @slab:	its only slab
  * @mapping:	its only region
  * @donor:	which has it
+ * @owner:	of the store that waits for its copy
  * @folio:	what is stored
  * @write:	the one that is in flight, or NULL
  * @fetch:	what is being read from the region, or NULL
@@ -101,6 +101,7 @@ struct world {
 	struct farswap_slab *slab;
 	struct farswap_mapping *mapping;
 	struct farswap_donor *donor;
+	struct farswap_backup_owner owner;
 	struct folio *folio;
 	struct backup_bio *write;
 	struct farswap_backup *fetch;
@@ -163,9 +164,9 @@ static void end_store(struct world *world, int error)
 		free_slot(world);
 }
 
-static void store_backed(struct farswap_store *store, int error)
+static void store_backed(struct farswap_backup_owner *owner, int error)
 {
-	struct world *world = (void *)store;
+	struct world *world = container_of(owner, struct world, owner);
 
 	if (world->waiting)
 		end_store(world, error);
@@ -179,7 +180,7 @@ static void fail_remote(struct world *world)
 
 	world->stored = false;
 	world->waiting = true;
-	if (!farswap_backup_adopt(world->slab, SLOT, 1, (void *)world, &error))
+	if (!farswap_backup_adopt(world->slab, SLOT, 1, &world->owner, &error))
 		end_store(world, error);
 }
 
@@ -562,7 +563,7 @@ static void backup_test_orders(struct kunit *test)
 	world.mapping->donor = world.donor;
 	stay(&world);
 	RCU_INIT_POINTER(world.slab->mapping[0], world.mapping);
-	kunit_activate_static_stub(test, farswap_store_backed, store_backed);
+	world.owner.backed = store_backed;
 	world.folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	if (!world.folio || !world.device->map ||
 	    farswap_slotbits_alloc(&world.slab->bits, SLOTS))

@@ -194,6 +194,12 @@ lint_layers() { # includes and words that cross a layer
 	quiet tools/testing/lint/layers.sh
 }
 
+lint_calls() { # calls from a lower layer to a higher one, and circles of files
+	[ -e mm/main.o ] && [ -e rdma/main.o ] && [ -e daemon/main.o ] ||
+		make -s modules daemon >/dev/null || return
+	quiet tools/testing/lint/calls.py
+}
+
 lint_spdx() { # a licence on the first lines of every source file, of those in LICENSES
 	local file known='GPL-2\.0|MIT|Linux-syscall-note' bad=0
 	for file in $FILES; do

@@ -148,7 +148,7 @@ end:	do
 	od
 }
 
-/* slab_map_work() */
+/* farswap_slab_map_work() */
 proctype map_work()
 {
 	byte c, seen;
@@ -179,7 +179,7 @@ end:	do
 #endif
 	      }
 	   fi;
-	   /* slab_mapped(), or slab_map_failed() */
+	   /* map_done(), or map_failed() */
 	   d_step {
 		if
 		:: answer -> region = answer; answer = 0; ref_live = 1
@@ -234,7 +234,7 @@ inline forget_slots()
 #define IO_ENDED	true
 #endif
 
-/* mapping_work_fn(), farswap_drain_end(), and what lets them run: sweep_slab() */
+/* map_release_work(), farswap_drain_end(), and what lets them run: sweep_slab() */
 proctype drain_work()
 {
 end:	do

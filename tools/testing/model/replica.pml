@@ -77,14 +77,14 @@ byte device;			/* what it holds, or a staging copy */
 bit fetching;			/* such a copy, from a region */
 bit fetch_stale;
 
-/* struct copy_run, one at a time for each that is copied to, and its only slot */
+/* struct farswap_guard_copy, one at a time for each that is copied to, and its only slot */
 bit copying[MAPPINGS];
 byte copy_from[MAPPINGS] = NONE;
 bit stale[MAPPINGS];
 mtype:write copy[MAPPINGS] = NO_WRITE;
 byte copied[MAPPINGS];
 
-/* struct rebuild_run, and its only slot */
+/* struct guard_rebuild, and its only slot */
 bit rebuilding;
 bit rebuilt_stale;
 bit rebuild_writes;
@@ -181,7 +181,7 @@ inline forget_copy()
 	unbacked = 0
 }
 
-/* farswap_rebuild_excludes() */
+/* farswap_guard_rebuild_excludes() */
 inline tell_rebuild()
 {
 #ifndef BREAK_REBUILD_STALE
@@ -193,7 +193,7 @@ inline tell_rebuild()
 	remote = 0
 }
 
-/* farswap_copy_excludes() */
+/* farswap_guard_copy_excludes() */
 inline tell_copier(_m)
 {
 	if
@@ -512,7 +512,7 @@ end:	do
 		:: else
 		fi
 	   }
-	/* slab_mapped() */
+	/* map_done() */
 	:: d_step {
 		maps && slab == UNMAPPED && !there[m] && !IN_USE(m) ->
 #ifndef BREAK_FIRST
@@ -682,7 +682,7 @@ end:	do
 		:: d_step { REBUILD_FLIES(rebuild_to) && link[rebuild_to] != UP -> rebuilt = BAD }
 		:: !REBUILD_FLIES(rebuild_to) -> break
 		od;
-		/* farswap_rebuild_run_end() */
+		/* farswap_guard_rebuild_end() */
 		if
 		:: d_step { rebuilt == GOOD && !rebuilt_stale -> missing[rebuild_to] = 0; rebuild_locked = 1 }
 		   d_step {

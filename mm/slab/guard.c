@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The guard: keeps stores out of runs of slots whose older pages are being written to a
+ * region in the background. There are two kinds of runs.
+ *
+ * A copy run brings pages from one region of a slab to another. It takes pages that have
+ * the remote bit. The copier publishes its run before it reads those bits; a store clears
+ * the bits before it checks for a run. So at least one of them sees the other. A store that
+ * starts during the copy skips the destination, because the older page could land after it;
+ * that slot's copy is discarded. For the same reason one run at a time copies to a mapping.
+ *
+ * A rebuild run brings pages from the swap device to a region. They don't pass through the
+ * swap cache, where they would push out others, so no folio's lock keeps the device's copy
+ * and the slot together. A slot that has no folio in the swap cache and no pending backup
+ * write is on the device as it should be, and stays so until it is stored to or freed. A
+ * store, a promotion and a free check for a run before they clear the remote bit: the run
+ * may have set that bit just before. A store that checked before the run was published has
+ * its folio in the swap cache, where the run finds it.
+ *
+ * So a store checks twice: for a rebuild before it clears the remote bits, for copies after.
+ *
+ * Locking: guard_copy_lock and guard_rebuild.lock; nothing is taken inside them. The latter
+ * nests inside the kernel's lock of the slots, with interrupts off.
+ */
+#include <linux/bitmap.h>
+#include <linux/bits.h>
+#include <linux/farswap.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "internal.h"
+#include "slab/guard.h"
+
+/**
+ * struct farswap_guard_copy - a run that is being copied
+ * @to:		to where, or NULL; also looked at without the lock
+ * @first:	its first slot
+ * @stale:	bit mask of its slots that are being stored to
+ */
+struct farswap_guard_copy {
+	const struct farswap_mapping *to;
+	unsigned int first;
+	unsigned long stale;
+};
+
+/* Of the runs. */
+static DEFINE_SPINLOCK(guard_copy_lock);
+static struct farswap_guard_copy guard_copies[FARSWAP_GUARD_COPIES];
+/* How many are in use; also looked at without the lock. */
+unsigned int farswap_guard_copying;
+static DECLARE_WAIT_QUEUE_HEAD(guard_copy_ended);
+
+static bool guard_copy_excludes(struct farswap_guard_copy *run, const struct farswap_mapping *to,
+				unsigned int slot, unsigned int nr)
+{
+	unsigned int first, end;
+	bool excludes = false;
+
+	spin_lock(&guard_copy_lock);
+	if (run->to == to) {
+		first = max(slot, run->first);
+		end = min(slot + nr, run->first + FARSWAP_GUARD_SLOTS);
+		excludes = first < end;
+		if (excludes)
+			run->stale |= GENMASK(end - 1 - run->first, first - run->first);
+	}
+	spin_unlock(&guard_copy_lock);
+	return excludes;
+}
+
+/* As farswap_guard_copy_excludes(), where pages are copied to some mapping. */
+bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+				   unsigned int nr)
+{
+	struct farswap_guard_copy *run;
+
+	for (run = guard_copies; run < guard_copies + FARSWAP_GUARD_COPIES; run++)
+		/* Pairs with farswap_guard_copy_end(). */
+		if (unlikely(smp_load_acquire(&run->to) == to))
+			return guard_copy_excludes(run, to, slot, nr);
+	return false;
+}
+
+/* Not while another one copies there. */
+static bool guard_copy_try_begin(const struct farswap_mapping *to, unsigned int first,
+				 struct farswap_guard_copy **begun)
+{
+	struct farswap_guard_copy *run, *free = NULL;
+
+	spin_lock(&guard_copy_lock);
+	for (run = guard_copies; run < guard_copies + FARSWAP_GUARD_COPIES; run++) {
+		if (run->to == to) {
+			free = NULL;
+			break;
+		}
+		if (!run->to)
+			free = run;
+	}
+	if (free) {
+		free->first = first;
+		free->stale = 0;
+		WRITE_ONCE(free->to, to);
+		WRITE_ONCE(farswap_guard_copying, farswap_guard_copying + 1);
+	}
+	spin_unlock(&guard_copy_lock);
+	*begun = free;
+	return free;
+}
+
+/**
+ * farswap_guard_copy_begin() - keep stores out of a run of slots of a mapping
+ * @to:		to where they will be copied
+ * @first:	the first slot
+ * @timeout:	how long to wait for another copy to it to end, jiffies
+ *
+ * The remote bits of the slots are to be read after this.
+ *
+ * Context: may sleep.
+ * Return: the run, or NULL after @timeout.
+ */
+struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping *to,
+						    unsigned int first, long timeout)
+{
+	struct farswap_guard_copy *run;
+
+	if (!wait_event_timeout(guard_copy_ended, guard_copy_try_begin(to, first, &run),
+				timeout))
+		return NULL;
+	/* Pairs with farswap_mapping_store_begin(). */
+	smp_mb();
+	return run;
+}
+
+/**
+ * farswap_guard_copy_end() - the copies of a run have arrived
+ * @run:	the run
+ * @to:		where they are
+ * @moved:	bits of those that are; cleared
+ *
+ * A slot that was stored to since counts as not copied.
+ *
+ * Context: process context; does not sleep.
+ * Return: how many of the slots @to has from now on.
+ */
+unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farswap_mapping *to,
+				    unsigned long *moved)
+{
+	unsigned int end = run->first + FARSWAP_GUARD_SLOTS, slot, nr = 0;
+
+	spin_lock(&guard_copy_lock);
+	for (slot = run->first; slot < end; slot++) {
+		if (!test_bit(slot, moved))
+			continue;
+		clear_bit(slot, moved);
+		if (run->stale & BIT(slot - run->first))
+			continue;
+		clear_bit(slot, to->missing);
+		nr++;
+	}
+	/* Pairs with farswap_guard_copy_excludes(): a store may mark the slots again now. */
+	smp_store_release(&run->to, NULL);
+	/* Likewise. */
+	smp_store_release(&farswap_guard_copying, farswap_guard_copying - 1);
+	spin_unlock(&guard_copy_lock);
+	wake_up_all(&guard_copy_ended);
+	return nr;
+}
+
+/**
+ * struct guard_rebuild - the slots that are being rebuilt
+ * @lock:	of all that follows
+ * @slab:	whose; also looked at without the lock
+ * @first:	the first
+ * @wanted:	bit mask of those that are to get the remote bit
+ * @stale:	bit mask of those that were stored to or freed meanwhile
+ * @writing:	the region is being written
+ */
+static struct guard_rebuild {
+	spinlock_t lock;	/* of all the others */
+	const struct farswap_slab *slab;
+	unsigned int first;
+	unsigned long wanted;
+	unsigned long stale;
+	bool writing;
+} guard_rebuild = {
+	.lock = __SPIN_LOCK_UNLOCKED(guard_rebuild.lock),
+};
+
+/**
+ * farswap_guard_rebuild_excludes() - slots are about to be stored to, promoted, or freed
+ * @slab:	their slab
+ * @slot:	the first
+ * @nr:		how many
+ *
+ * To be called before their remote bits are cleared.
+ *
+ * Context: any, also with interrupts off.
+ * Return: whether an older page of one of them may still be on its way to the region: it
+ * must not be written there now.
+ */
+bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
+				    unsigned int nr)
+{
+	unsigned int first, end;
+	bool excludes = false;
+	unsigned long flags, met;
+
+	/* Pairs with farswap_guard_rebuild_begin(): it finds the folio, or we find the run. */
+	smp_mb();
+	/* Pairs with farswap_guard_rebuild_end(): who finds none clears the bits it has set. */
+	if (likely(smp_load_acquire(&guard_rebuild.slab) != slab))
+		return false;
+	spin_lock_irqsave(&guard_rebuild.lock, flags);
+	first = max(slot, guard_rebuild.first);
+	end = min(slot + nr, guard_rebuild.first + FARSWAP_GUARD_SLOTS);
+	if (guard_rebuild.slab == slab && first < end) {
+		met = GENMASK(end - 1 - guard_rebuild.first, first - guard_rebuild.first);
+		guard_rebuild.stale |= met;
+		excludes = guard_rebuild.writing && (guard_rebuild.wanted & met);
+	}
+	spin_unlock_irqrestore(&guard_rebuild.lock, flags);
+	return excludes;
+}
+
+/* Is it in a region that can be read? */
+static bool guard_slot_is_remote(const struct farswap_slab *slab, unsigned int slot)
+{
+	const struct farswap_mapping *mapping;
+	bool remote = false;
+	unsigned int nth;
+
+	if (!test_bit(slot, slab->bits.remote))
+		return false;
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !remote; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		remote = mapping && !farswap_donor_is_suspect(mapping->donor) &&
+			 farswap_mapping_has(mapping, slot, 1);
+	}
+	rcu_read_unlock();
+	return remote;
+}
+
+static unsigned int guard_slot(const struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
+}
+
+/**
+ * farswap_guard_rebuild_is_wanted() - look whether a page is on the device alone
+ * @slab:	the slab
+ * @slot:	the slot
+ *
+ * If that changes while the slot is in a run, then farswap_guard_rebuild_excludes() hears of it.
+ * What has left the swap cache since zswap took pages may be there.
+ *
+ * Context: any.
+ * Return: whether it is, as far as can be told now.
+ */
+bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned int slot)
+{
+	unsigned int flags = guard_slot(slab, slot);
+
+	if (!(flags & FARSWAP_SLOT_USED) || flags & FARSWAP_SLOT_CACHED)
+		return false;
+	/* A store that has left the swap cache has told before what the device is owed. */
+	smp_rmb();
+	return !test_bit(slot, slab->bits.unbacked) &&
+	       !guard_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
+	       !farswap_zswap_seen();
+}
+
+/**
+ * farswap_guard_rebuild_is_cached() - look whether a page is kept back by the swap cache
+ * @slab:	the slab
+ * @slot:	the slot
+ *
+ * Context: any.
+ * Return: whether it may be wanted when it has left there.
+ */
+bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned int slot)
+{
+	return guard_slot(slab, slot) & FARSWAP_SLOT_CACHED &&
+	       !guard_slot_is_remote(slab, slot);
+}
+
+/**
+ * farswap_guard_rebuild_begin() - from now on stores and promotions are heard of
+ * @slab:	the slab
+ * @first:	the run's first slot
+ * @nr:		how many; at most FARSWAP_GUARD_SLOTS
+ *
+ * Which of them are wanted is looked at after that. The device is to be read next.
+ *
+ * Context: process context; there is one run at a time.
+ */
+void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int first,
+				 unsigned int nr)
+{
+	unsigned long wanted = 0;
+	unsigned int i;
+
+	spin_lock_irq(&guard_rebuild.lock);
+	guard_rebuild.first = first;
+	guard_rebuild.wanted = 0;
+	guard_rebuild.stale = 0;
+	guard_rebuild.writing = false;
+	WRITE_ONCE(guard_rebuild.slab, slab);
+	spin_unlock_irq(&guard_rebuild.lock);
+	/* Pairs with farswap_guard_rebuild_excludes(). */
+	smp_mb();
+	for (i = 0; i < nr; i++)
+		if (farswap_guard_rebuild_is_wanted(slab, first + i))
+			wanted |= BIT(i);
+	spin_lock_irq(&guard_rebuild.lock);
+	guard_rebuild.wanted = wanted;
+	spin_unlock_irq(&guard_rebuild.lock);
+}
+
+/**
+ * farswap_guard_rebuild_write() - from now on a store to one of the slots stays off the region
+ *
+ * Context: process context.
+ * Return: bit mask of the run's slots that are to be written.
+ */
+unsigned long farswap_guard_rebuild_write(void)
+{
+	unsigned long wanted;
+
+	spin_lock_irq(&guard_rebuild.lock);
+	guard_rebuild.writing = true;
+	guard_rebuild.wanted &= ~guard_rebuild.stale;
+	wanted = guard_rebuild.wanted;
+	spin_unlock_irq(&guard_rebuild.lock);
+	return wanted;
+}
+
+/**
+ * farswap_guard_rebuild_end() - what has arrived is there, unless it is old already
+ * @mapping:	where it was written to
+ * @arrived:	bit mask of the run's slots that were
+ *
+ * Context: process context.
+ */
+void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long arrived)
+{
+	unsigned long good;
+	unsigned int slot;
+
+	spin_lock_irq(&guard_rebuild.lock);
+	good = arrived & guard_rebuild.wanted & ~guard_rebuild.stale;
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
+		clear_bit(guard_rebuild.first + slot, mapping->missing);
+	/*
+	 * A look without the folio's lock is not to find both bits set; and a load that finds
+	 * the second is to find what the others miss: pairs with farswap_mapping_find().
+	 */
+	smp_mb__after_atomic();
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
+		set_bit(guard_rebuild.first + slot, mapping->slab->bits.remote);
+	/* Pairs with farswap_guard_rebuild_excludes(). */
+	smp_store_release(&guard_rebuild.slab, NULL);
+	spin_unlock_irq(&guard_rebuild.lock);
+	farswap_stat_add(FARSWAP_STAT_REBUILT, hweight_long(good));
+}
+
+/**
+ * farswap_guard_rebuild_cancel() - nothing of the run was written
+ *
+ * Context: process context.
+ */
+void farswap_guard_rebuild_cancel(void)
+{
+	spin_lock_irq(&guard_rebuild.lock);
+	/* As above. */
+	smp_store_release(&guard_rebuild.slab, NULL);
+	spin_unlock_irq(&guard_rebuild.lock);
+}
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/guard-kunit.h"
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Runs of slots whose pages are being written to a region in the background.
+ */
+#ifndef _FARSWAP_GUARD_H
+#define _FARSWAP_GUARD_H
+
+#include <linux/types.h>
+
+struct farswap_guard_copy;
+struct farswap_mapping;
+struct farswap_slab;
+
+/* Slots of a run; each mask of them is one word. */
+#define FARSWAP_GUARD_SLOTS	32U
+/* Copy runs at a time: at most two are repairs, the others empty regions that are given up. */
+#define FARSWAP_GUARD_COPIES	8
+
+struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping *to,
+						    unsigned int first, long timeout);
+unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farswap_mapping *to,
+				    unsigned long *moved);
+
+bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned int slot);
+bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned int slot);
+void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int first,
+				 unsigned int nr);
+unsigned long farswap_guard_rebuild_write(void);
+void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long arrived);
+void farswap_guard_rebuild_cancel(void);
+
+#endif /* _FARSWAP_GUARD_H */

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What every other file may need to know: the locks, the settings, the workqueue for I/O,
+ * and whether farswap is attached, paused, or has to expect pages in zswap.
+ */
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/farswap.h>
+
+#include "internal.h"
+
+/* Attaching, detaching and the donors line. */
+DEFINE_MUTEX(farswap_main_lock);
+/* The states of donors, slabs and mappings, and which belong together. */
+DEFINE_SPINLOCK(farswap_state_lock);
+
+struct farswap_settings farswap_settings = {
+	.enabled	= 1,
+	.slab_mb	= 64,
+	.staging_mb	= FARSWAP_STAGING_UNSET,
+	.hotslab	= 2,
+	.poll_us	= 20,
+	.prefetch_pages	= 32,
+	.io_timeout_ms	= 1000,
+	.grace_ms	= 10000,
+	.replicas	= 2,
+	.repair_mb	= 64,
+};
+
+struct workqueue_struct *farswap_wq;
+
+/* Reasons not to store remotely: one while detached, one while suspended. */
+atomic_t farswap_pauses = ATOMIC_INIT(1);
+static bool state_attached;	/* written under farswap_main_lock */
+static bool state_zswap_seen;
+
+/**
+ * farswap_attached() - is the hook in place
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+bool farswap_attached(void)
+{
+	return READ_ONCE(state_attached);
+}
+
+/**
+ * farswap_attached_set() - the hook was put in place, or taken away
+ * @attached:	whether it is in place now
+ *
+ * Context: under farswap_main_lock.
+ */
+void farswap_attached_set(bool attached)
+{
+	lockdep_assert_held(&farswap_main_lock);
+	WRITE_ONCE(state_attached, attached);
+}
+
+/**
+ * farswap_zswap_note() - zswap took a page
+ *
+ * A clean page in memory may be newer than the device's copy from now on. Called with the
+ * page's folio locked, before anyone can promote it.
+ *
+ * Context: any.
+ */
+void farswap_zswap_note(void)
+{
+	if (!READ_ONCE(state_zswap_seen))
+		WRITE_ONCE(state_zswap_seen, true);
+}
+
+/**
+ * farswap_zswap_seen() - has zswap taken pages
+ *
+ * Context: any.
+ * Return: whether it has since the module was loaded.
+ */
+bool farswap_zswap_seen(void)
+{
+	return READ_ONCE(state_zswap_seen);
+}
