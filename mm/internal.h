@@ -190,7 +190,7 @@ int farswap_stats_show(struct seq_file *m, void *v);
 void farswap_debugfs_init(void);
 void farswap_debugfs_exit(void);
 
-/* suspend.c */
+/* main.c */
 int farswap_power_init(void);
 void farswap_power_exit(void);
 
@@ -218,13 +218,13 @@ void farswap_resume(void);
 int farswap_attach(void);
 int farswap_detach(void);
 
-/* donor/transport.c */
+/* donor/donor.c */
 extern struct work_struct farswap_transport_work;
 
 const struct farswap_transport *farswap_transport_get(void);
 void farswap_transport_put(const struct farswap_transport *transport);
 
-/* slab/swapdev.c */
+/* slab/slab.c */
 
 /**
  * struct farswap_device - a swap device that farswap serves
@@ -600,7 +600,7 @@ void farswap_slabs_count_lost(struct farswap_donor *donor);
 void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 
-/* migrate/evict.c */
+/* migrate/evacuate.c */
 void farswap_eviction_init(struct farswap_mapping *mapping);
 void farswap_eviction_exit(struct farswap_mapping *mapping);
 void farswap_eviction_early(struct farswap_donor *donor, u64 id);
@@ -652,7 +652,7 @@ void farswap_store_exit(void);
 int farswap_prefetch_init(void);
 void farswap_prefetch_exit(void);
 
-/* io/lookup.c */
+/* io/load.c */
 
 /**
  * enum farswap_remote - how a page would be loaded

@@ -145,14 +145,14 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_backup_owner *owner,
 				  int *error);
 
-/* backup/fetch.c */
+/* backup/staging.c */
 void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
 			  unsigned int nr);
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
 				struct farswap_backup *backup);
 void farswap_backup_fetch_end(struct farswap_backup *backup, int error);
 
-/* backup/write.c */
+/* backup/backup.c */
 int farswap_backup_init(void);
 void farswap_backup_exit(void);
 int farswap_backups_init(struct farswap_backups *backups);

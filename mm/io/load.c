@@ -12,8 +12,13 @@
 #define pr_fmt(fmt) "farswap: " fmt
 
 #include <linux/farswap.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/pagemap.h>
+#include <linux/percpu.h>
 #include <linux/psi.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
@@ -590,3 +595,179 @@ void farswap_load_exit(void)
 	destroy_workqueue(load_wait_wq);
 	farswap_requests_exit(&load_requests);
 }
+
+/*
+ * What a load would do, asked before there is a folio to load: by who chooses what is read
+ * ahead, and how large a folio a fault gets. The answer is of this moment, a hint.
+ */
+
+/* Pages of the largest that is read as a whole: a fault waits for all of it. */
+#define REMOTE_LARGE_MAX	16
+
+/* The slab of a swap entry, if it may have remote contents. */
+static struct farswap_slab *remote_slab(struct farswap_device *device,
+					swp_entry_t entry, unsigned int *slot)
+{
+	struct farswap_slab *slab;
+
+	slab = farswap_slabmap_find(device->map, swp_offset(entry), slot);
+	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
+}
+
+/* All of them, in one region of a donor that answers. */
+static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	bool whole;
+
+	if (nr > REMOTE_LARGE_MAX || slot + nr > slab->nr_slots ||
+	    time_before(jiffies, READ_ONCE(slab->large_at)) ||
+	    !farswap_slotbits_full(slab->bits.remote, slot, nr))
+		return false;
+	mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	if (!mapping)
+		return false;
+	whole = !farswap_donor_is_suspect(mapping->donor);
+	farswap_mapping_put(mapping);
+	return whole;
+}
+
+/* Would one page be read at once, by a donor that answers, or is one to be waited for? */
+static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned int slot)
+{
+	const struct farswap_mapping *mapping;
+	bool suspect = false;
+	unsigned int nth;
+
+	if (!test_bit(slot, slab->bits.remote))
+		return FARSWAP_REMOTE_NOT;
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (!mapping || !farswap_mapping_has(mapping, slot, 1))
+			continue;
+		if (!farswap_donor_is_suspect(mapping->donor))
+			return FARSWAP_REMOTE_NOW;
+		suspect = true;
+	}
+	return suspect && test_bit(slot, slab->bits.unbacked) ? FARSWAP_REMOTE_LATER :
+								FARSWAP_REMOTE_NOT;
+}
+
+/**
+ * farswap_remote_of() - how would a page be loaded
+ * @entry:	a swap entry in use
+ *
+ * Context: any.
+ * Return: how, just now.
+ */
+enum farswap_remote farswap_remote_of(swp_entry_t entry)
+{
+	enum farswap_remote remote = FARSWAP_REMOTE_NOT;
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	unsigned int slot;
+
+	rcu_read_lock();
+	device = farswap_device_find(swp_type(entry));
+	slab = device ? remote_slab(device, entry, &slot) : NULL;
+	if (slab)
+		remote = remote_page(slab, slot);
+	rcu_read_unlock();
+	return remote;
+}
+
+/**
+ * farswap_is_remote() - would a load be remote
+ * @entry:	a swap entry in use
+ * @nr:		so many entries, from this one on, as one folio
+ *
+ * A page that only suspect donors have is not: reading it ahead would only make it wait.
+ *
+ * Context: any.
+ * Return: whether it would, just now.
+ */
+bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
+{
+	struct farswap_device *device;
+	struct farswap_slab *slab;
+	bool remote = false;
+	unsigned int slot;
+
+	if (nr == 1)
+		return farswap_remote_of(entry) == FARSWAP_REMOTE_NOW;
+	rcu_read_lock();
+	device = farswap_device_find(swp_type(entry));
+	slab = device ? remote_slab(device, entry, &slot) : NULL;
+	if (slab)
+		remote = remote_is_whole(slab, slot, nr);
+	rcu_read_unlock();
+	return remote;
+}
+
+/*
+ * Spinning: a fault that finds its page on the way from a donor waits for it without
+ * sleeping, where reads take less than that would cost.
+ */
+
+/* The moving average of what a read takes: 1/8 new. */
+#define POLL_AVERAGE_SHIFT	3
+
+/* What the fault's own reads took lately, ns. */
+static DEFINE_PER_CPU(u32, poll_average_ns);
+
+static u32 poll_average(u32 old, u32 ns)
+{
+	return old + (ns >> POLL_AVERAGE_SHIFT) - (old >> POLL_AVERAGE_SHIFT);
+}
+
+/**
+ * farswap_poll_learn() - the fault's own page has come
+ * @cpu:	who asked for it, which is where the next fault will look
+ * @ns:		how long it took
+ *
+ * Context: any.
+ */
+void farswap_poll_learn(int cpu, u32 ns)
+{
+	u32 *average = per_cpu_ptr(&poll_average_ns, cpu);
+
+	WRITE_ONCE(*average, poll_average(READ_ONCE(*average), ns));
+}
+
+/**
+ * farswap_poll_lock() - spin for a page that is about to come
+ * @folio:	a folio of the swap cache that a fault found locked; a reference is
+ *		held
+ *
+ * Twice the average of what a read takes, at most poll_us; not at all if the
+ * average itself is longer than that, since then sleeping is cheaper.
+ *
+ * Context: process context; does not sleep.
+ * Return: true when the folio has been locked.
+ */
+bool farswap_poll_lock(struct folio *folio)
+{
+	u64 limit = (u64)READ_ONCE(farswap_settings.poll_us) * NSEC_PER_USEC;
+	u32 average = raw_cpu_read(poll_average_ns);
+	u64 end;
+
+	if (!folio_test_swapcache(folio) || folio_test_uptodate(folio) ||
+	    !farswap_is_remote(folio->swap, 1))
+		return false;
+	if (average < limit) {
+		end = ktime_get_ns() + min(limit, 2ULL * average);
+		do {
+			if (folio_trylock(folio)) {
+				farswap_stat_add(FARSWAP_STAT_WAIT_POLLED, 1);
+				return true;
+			}
+			cpu_relax();
+		} while (!need_resched() && ktime_get_ns() < end);
+	}
+	farswap_stat_add(FARSWAP_STAT_WAIT_SLEPT, 1);
+	return false;
+}
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/poll-kunit.h"
+#endif

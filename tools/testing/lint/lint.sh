@@ -150,7 +150,7 @@ lint_indirect_calls() { # the hook calls the kernel's sealed functions by direct
 	quiet make -s --no-print-directory KDIR="$KDIR" W=1 KCFLAGS=-Werror modules || return 1
 	# The one pointer that is called is a percpu_ref's release(), at 8 of its data, when
 	# the last reference is dropped. Those in pv_ops the kernel makes direct calls of.
-	for object in mm/hook/ftrace.o mm/hook/kernel.o mm/hook/symbol.o; do
+	for object in mm/hook/ftrace.o mm/hook/kernel.o; do
 		objdump -dr --no-show-raw-insn "$object" | awk -v object="$object" '
 			function complain(what) {
 				print object ", " where " calls a pointer: " what

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One slot's staging copies, for Spin: backup.c, mm/backup/write.c, mm/backup/fetch.c and mm/migrate/evacuate-fetch.c, and
+ * One slot's staging copies, for Spin: backup.c, mm/backup/backup.c, mm/backup/staging.c and mm/migrate/evacuate-fetch.c, and
  * what they are to stores, loads, promotions, rebuilding, leaving, drains and the death of
  * donors. Copies between regions are replica.pml's. check.sh says what is searched;
  * Documentation/mm/farswap/testing.rst, what is left out.
