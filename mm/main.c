@@ -194,6 +194,75 @@ static void main_wait_completions(void)
 	synchronize_rcu_tasks();
 }
 
+/*
+ * Suspend and hibernation: before the machine goes down nothing may depend on
+ * a donor, since what donors hold is unknown when it comes up again, and a
+ * hibernation image is written to free slots behind our back.
+ */
+
+/* Notifiers are called one after the other. */
+static bool main_suspended;
+
+static int main_suspend_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	int err;
+
+	switch (event) {
+	case PM_HIBERNATION_PREPARE:
+	case PM_SUSPEND_PREPARE:
+	case PM_RESTORE_PREPARE:
+		if (main_suspended)
+			break;
+		/* Holds until PM_POST_*: memory is shrunk after this notifier. */
+		pr_info("suspending: stores go to the swap device\n");
+		err = farswap_pause();
+		if (err) {
+			pr_err("%s: not suspending\n", err == -ENOMEM ?
+			       "no memory for the adapter to read pages that only donors have" :
+			       "a swap device fails to write pages that it is to have");
+			farswap_resume();
+			return notifier_from_errno(err);
+		}
+		main_suspended = true;
+		break;
+	case PM_POST_HIBERNATION:
+	case PM_POST_SUSPEND:
+	case PM_POST_RESTORE:
+		if (!main_suspended)
+			break;
+		main_suspended = false;
+		farswap_resume();
+		pr_info("resumed\n");
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block main_suspend_notifier = {
+	.notifier_call	= main_suspend_event,
+};
+
+static int main_suspend_init(void)
+{
+	return register_pm_notifier(&main_suspend_notifier);
+}
+
+static void main_suspend_exit(void)
+{
+	unregister_pm_notifier(&main_suspend_notifier);
+}
+
+static int main_wq_init(void)
+{
+	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
+	return farswap_wq ? 0 : -ENOMEM;
+}
+
+static void main_wq_exit(void)
+{
+	destroy_workqueue(farswap_wq);
+}
+
 static const struct farswap_slab_works main_slab_works = {
 	.map		= farswap_slab_map_work,
 	.evacuate	= farswap_leave_work,
@@ -202,113 +271,114 @@ static const struct farswap_slab_works main_slab_works = {
 	.rebuild	= farswap_rebuild_work,
 };
 
-static int __init main_init(void)
+static int main_slab_init(void)
 {
-	int err = -ENOMEM;
+	return farswap_slab_init(&main_slab_works);
+}
 
-	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI |
-				     WQ_PERCPU, 0);
-	if (!farswap_wq)
-		return err;
-	err = farswap_latency_init();
-	if (err)
-		goto out_destroy_wq;
-	err = farswap_store_init();
-	if (err)
-		goto out_latency;
-	err = farswap_load_init();
-	if (err)
-		goto out_store;
-	err = farswap_prefetch_init();
-	if (err)
-		goto out_load;
-	err = farswap_promote_init();
-	if (err)
-		goto out_prefetch;
-	err = farswap_backup_init();
-	if (err)
-		goto out_promote;
-	err = farswap_home_init();
-	if (err)
-		goto out_backup;
-	err = farswap_leave_init();
-	if (err)
-		goto out_home;
-	err = farswap_replica_init();
-	if (err)
-		goto out_leave;
-	err = farswap_rebuild_init();
-	if (err)
-		goto out_replica;
-	err = farswap_slab_init(&main_slab_works);
-	if (err)
-		goto out_rebuild;
+static void main_slab_exit(void)
+{
+	farswap_slab_exit();
+	farswap_sweep_stop();
+}
+
+static int main_donors_init(void)
+{
+	int err;
+
 	farswap_donor_init(farswap_load_work);
 	farswap_donors_init();
 	mutex_lock(&farswap_main_lock);
 	err = farswap_donors_set(farswap_settings_donors);
 	mutex_unlock(&farswap_main_lock);
 	if (err)
-		goto out_donors;
-	err = farswap_power_init();
+		farswap_donors_exit();
+	return err;
+}
+
+/**
+ * struct main_part - a part of the module
+ * @init:	makes what it needs; 0 or -errno
+ * @exit:	undoes @init
+ */
+struct main_part {
+	int (*init)(void);
+	void (*exit)(void);
+};
+
+/* In the order in which they begin. They end in the opposite order, after the hook. */
+static const struct main_part main_parts[] = {
+	{ main_wq_init, main_wq_exit },
+	{ farswap_latency_init, farswap_latency_exit },
+	{ farswap_store_init, farswap_store_exit },
+	{ farswap_load_init, farswap_load_exit },
+	{ farswap_prefetch_init, farswap_prefetch_exit },
+	{ farswap_promote_init, farswap_promote_exit },
+	{ farswap_backup_init, farswap_backup_exit },
+	{ farswap_home_init, farswap_home_exit },
+	{ farswap_leave_init, farswap_leave_exit },
+	{ farswap_replica_init, farswap_replica_exit },
+	{ farswap_rebuild_init, farswap_rebuild_exit },
+	{ main_slab_init, main_slab_exit },
+	{ main_donors_init, farswap_donors_exit },
+	{ main_suspend_init, main_suspend_exit },
+};
+
+static void main_parts_exit(unsigned int nr)
+{
+	while (nr--)
+		main_parts[nr].exit();
+}
+
+static int main_parts_init(void)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(main_parts); i++) {
+		err = main_parts[i].init();
+		if (err) {
+			main_parts_exit(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int __init main_init(void)
+{
+	int err = main_parts_init();
+
 	if (err)
-		goto out_donors;
+		return err;
 	err = farswap_settings_init();
 	if (err)
-		goto out_power;
+		goto out_parts;
 	farswap_debugfs_init();
 	if (!farswap_settings.enabled)
 		return 0;
 	err = farswap_attach();
-	/* Stuck, what the hook calls must stay. */
-	if (err && !main_stuck)
-		goto out_debugfs;
-	return 0;
+	/* The hook could not be removed, so its callees must stay loaded. */
+	if (!err || main_stuck)
+		return 0;
 
-out_debugfs:
 	farswap_debugfs_exit();
 	farswap_settings_exit();
-	/* Somebody may have had more luck, by sysfs, and must be let go. */
+	/* Someone may have attached by sysfs since, and must be detached. */
 	if (farswap_detach())
 		return 0;
 	main_wait_completions();
 	farswap_hook_exit();
-out_power:
-	farswap_power_exit();
-out_donors:
-	farswap_donors_exit();
-	farswap_slab_exit();
-	farswap_sweep_stop();
-out_rebuild:
-	farswap_rebuild_exit();
-out_replica:
-	farswap_replica_exit();
-out_leave:
-	farswap_leave_exit();
-out_home:
-	farswap_home_exit();
-out_backup:
-	farswap_backup_exit();
-out_promote:
-	farswap_promote_exit();
-out_prefetch:
-	farswap_prefetch_exit();
-out_load:
-	farswap_load_exit();
-out_store:
-	farswap_store_exit();
-out_latency:
-	farswap_latency_exit();
-out_destroy_wq:
-	destroy_workqueue(farswap_wq);
+out_parts:
+	main_parts_exit(ARRAY_SIZE(main_parts));
 	return err;
 }
 
 static int __init farswap_init(void)
 {
 	/*
-	 * A hibernation that has begun without us would not have us pause. One by way of
-	 * /dev/snapshot lets go of this before it ends, so of that we don't hear.
+	 * A hibernation that began before the module was loaded would not have farswap pause.
+	 * One by way of /dev/snapshot lets go of this lock before it ends, and is not noticed.
 	 */
 	unsigned int flags = lock_system_sleep();
 	int err = main_init();
@@ -324,90 +394,10 @@ static void __exit farswap_exit(void)
 	farswap_debugfs_exit();
 	farswap_settings_exit();
 	farswap_hook_exit();
-	farswap_power_exit();
-	farswap_donors_exit();
-	farswap_slab_exit();
-	farswap_sweep_stop();
-	farswap_rebuild_exit();
-	farswap_replica_exit();
-	farswap_leave_exit();
-	farswap_home_exit();
-	farswap_backup_exit();
-	farswap_promote_exit();
-	farswap_prefetch_exit();
-	farswap_load_exit();
-	farswap_store_exit();
-	farswap_latency_exit();
-	destroy_workqueue(farswap_wq);
+	main_parts_exit(ARRAY_SIZE(main_parts));
 }
 
 module_init(farswap_init);
 module_exit(farswap_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Swap to the idle memory of neighbouring machines");
-
-/*
- * Suspend and hibernation: before the machine goes down nothing may depend on
- * a donor, since what donors hold is unknown when it comes up again, and a
- * hibernation image is written to free slots behind our back.
- */
-
-/* Notifiers are called one after the other. */
-static bool power_paused;
-
-static int power_event(struct notifier_block *nb, unsigned long event, void *data)
-{
-	int err;
-
-	switch (event) {
-	case PM_HIBERNATION_PREPARE:
-	case PM_SUSPEND_PREPARE:
-	case PM_RESTORE_PREPARE:
-		if (power_paused)
-			break;
-		/* Holds until PM_POST_*: memory is shrunk after this notifier. */
-		pr_info("suspending: stores go to the swap device\n");
-		err = farswap_pause();
-		if (err) {
-			pr_err("%s: not suspending\n", err == -ENOMEM ?
-			       "no memory for the adapter to read pages that only donors have" :
-			       "a swap device fails to write pages that it is to have");
-			farswap_resume();
-			return notifier_from_errno(err);
-		}
-		power_paused = true;
-		break;
-	case PM_POST_HIBERNATION:
-	case PM_POST_SUSPEND:
-	case PM_POST_RESTORE:
-		if (!power_paused)
-			break;
-		power_paused = false;
-		farswap_resume();
-		pr_info("resumed\n");
-		break;
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block power_notifier = {
-	.notifier_call	= power_event,
-};
-
-/**
- * farswap_power_init() - hear of suspend and hibernation
- *
- * Return: 0 or -errno.
- */
-int farswap_power_init(void)
-{
-	return register_pm_notifier(&power_notifier);
-}
-
-/**
- * farswap_power_exit() - hear no more of it
- */
-void farswap_power_exit(void)
-{
-	unregister_pm_notifier(&power_notifier);
-}

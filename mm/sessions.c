@@ -393,7 +393,7 @@ int farswap_donors_set(const char *line)
 /**
  * farswap_donors_init() - an empty list
  */
-void __init farswap_donors_init(void)
+void farswap_donors_init(void)
 {
 	INIT_WORK(&farswap_transport_work, sessions_open_fn);
 }

@@ -269,7 +269,7 @@ u64 farswap_donor_client_instance(void)
  * farswap_donor_init() - give this machine its identity
  * @load:	the function of a donor's load_work
  */
-void __init farswap_donor_init(work_func_t load)
+void farswap_donor_init(work_func_t load)
 {
 	const char *uuid = dmi_get_system_info(DMI_PRODUCT_UUID);
 

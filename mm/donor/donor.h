@@ -199,6 +199,11 @@ static inline bool farswap_donor_works(const struct farswap_donor *donor)
 	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
 }
 
+extern struct work_struct farswap_transport_work;
+
+const struct farswap_transport *farswap_transport_get(void);
+void farswap_transport_put(const struct farswap_transport *transport);
+
 /* donor/list.c */
 
 /**

@@ -5,6 +5,8 @@
 #ifndef _FARSWAP_GUARD_H
 #define _FARSWAP_GUARD_H
 
+#include <asm/barrier.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct farswap_guard_copy;
@@ -28,5 +30,29 @@ void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int f
 unsigned long farswap_guard_rebuild_write(void);
 void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long arrived);
 void farswap_guard_rebuild_cancel(void);
+
+extern unsigned int farswap_guard_copying;
+bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
+				   unsigned int nr);
+
+/**
+ * farswap_guard_copy_excludes() - must a store leave a mapping out
+ * @to:		the mapping
+ * @slot:	the first slot, without the remote bit
+ * @nr:		how many
+ *
+ * Context: process context; does not sleep.
+ * Return: whether one of the slots is being copied there.
+ */
+static inline bool farswap_guard_copy_excludes(const struct farswap_mapping *to,
+					       unsigned int slot, unsigned int nr)
+{
+	/* Pairs with farswap_guard_copy_end(). */
+	return unlikely(smp_load_acquire(&farswap_guard_copying)) &&
+	       __farswap_guard_copy_excludes(to, slot, nr);
+}
+
+bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
+				    unsigned int nr);
 
 #endif /* _FARSWAP_GUARD_H */

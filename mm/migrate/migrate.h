@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Regions come and go, and pages move between them: by the file that does it.
+ */
+#ifndef _FARSWAP_MIGRATE_H
+#define _FARSWAP_MIGRATE_H
+
+#include <linux/ktime.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "slab/slab.h"
+#include "stats.h"
+
+struct farswap_mover;
+struct farswap_region;
+
+/**
+ * struct farswap_tags - requests by number, of which some are in flight
+ * @lock:	of @free
+ * @free:	bit mask of those that are not
+ * @all:	those there are
+ * @ended:	a request has
+ */
+struct farswap_tags {
+	spinlock_t lock;	/* of @free */
+	unsigned long free;
+	unsigned long all;
+	wait_queue_head_t ended;
+};
+
+void farswap_tags_init(struct farswap_tags *tags, unsigned int nr);
+unsigned int farswap_tags_get(struct farswap_tags *tags);
+void farswap_tags_put(struct farswap_tags *tags, unsigned int tag);
+void farswap_tags_wait(struct farswap_tags *tags);
+
+struct farswap_mover *farswap_mover_alloc(unsigned int nr_slots);
+void farswap_mover_free(struct farswap_mover *mover);
+unsigned int farswap_mover_start(struct farswap_mover *mover,
+				 struct farswap_mapping *from,
+				 struct farswap_mapping *to, unsigned int slot,
+				 unsigned int nr);
+void farswap_mover_wait(struct farswap_mover *mover);
+bool farswap_mover_failed(const struct farswap_mover *mover);
+unsigned long *farswap_mover_moved(struct farswap_mover *mover);
+
+/* migrate/copy.c */
+bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole);
+void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
+		  unsigned int mb, bool sole);
+void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun);
+
+/* migrate/rebuild.c */
+int farswap_rebuild_init(void);
+void farswap_rebuild_exit(void);
+void farswap_rebuild_want(struct farswap_slab *slab);
+void farswap_rebuild_look(struct farswap_slab *slab);
+void farswap_rebuild_work(struct work_struct *work);
+void farswap_rebuild_cancel(struct farswap_device *device);
+
+/* migrate/replica.c */
+int farswap_replica_init(void);
+void farswap_replica_exit(void);
+unsigned int farswap_replicas_wanted(void);
+void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
+			 unsigned long until);
+void farswap_replica_look(struct farswap_slab *slab);
+void farswap_replica_work(struct work_struct *work);
+void farswap_replica_refill_work(struct work_struct *work);
+
+/* migrate/map.c */
+struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab, unsigned long until,
+					     unsigned int *epoch);
+bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch);
+void farswap_slab_map_work(struct work_struct *work);
+void farswap_slab_map_cancel(struct farswap_slab *slab);
+
+/* migrate/unmap.c */
+void farswap_drain_start(struct farswap_slab *slab,
+			 enum farswap_slab_state state, enum farswap_stat why);
+void farswap_drain_kill(struct farswap_slab *slab);
+bool farswap_drain_end(struct farswap_mapping *mapping);
+bool farswap_drain_would_lose(const struct farswap_mapping *mapping);
+void farswap_drain_remove(struct farswap_mapping *mapping);
+void farswap_drain_count_removed(struct farswap_mapping *mapping);
+bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping);
+bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot);
+void farswap_drain_report_lost(const struct farswap_mapping *mapping,
+			       unsigned int lost);
+void farswap_drain_wake(void);
+int farswap_slabs_unmap(struct farswap_device *device,
+			struct farswap_donor *donor);
+void farswap_slabs_lose(struct farswap_donor *donor);
+void farswap_slabs_count_lost(struct farswap_donor *donor);
+void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
+u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
+
+/* migrate/evacuate.c */
+void farswap_eviction_init(struct farswap_mapping *mapping);
+void farswap_eviction_exit(struct farswap_mapping *mapping);
+void farswap_eviction_early(struct farswap_donor *donor, u64 id);
+void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms);
+void farswap_eviction_suspend(struct farswap_mapping *mapping);
+bool farswap_eviction_was_early(const struct farswap_mapping *mapping);
+bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
+
+int farswap_leave_init(void);
+void farswap_leave_exit(void);
+void farswap_leave_start(struct farswap_slab *slab, bool evicted);
+void farswap_leave_hurry(struct farswap_slab *slab);
+void farswap_leave_work(struct work_struct *work);
+void farswap_leave_mapping_start(struct farswap_mapping *mapping,
+				 unsigned long until);
+void farswap_leave_mapping_work(struct work_struct *work);
+void farswap_leave_fetch_work(struct work_struct *work);
+
+/* migrate/evacuate-fetch.c */
+int farswap_home_init(void);
+void farswap_home_exit(void);
+int farswap_home_probe(struct farswap_device *device);
+bool farswap_home_is_starved(const struct farswap_donor *donor);
+void farswap_home_fetch(struct farswap_mapping *mapping);
+int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first);
+
+void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab);
+void farswap_handover_begin(const struct farswap_giveway_pair *pair);
+bool farswap_handover_end(struct farswap_mapping *mapping);
+struct farswap_donor *farswap_handover_take(struct farswap_slab *slab,
+					    struct farswap_region **region,
+					    unsigned int *epoch);
+void farswap_handover_drop(struct farswap_slab *slab);
+void farswap_handover_wait(struct farswap_slab *slab);
+
+/* migrate/sweep.c */
+void farswap_sweep_start(void);
+void farswap_sweep_soon(void);
+void farswap_sweep_stop(void);
+
+#endif /* _FARSWAP_MIGRATE_H */

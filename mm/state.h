@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The locks, the workqueue and the flags that every file may ask for.
+ */
+#ifndef _FARSWAP_STATE_H
+#define _FARSWAP_STATE_H
+
+#include <linux/atomic.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "settings.h"
+
+extern struct mutex farswap_main_lock;
+extern spinlock_t farswap_state_lock;
+
+/* What I/O may need to end. */
+extern struct workqueue_struct *farswap_wq;
+
+extern atomic_t farswap_pauses;
+bool farswap_attached(void);
+void farswap_attached_set(bool attached);
+void farswap_zswap_note(void);
+bool farswap_zswap_seen(void);
+
+/**
+ * farswap_may_store() - may pages be stored remotely, and slabs mapped
+ *
+ * Context: any.
+ * Return: whether they may.
+ */
+static inline bool farswap_may_store(void)
+{
+	return READ_ONCE(farswap_settings.enabled) && !atomic_read(&farswap_pauses);
+}
+
+#endif /* _FARSWAP_STATE_H */
