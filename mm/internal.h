@@ -37,8 +37,6 @@ void farswap_debugfs_init(void);
 void farswap_debugfs_exit(void);
 
 /* main.c */
-int farswap_pause(void);
-void farswap_resume(void);
 int farswap_attach(void);
 int farswap_detach(void);
 

@@ -17,10 +17,10 @@
 static bool main_stuck;		/* the hook is in place, or a part of it, for good */
 
 /**
- * farswap_pause() - have everything on the swap device, and no I/O in flight
+ * main_pause() - have everything on the swap device, and no I/O in flight
  *
  * Gives all regions back, and waits for what is staged. Undone by
- * farswap_resume(), also after an error.
+ * main_resume(), also after an error.
  *
  * Context: may sleep, until what is in flight has ended, on the swap devices too.
  * Return: 0; -EIO if a swap device fails to write pages. Those stay in memory or, if
@@ -28,7 +28,7 @@ static bool main_stuck;		/* the hook is in place, or a part of it, for good */
  * the adapter: they stay where they are, and are fetched when there is some if their slabs had
  * begun to leave.
  */
-int farswap_pause(void)
+static int main_pause(void)
 {
 	struct farswap_device *device;
 	unsigned int type = 0;
@@ -52,11 +52,11 @@ int farswap_pause(void)
 }
 
 /**
- * farswap_resume() - undo one farswap_pause()
+ * main_resume() - undo one main_pause()
  *
  * Context: any.
  */
-void farswap_resume(void)
+static void main_resume(void)
 {
 	atomic_dec(&farswap_pauses);
 }
@@ -100,7 +100,7 @@ int farswap_attach(void)
 	farswap_attached_set(true);
 	farswap_staging_resize();
 	farswap_donors_open();
-	farswap_resume();
+	main_resume();
 	pr_info("attached\n");
 out_unlock:
 	mutex_unlock(&farswap_main_lock);
@@ -114,7 +114,7 @@ static int main_drain(void)
 	int err;
 
 	pr_info("detaching: giving all regions back\n");
-	err = farswap_pause();
+	err = main_pause();
 	if (err == -ENOMEM)
 		pr_err("no memory for the adapter to read pages that only donors have: still attached; detach again when there is\n");
 	else if (err)
@@ -131,7 +131,7 @@ static int main_drain(void)
 		err = -EBUSY;
 	}
 	if (err)
-		farswap_resume();
+		main_resume();
 	return err;
 }
 
@@ -215,12 +215,12 @@ static int main_suspend_event(struct notifier_block *nb, unsigned long event, vo
 			break;
 		/* Holds until PM_POST_*: memory is shrunk after this notifier. */
 		pr_info("suspending: stores go to the swap device\n");
-		err = farswap_pause();
+		err = main_pause();
 		if (err) {
 			pr_err("%s: not suspending\n", err == -ENOMEM ?
 			       "no memory for the adapter to read pages that only donors have" :
 			       "a swap device fails to write pages that it is to have");
-			farswap_resume();
+			main_resume();
 			return notifier_from_errno(err);
 		}
 		main_suspended = true;
@@ -231,7 +231,7 @@ static int main_suspend_event(struct notifier_block *nb, unsigned long event, vo
 		if (!main_suspended)
 			break;
 		main_suspended = false;
-		farswap_resume();
+		main_resume();
 		pr_info("resumed\n");
 		break;
 	}

@@ -150,15 +150,15 @@ void farswap_backup_queue(struct farswap_backups *backups,
 }
 
 /**
- * farswap_backup_retire() - a slot's contents change: its copy is of no use any more
+ * backup_retire() - a slot's contents change: its copy is of no use any more
  * @backups:	the device's
  * @backup:	the copy
  * @drop:	a list that it goes to, unless somebody still reads or writes it
  *
  * Context: under @backups->lock.
  */
-void farswap_backup_retire(struct farswap_backups *backups,
-			   struct farswap_backup *backup, struct list_head *drop)
+static void backup_retire(struct farswap_backups *backups,
+			  struct farswap_backup *backup, struct list_head *drop)
 {
 	lockdep_assert_held(&backups->lock);
 	switch (backup->state) {
@@ -284,7 +284,7 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 	list_for_each_entry_safe(backup, next, staged, entry) {
 		old = farswap_backup_find(backups, backup->offset);
 		if (old)
-			farswap_backup_retire(backups, old, &drop);
+			backup_retire(backups, old, &drop);
 		farswap_backup_queue(backups, backup);
 		farswap_backup_insert(backups, backup);
 	}
@@ -310,7 +310,7 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
 			continue;
 		backup = farswap_backup_find(backups, offset);
 		if (backup)
-			farswap_backup_retire(backups, backup, &drop);
+			backup_retire(backups, backup, &drop);
 		clear_bit(slot, slab->bits.unbacked);
 	}
 	spin_unlock_irqrestore(&backups->lock, flags);
@@ -813,7 +813,7 @@ void farswap_backup_cancel(struct farswap_device *device)
 	spin_lock_irq(&backups->lock);
 	for (i = 0; i < ARRAY_SIZE(backups->table); i++)
 		hlist_for_each_entry_safe(backup, next, &backups->table[i], node)
-			farswap_backup_retire(backups, backup, &drop);
+			backup_retire(backups, backup, &drop);
 	spin_unlock_irq(&backups->lock);
 	farswap_backup_put_all(&drop);
 	wait_event(backups->settled, backup_is_empty(backups));

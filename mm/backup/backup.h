@@ -124,8 +124,6 @@ void farswap_backup_remove(struct farswap_backups *backups,
 			   struct farswap_backup *backup, struct list_head *drop);
 void farswap_backup_queue(struct farswap_backups *backups,
 			  struct farswap_backup *backup);
-void farswap_backup_retire(struct farswap_backups *backups,
-			   struct farswap_backup *backup, struct list_head *drop);
 void farswap_backup_put_all(struct list_head *drop);
 struct cgroup_subsys_state *farswap_backup_css(struct folio *folio);
 bool farswap_backup_copy(struct folio *folio, struct list_head *staged);

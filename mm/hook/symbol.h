@@ -8,11 +8,8 @@
 
 #include <linux/types.h>
 
-unsigned long farswap_symbol_find(const char *name);
 bool farswap_symbol_calls(unsigned long caller, unsigned long callee);
-int farswap_symbol_check(const char *name, const char *prototype);
 int farswap_symbol_get(const char *name, const char *prototype, unsigned long *address);
-const void *farswap_symbol_data(const char *name);
 int farswap_symbol_release(bool force);
 int farswap_symbol_init(void);
 

@@ -43,13 +43,6 @@ struct farswap_fanout {
 	bool refused;
 };
 
-bool farswap_fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
-			  unsigned int slot, unsigned int nr, bool sole);
-bool farswap_fanout_enter(struct farswap_fanout *fanout, unsigned int nr);
-void farswap_fanout_cancel(struct farswap_fanout *fanout, unsigned int nr);
-void farswap_fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
-			   unsigned int slot);
-
 /**
  * farswap_fanout_is_there() - does one of the regions have the folio, and can it still be read
  * @fanout:	one whose writes have ended, of which one has succeeded

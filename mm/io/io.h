@@ -13,7 +13,6 @@ struct farswap_donor;
 struct farswap_fanout;
 
 /* io/store.c */
-void farswap_store_written(struct farswap_fanout *fanout);
 int farswap_store_init(void);
 void farswap_store_exit(void);
 
@@ -42,7 +41,6 @@ void farswap_load_flush(void);
 void farswap_load_work(struct work_struct *work);
 void farswap_load_kick(struct farswap_donor *donor);
 void farswap_load_cancel(struct farswap_donor *donor);
-void farswap_poll_learn(int cpu, u32 ns);
 void farswap_load_exit(void);
 
 /* io/promote.c */

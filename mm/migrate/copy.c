@@ -16,6 +16,289 @@
 #include "internal.h"
 #include "slab/guard.h"
 
+/*
+ * Tags: a fixed set of requests, of which a new I/O takes one that is not in flight, and
+ * waits if there is none. Whoever began them waits for all before it frees them.
+ *
+ * Locking: tags->lock; nothing but the wait queue's is taken inside it.
+ */
+
+/**
+ * farswap_tags_init() - no request is in flight
+ * @tags:	the tags
+ * @nr:		how many, less than BITS_PER_LONG
+ */
+void farswap_tags_init(struct farswap_tags *tags, unsigned int nr)
+{
+	spin_lock_init(&tags->lock);
+	init_waitqueue_head(&tags->ended);
+	tags->all = BIT(nr) - 1;
+	tags->free = tags->all;
+}
+
+/**
+ * farswap_tags_get() - take a request that is not in flight
+ * @tags:	the tags, at least one
+ *
+ * Context: may sleep, as long as one takes to end.
+ * Return: its number.
+ */
+unsigned int farswap_tags_get(struct farswap_tags *tags)
+{
+	unsigned int tag;
+
+	spin_lock_irq(&tags->lock);
+	wait_event_lock_irq(tags->ended, tags->free, tags->lock);
+	tag = __ffs(tags->free);
+	tags->free &= ~BIT(tag);
+	spin_unlock_irq(&tags->lock);
+	return tag;
+}
+
+/**
+ * farswap_tags_put() - a request has ended
+ * @tags:	the tags, which may be gone when this returns
+ * @tag:	its number
+ *
+ * Context: any.
+ */
+void farswap_tags_put(struct farswap_tags *tags, unsigned int tag)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&tags->lock, flags);
+	tags->free |= BIT(tag);
+	/* Still locked: who waits for the last one frees @tags. */
+	wake_up(&tags->ended);
+	spin_unlock_irqrestore(&tags->lock, flags);
+}
+
+/**
+ * farswap_tags_wait() - wait until no request is in flight
+ * @tags:	the tags
+ *
+ * What was written before farswap_tags_put() is seen afterwards. No signal ends it, for
+ * @tags may be freed next.
+ *
+ * Context: may sleep, as long as the requests take to end.
+ */
+void farswap_tags_wait(struct farswap_tags *tags)
+{
+	spin_lock_irq(&tags->lock);
+	wait_event_lock_irq(tags->ended, tags->free == tags->all, tags->lock);
+	spin_unlock_irq(&tags->lock);
+}
+
+/*
+ * Pages on their way from one region to another, through pages of this machine. Who
+ * moves them sees to it that nobody stores to their slots meanwhile, or notices.
+ */
+
+/* Runs of pages on their way at once. */
+#define MOVER_RUNS	8
+/* How long one may be, if there is such memory; 0, one page, if there is not. */
+#define MOVER_ORDER	3
+
+/**
+ * struct mover_run - pages of neighbouring slots on their way
+ * @read:	from the old region
+ * @write:	to the new one
+ * @mover:	of which
+ * @to:		whose region that is
+ * @pages:	through which memory
+ * @order:	how much of it
+ * @slot:	the first slot
+ * @nr:		how many
+ */
+struct mover_run {
+	struct farswap_io read;
+	struct farswap_io write;
+	struct farswap_mover *mover;
+	struct farswap_mapping *to;
+	struct page *pages;
+	unsigned int order;
+	unsigned int slot;
+	unsigned int nr;
+};
+
+/**
+ * struct farswap_mover - pages of a slab on their way
+ * @moved:	a bit for each slot that has arrived
+ * @tags:	of @runs, those that have pages
+ * @failed:	an I/O has
+ * @runs:	those on their way
+ */
+struct farswap_mover {
+	unsigned long *moved;
+	struct farswap_tags tags;
+	bool failed;
+	struct mover_run runs[MOVER_RUNS];
+};
+
+static void mover_run_end(struct mover_run *run, int error)
+{
+	struct farswap_mover *mover = run->mover;
+
+	if (error)
+		WRITE_ONCE(mover->failed, true);
+	else
+		farswap_slotbits_set(mover->moved, run->slot, run->nr);
+	/* Last: who waits frees @mover. */
+	farswap_tags_put(&mover->tags, run - mover->runs);
+}
+
+static void mover_io_init(struct farswap_io *io, enum farswap_io_op op,
+			  const struct mover_run *run)
+{
+	io->op = op;
+	io->page = run->pages;
+	io->offset = run->slot << PAGE_SHIFT;
+	io->length = run->nr << PAGE_SHIFT;
+	io->urgent = false;
+}
+
+static void mover_write_done(struct farswap_io *io, int error)
+{
+	mover_run_end(container_of(io, struct mover_run, write), error);
+}
+
+static void mover_read_done(struct farswap_io *io, int error)
+{
+	struct mover_run *run = container_of(io, struct mover_run, read);
+
+	if (error) {
+		mover_run_end(run, error);
+		return;
+	}
+	mover_io_init(&run->write, FARSWAP_IO_WRITE, run);
+	run->write.done = mover_write_done;
+	if (farswap_mapping_submit(run->to, &run->write))
+		mover_run_end(run, -EHOSTDOWN);
+}
+
+/**
+ * mover_wait() - until all pages that were started are there or have failed
+ * @mover:	a mover
+ *
+ * Context: a worker; may sleep, as long as I/O with two donors takes.
+ */
+static void mover_wait(struct farswap_mover *mover)
+{
+	farswap_tags_wait(&mover->tags);
+}
+
+/**
+ * mover_start() - move pages
+ * @mover:	a mover
+ * @from:	from where; referenced until mover_wait() has returned
+ * @to:		to where; so is this
+ * @slot:	the first of them
+ * @nr:		how many, at least one
+ *
+ * Their bits in mover_moved() are set when they are there.
+ *
+ * Context: a worker; may sleep until others are there.
+ * Return: how many were begun, at least one; the caller sees to the rest.
+ */
+static unsigned int mover_start(struct farswap_mover *mover,
+				struct farswap_mapping *from,
+				 struct farswap_mapping *to, unsigned int slot,
+				 unsigned int nr)
+{
+	struct mover_run *run = &mover->runs[farswap_tags_get(&mover->tags)];
+
+	run->to = to;
+	run->slot = slot;
+	run->nr = min(nr, 1U << run->order);
+	nr = run->nr;
+	mover_io_init(&run->read, FARSWAP_IO_READ, run);
+	run->read.done = mover_read_done;
+	if (farswap_mapping_submit(from, &run->read))
+		mover_run_end(run, -EHOSTDOWN);
+	return nr;
+}
+
+/**
+ * mover_failed() - has an I/O failed
+ * @mover:	a mover
+ *
+ * Context: any.
+ * Return: whether one has.
+ */
+static bool mover_failed(const struct farswap_mover *mover)
+{
+	return READ_ONCE(mover->failed);
+}
+
+/**
+ * mover_moved() - which slots have arrived
+ * @mover:	a mover
+ *
+ * Context: any.
+ * Return: a bitmap, clear at first, which its user may clear.
+ */
+static unsigned long *mover_moved(struct farswap_mover *mover)
+{
+	return mover->moved;
+}
+
+/**
+ * mover_free() - free a mover
+ * @mover:	one with nothing on its way
+ *
+ * Context: any but interrupts.
+ */
+static void mover_free(struct farswap_mover *mover)
+{
+	int i;
+
+	for (i = 0; i < MOVER_RUNS; i++)
+		if (mover->runs[i].pages)
+			__free_pages(mover->runs[i].pages, mover->runs[i].order);
+	bitmap_free(mover->moved);
+	kfree(mover);
+}
+
+static bool mover_run_init(struct mover_run *run, struct farswap_mover *mover, gfp_t gfp)
+{
+	run->mover = mover;
+	run->order = MOVER_ORDER;
+	run->pages = alloc_pages(gfp | __GFP_COMP, run->order);
+	if (run->pages)
+		return true;
+	run->order = 0;
+	run->pages = alloc_page(gfp);
+	return run->pages;
+}
+
+/**
+ * mover_alloc() - make a mover
+ * @nr_slots:	of the slab
+ *
+ * With as many pages as there is memory for.
+ *
+ * Context: may sleep.
+ * Return: the mover, or NULL if there is no memory for any.
+ */
+static struct farswap_mover *mover_alloc(unsigned int nr_slots)
+{
+	gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
+	struct farswap_mover *mover = kzalloc(sizeof(*mover), gfp);
+	int i;
+
+	if (!mover)
+		return NULL;
+	mover->moved = bitmap_zalloc(nr_slots, gfp);
+	for (i = 0; mover->moved && i < MOVER_RUNS; i++)
+		if (!mover_run_init(&mover->runs[i], mover, gfp))
+			break;
+	farswap_tags_init(&mover->tags, i);
+	if (i)
+		return mover;
+	mover_free(mover);
+	return NULL;
+}
+
 /* A repair that has to wait so long is left for another time. */
 #define COPY_PATIENCE	(HZ / 4)
 /* A repair is at work for one part in so many of the time: loads and stores come first. */
@@ -143,14 +426,14 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 			continue;
 		}
 		sources[nr_sources++] = source;
-		begun = farswap_mover_start(mover, source, to, slot,
-					    copy_together(to, source, slot, end, sole));
+		begun = mover_start(mover, source, to, slot,
+				    copy_together(to, source, slot, end, sole));
 		slot += begun;
 		nr += begun;
 	}
-	farswap_mover_wait(mover);
+	mover_wait(mover);
 	farswap_stat_add(from ? FARSWAP_STAT_MOVED : FARSWAP_STAT_REPAIRED,
-			 farswap_guard_copy_end(run, to, farswap_mover_moved(mover)));
+			 farswap_guard_copy_end(run, to, mover_moved(mover)));
 	while (nr_sources)
 		farswap_mapping_put(sources[--nr_sources]);
 	return nr;
@@ -165,7 +448,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 	/* A repair of pages that the device has too can wait. */
 	if (!from && !sole && READ_ONCE(copy_is_urgent))
 		return false;
-	return !farswap_mover_failed(mover) && !READ_ONCE(to->leaving) &&
+	return !mover_failed(mover) && !READ_ONCE(to->leaving) &&
 	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       !farswap_donor_is_suspect(to->donor) &&
@@ -192,7 +475,7 @@ void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
 static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 		     unsigned int mb, bool sole)
 {
-	struct farswap_mover *mover = farswap_mover_alloc(to->slab->nr_slots);
+	struct farswap_mover *mover = mover_alloc(to->slab->nr_slots);
 	unsigned int first, nr;
 	ktime_t begun;
 
@@ -209,7 +492,7 @@ static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 			farswap_copy_rest(nr, mb, begun);
 		cond_resched();
 	}
-	farswap_mover_free(mover);
+	mover_free(mover);
 }
 
 /* The right to copy, by turns. A donor that is in a greater hurry than it was is heard. */
@@ -246,287 +529,4 @@ void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
 	if (sole)
 		WRITE_ONCE(copy_is_urgent, false);
 	up(&copy_copies);
-}
-
-/*
- * Pages on their way from one region to another, through pages of this machine. Who
- * moves them sees to it that nobody stores to their slots meanwhile, or notices.
- */
-
-/* Runs of pages on their way at once. */
-#define MOVER_RUNS	8
-/* How long one may be, if there is such memory; 0, one page, if there is not. */
-#define MOVER_ORDER	3
-
-/**
- * struct mover_run - pages of neighbouring slots on their way
- * @read:	from the old region
- * @write:	to the new one
- * @mover:	of which
- * @to:		whose region that is
- * @pages:	through which memory
- * @order:	how much of it
- * @slot:	the first slot
- * @nr:		how many
- */
-struct mover_run {
-	struct farswap_io read;
-	struct farswap_io write;
-	struct farswap_mover *mover;
-	struct farswap_mapping *to;
-	struct page *pages;
-	unsigned int order;
-	unsigned int slot;
-	unsigned int nr;
-};
-
-/**
- * struct farswap_mover - pages of a slab on their way
- * @moved:	a bit for each slot that has arrived
- * @tags:	of @runs, those that have pages
- * @failed:	an I/O has
- * @runs:	those on their way
- */
-struct farswap_mover {
-	unsigned long *moved;
-	struct farswap_tags tags;
-	bool failed;
-	struct mover_run runs[MOVER_RUNS];
-};
-
-static void mover_run_end(struct mover_run *run, int error)
-{
-	struct farswap_mover *mover = run->mover;
-
-	if (error)
-		WRITE_ONCE(mover->failed, true);
-	else
-		farswap_slotbits_set(mover->moved, run->slot, run->nr);
-	/* Last: who waits frees @mover. */
-	farswap_tags_put(&mover->tags, run - mover->runs);
-}
-
-static void mover_io_init(struct farswap_io *io, enum farswap_io_op op,
-			  const struct mover_run *run)
-{
-	io->op = op;
-	io->page = run->pages;
-	io->offset = run->slot << PAGE_SHIFT;
-	io->length = run->nr << PAGE_SHIFT;
-	io->urgent = false;
-}
-
-static void mover_write_done(struct farswap_io *io, int error)
-{
-	mover_run_end(container_of(io, struct mover_run, write), error);
-}
-
-static void mover_read_done(struct farswap_io *io, int error)
-{
-	struct mover_run *run = container_of(io, struct mover_run, read);
-
-	if (error) {
-		mover_run_end(run, error);
-		return;
-	}
-	mover_io_init(&run->write, FARSWAP_IO_WRITE, run);
-	run->write.done = mover_write_done;
-	if (farswap_mapping_submit(run->to, &run->write))
-		mover_run_end(run, -EHOSTDOWN);
-}
-
-/**
- * farswap_mover_wait() - until all pages that were started are there or have failed
- * @mover:	a mover
- *
- * Context: a worker; may sleep, as long as I/O with two donors takes.
- */
-void farswap_mover_wait(struct farswap_mover *mover)
-{
-	farswap_tags_wait(&mover->tags);
-}
-
-/**
- * farswap_mover_start() - move pages
- * @mover:	a mover
- * @from:	from where; referenced until farswap_mover_wait() has returned
- * @to:		to where; so is this
- * @slot:	the first of them
- * @nr:		how many, at least one
- *
- * Their bits in farswap_mover_moved() are set when they are there.
- *
- * Context: a worker; may sleep until others are there.
- * Return: how many were begun, at least one; the caller sees to the rest.
- */
-unsigned int farswap_mover_start(struct farswap_mover *mover,
-				 struct farswap_mapping *from,
-				 struct farswap_mapping *to, unsigned int slot,
-				 unsigned int nr)
-{
-	struct mover_run *run = &mover->runs[farswap_tags_get(&mover->tags)];
-
-	run->to = to;
-	run->slot = slot;
-	run->nr = min(nr, 1U << run->order);
-	nr = run->nr;
-	mover_io_init(&run->read, FARSWAP_IO_READ, run);
-	run->read.done = mover_read_done;
-	if (farswap_mapping_submit(from, &run->read))
-		mover_run_end(run, -EHOSTDOWN);
-	return nr;
-}
-
-/**
- * farswap_mover_failed() - has an I/O failed
- * @mover:	a mover
- *
- * Context: any.
- * Return: whether one has.
- */
-bool farswap_mover_failed(const struct farswap_mover *mover)
-{
-	return READ_ONCE(mover->failed);
-}
-
-/**
- * farswap_mover_moved() - which slots have arrived
- * @mover:	a mover
- *
- * Context: any.
- * Return: a bitmap, clear at first, which its user may clear.
- */
-unsigned long *farswap_mover_moved(struct farswap_mover *mover)
-{
-	return mover->moved;
-}
-
-/**
- * farswap_mover_free() - free a mover
- * @mover:	one with nothing on its way
- *
- * Context: any but interrupts.
- */
-void farswap_mover_free(struct farswap_mover *mover)
-{
-	int i;
-
-	for (i = 0; i < MOVER_RUNS; i++)
-		if (mover->runs[i].pages)
-			__free_pages(mover->runs[i].pages, mover->runs[i].order);
-	bitmap_free(mover->moved);
-	kfree(mover);
-}
-
-static bool mover_run_init(struct mover_run *run, struct farswap_mover *mover, gfp_t gfp)
-{
-	run->mover = mover;
-	run->order = MOVER_ORDER;
-	run->pages = alloc_pages(gfp | __GFP_COMP, run->order);
-	if (run->pages)
-		return true;
-	run->order = 0;
-	run->pages = alloc_page(gfp);
-	return run->pages;
-}
-
-/**
- * farswap_mover_alloc() - make a mover
- * @nr_slots:	of the slab
- *
- * With as many pages as there is memory for.
- *
- * Context: may sleep.
- * Return: the mover, or NULL if there is no memory for any.
- */
-struct farswap_mover *farswap_mover_alloc(unsigned int nr_slots)
-{
-	gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
-	struct farswap_mover *mover = kzalloc(sizeof(*mover), gfp);
-	int i;
-
-	if (!mover)
-		return NULL;
-	mover->moved = bitmap_zalloc(nr_slots, gfp);
-	for (i = 0; mover->moved && i < MOVER_RUNS; i++)
-		if (!mover_run_init(&mover->runs[i], mover, gfp))
-			break;
-	farswap_tags_init(&mover->tags, i);
-	if (i)
-		return mover;
-	farswap_mover_free(mover);
-	return NULL;
-}
-
-/*
- * Tags: a fixed set of requests, of which a new I/O takes one that is not in flight, and
- * waits if there is none. Whoever began them waits for all before it frees them.
- *
- * Locking: tags->lock; nothing but the wait queue's is taken inside it.
- */
-
-/**
- * farswap_tags_init() - no request is in flight
- * @tags:	the tags
- * @nr:		how many, less than BITS_PER_LONG
- */
-void farswap_tags_init(struct farswap_tags *tags, unsigned int nr)
-{
-	spin_lock_init(&tags->lock);
-	init_waitqueue_head(&tags->ended);
-	tags->all = BIT(nr) - 1;
-	tags->free = tags->all;
-}
-
-/**
- * farswap_tags_get() - take a request that is not in flight
- * @tags:	the tags, at least one
- *
- * Context: may sleep, as long as one takes to end.
- * Return: its number.
- */
-unsigned int farswap_tags_get(struct farswap_tags *tags)
-{
-	unsigned int tag;
-
-	spin_lock_irq(&tags->lock);
-	wait_event_lock_irq(tags->ended, tags->free, tags->lock);
-	tag = __ffs(tags->free);
-	tags->free &= ~BIT(tag);
-	spin_unlock_irq(&tags->lock);
-	return tag;
-}
-
-/**
- * farswap_tags_put() - a request has ended
- * @tags:	the tags, which may be gone when this returns
- * @tag:	its number
- *
- * Context: any.
- */
-void farswap_tags_put(struct farswap_tags *tags, unsigned int tag)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&tags->lock, flags);
-	tags->free |= BIT(tag);
-	/* Still locked: who waits for the last one frees @tags. */
-	wake_up(&tags->ended);
-	spin_unlock_irqrestore(&tags->lock, flags);
-}
-
-/**
- * farswap_tags_wait() - wait until no request is in flight
- * @tags:	the tags
- *
- * What was written before farswap_tags_put() is seen afterwards. No signal ends it, for
- * @tags may be freed next.
- *
- * Context: may sleep, as long as the requests take to end.
- */
-void farswap_tags_wait(struct farswap_tags *tags)
-{
-	spin_lock_irq(&tags->lock);
-	wait_event_lock_irq(tags->ended, tags->free == tags->all, tags->lock);
-	spin_unlock_irq(&tags->lock);
 }

@@ -391,14 +391,14 @@ void farswap_leave_start(struct farswap_slab *slab, bool evicted)
 }
 
 /**
- * farswap_leave_hurry() - a donor wants a region back of a slab that leaves for another reason
+ * leave_hurry() - a donor wants a region back of a slab that leaves for another reason
  * @slab:	a draining slab
  *
  * If its turn has not come yet, it need not wait for it.
  *
  * Context: process context, under farswap_state_lock.
  */
-void farswap_leave_hurry(struct farswap_slab *slab)
+static void leave_hurry(struct farswap_slab *slab)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	if (cancel_work(&slab->leave_work))
@@ -575,7 +575,7 @@ void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms
 	else
 		WRITE_ONCE(mapping->gone, true);
 	if (mapping && mapping->slab->state == FARSWAP_SLAB_DRAINING)
-		farswap_leave_hurry(mapping->slab);
+		leave_hurry(mapping->slab);
 	spin_unlock(&farswap_state_lock);
 }
 

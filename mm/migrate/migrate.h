@@ -36,16 +36,6 @@ unsigned int farswap_tags_get(struct farswap_tags *tags);
 void farswap_tags_put(struct farswap_tags *tags, unsigned int tag);
 void farswap_tags_wait(struct farswap_tags *tags);
 
-struct farswap_mover *farswap_mover_alloc(unsigned int nr_slots);
-void farswap_mover_free(struct farswap_mover *mover);
-unsigned int farswap_mover_start(struct farswap_mover *mover,
-				 struct farswap_mapping *from,
-				 struct farswap_mapping *to, unsigned int slot,
-				 unsigned int nr);
-void farswap_mover_wait(struct farswap_mover *mover);
-bool farswap_mover_failed(const struct farswap_mover *mover);
-unsigned long *farswap_mover_moved(struct farswap_mover *mover);
-
 /* migrate/copy.c */
 bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole);
 void farswap_copy(struct farswap_mapping *to, struct farswap_mapping *from,
@@ -87,8 +77,6 @@ void farswap_drain_remove(struct farswap_mapping *mapping);
 void farswap_drain_count_removed(struct farswap_mapping *mapping);
 bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping);
 bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot);
-void farswap_drain_report_lost(const struct farswap_mapping *mapping,
-			       unsigned int lost);
 void farswap_drain_wake(void);
 int farswap_slabs_unmap(struct farswap_device *device,
 			struct farswap_donor *donor);
@@ -109,7 +97,6 @@ bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
 int farswap_leave_init(void);
 void farswap_leave_exit(void);
 void farswap_leave_start(struct farswap_slab *slab, bool evicted);
-void farswap_leave_hurry(struct farswap_slab *slab);
 void farswap_leave_work(struct work_struct *work);
 void farswap_leave_mapping_start(struct farswap_mapping *mapping,
 				 unsigned long until);
@@ -124,8 +111,6 @@ bool farswap_home_is_starved(const struct farswap_donor *donor);
 void farswap_home_fetch(struct farswap_mapping *mapping);
 int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first);
 
-void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab);
-void farswap_handover_begin(const struct farswap_giveway_pair *pair);
 bool farswap_handover_end(struct farswap_mapping *mapping);
 struct farswap_donor *farswap_handover_take(struct farswap_slab *slab,
 					    struct farswap_region **region,

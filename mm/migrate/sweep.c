@@ -19,124 +19,6 @@
 #include "internal.h"
 #include "migrate/giveway.h"
 
-/* Looks in a row that must find a slab of no use. */
-#define SWEEP_LOOKS	10
-/* For a donor to stay suspect long enough; see replica.c. */
-#define SWEEP_SOON	(HZ * 3 / 10)
-
-static void sweep_work_fn(struct work_struct *work);
-static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
-static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
-
-/*
- * What only a donor has is fetched before the region is given back. A slab that is empty but
- * hot would be mapped again at once.
- */
-static bool sweep_is_idle(struct farswap_slab *slab)
-{
-	u32 activity = farswap_activity_read(&slab->activity, farswap_slab_second());
-
-	if (activity < READ_ONCE(farswap_settings.coldslab))
-		return true;
-	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U))
-		return false;
-	/* A bit that changes meanwhile is seen at the next look. */
-	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));
-}
-
-/* Whether it is mapped, and stays so. */
-static bool sweep_slab(struct farswap_slab *slab)
-{
-	bool idle;
-
-	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
-	    !farswap_slab_has_bits(slab))
-		return false;
-	farswap_replica_look(slab);
-	farswap_rebuild_look(slab);
-	idle = sweep_is_idle(slab);
-
-	spin_lock(&farswap_state_lock);
-	slab->idle_looks = idle ? slab->idle_looks + 1 : 0;
-	idle = slab->idle_looks >= SWEEP_LOOKS;
-	if (idle)
-		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
-				    FARSWAP_STAT_SLAB_COLD);
-	spin_unlock(&farswap_state_lock);
-	return !idle;
-}
-
-static bool sweep_device(struct farswap_device *device, struct farswap_giveway_pair *pair)
-{
-	bool mapped = false;
-	unsigned long i;
-
-	for (i = 0; i < device->map->nr_slabs; i++) {
-		struct farswap_slab *slab = READ_ONCE(device->map->slab[i]);
-
-		if (slab) {
-			mapped |= sweep_slab(slab);
-			farswap_handover_look(pair, slab);
-		}
-		cond_resched();
-	}
-	return mapped;
-}
-
-static void sweep_work_fn(struct work_struct *work)
-{
-	struct farswap_giveway_pair pair = {};
-	struct farswap_device *device;
-	unsigned int type = 0;
-	bool mapped = false;
-
-	/* Who holds it may wait for a donor, and gives regions back anyway. */
-	if (!mutex_trylock(&farswap_devices_lock)) {
-		farswap_sweep_start();
-		return;
-	}
-	while ((device = farswap_device_next(&type)))
-		mapped |= sweep_device(device, &pair);
-	farswap_handover_begin(&pair);
-	mutex_unlock(&farswap_devices_lock);
-	if (mapped)
-		farswap_sweep_start();
-}
-
-/**
- * farswap_sweep_start() - a slab is mapped: look at it from now on
- *
- * Context: any.
- */
-void farswap_sweep_start(void)
-{
-	queue_delayed_work(system_power_efficient_wq, &sweep_work,
-			   round_jiffies_relative(HZ));
-}
-
-/**
- * farswap_sweep_soon() - look at the slabs before their next turn: a donor is suspect
- *
- * Context: any.
- */
-void farswap_sweep_soon(void)
-{
-	queue_delayed_work(system_power_efficient_wq, &sweep_soon_work, SWEEP_SOON);
-}
-
-/**
- * farswap_sweep_stop() - look no more
- *
- * No slab is mapped, nor will be.
- *
- * Context: may sleep.
- */
-void farswap_sweep_stop(void)
-{
-	cancel_delayed_work_sync(&sweep_soon_work);
-	cancel_delayed_work_sync(&sweep_work);
-}
-
 /*
  * When no donor has room, the coldest slab gives way to the hottest that waits, if giveway.c
  * says so: its region goes over to that one. The donor does not hear of it. If the region
@@ -186,13 +68,13 @@ static bool handover_may_get(const struct farswap_slab *slab)
 }
 
 /**
- * farswap_handover_look() - note a slab that could give way, or that waits for room
+ * handover_look() - note a slab that could give way, or that waits for room
  * @pair:	what was noted; zeroed before the first slab
  * @slab:	the slab
  *
  * Context: process context; does not sleep.
  */
-void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab)
+static void handover_look(struct farswap_giveway_pair *pair, struct farswap_slab *slab)
 {
 	u32 second = farswap_slab_second();
 	s32 idle = second - READ_ONCE(slab->activity.second);
@@ -207,12 +89,12 @@ void farswap_handover_look(struct farswap_giveway_pair *pair, struct farswap_sla
 }
 
 /**
- * farswap_handover_begin() - have the coldest slab give way to the hottest, if it should
+ * handover_begin() - have the coldest slab give way to the hottest, if it should
  * @pair:	what was noted of all slabs, which still exist
  *
  * Context: process context; does not sleep.
  */
-void farswap_handover_begin(const struct farswap_giveway_pair *pair)
+static void handover_begin(const struct farswap_giveway_pair *pair)
 {
 	u32 hotslab = READ_ONCE(farswap_settings.hotslab), second = farswap_slab_second();
 	struct farswap_slab *from = pair->coldest, *to = pair->hottest;
@@ -328,4 +210,122 @@ void farswap_handover_wait(struct farswap_slab *slab)
 	spin_unlock(&farswap_state_lock);
 	if (wanted)
 		farswap_stat_add(FARSWAP_STAT_SLAB_WANTED_BACK, 1);
+}
+
+/* Looks in a row that must find a slab of no use. */
+#define SWEEP_LOOKS	10
+/* For a donor to stay suspect long enough; see replica.c. */
+#define SWEEP_SOON	(HZ * 3 / 10)
+
+static void sweep_work_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
+static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
+
+/*
+ * What only a donor has is fetched before the region is given back. A slab that is empty but
+ * hot would be mapped again at once.
+ */
+static bool sweep_is_idle(struct farswap_slab *slab)
+{
+	u32 activity = farswap_activity_read(&slab->activity, farswap_slab_second());
+
+	if (activity < READ_ONCE(farswap_settings.coldslab))
+		return true;
+	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U))
+		return false;
+	/* A bit that changes meanwhile is seen at the next look. */
+	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));
+}
+
+/* Whether it is mapped, and stays so. */
+static bool sweep_slab(struct farswap_slab *slab)
+{
+	bool idle;
+
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
+	    !farswap_slab_has_bits(slab))
+		return false;
+	farswap_replica_look(slab);
+	farswap_rebuild_look(slab);
+	idle = sweep_is_idle(slab);
+
+	spin_lock(&farswap_state_lock);
+	slab->idle_looks = idle ? slab->idle_looks + 1 : 0;
+	idle = slab->idle_looks >= SWEEP_LOOKS;
+	if (idle)
+		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+				    FARSWAP_STAT_SLAB_COLD);
+	spin_unlock(&farswap_state_lock);
+	return !idle;
+}
+
+static bool sweep_device(struct farswap_device *device, struct farswap_giveway_pair *pair)
+{
+	bool mapped = false;
+	unsigned long i;
+
+	for (i = 0; i < device->map->nr_slabs; i++) {
+		struct farswap_slab *slab = READ_ONCE(device->map->slab[i]);
+
+		if (slab) {
+			mapped |= sweep_slab(slab);
+			handover_look(pair, slab);
+		}
+		cond_resched();
+	}
+	return mapped;
+}
+
+static void sweep_work_fn(struct work_struct *work)
+{
+	struct farswap_giveway_pair pair = {};
+	struct farswap_device *device;
+	unsigned int type = 0;
+	bool mapped = false;
+
+	/* Who holds it may wait for a donor, and gives regions back anyway. */
+	if (!mutex_trylock(&farswap_devices_lock)) {
+		farswap_sweep_start();
+		return;
+	}
+	while ((device = farswap_device_next(&type)))
+		mapped |= sweep_device(device, &pair);
+	handover_begin(&pair);
+	mutex_unlock(&farswap_devices_lock);
+	if (mapped)
+		farswap_sweep_start();
+}
+
+/**
+ * farswap_sweep_start() - a slab is mapped: look at it from now on
+ *
+ * Context: any.
+ */
+void farswap_sweep_start(void)
+{
+	queue_delayed_work(system_power_efficient_wq, &sweep_work,
+			   round_jiffies_relative(HZ));
+}
+
+/**
+ * farswap_sweep_soon() - look at the slabs before their next turn: a donor is suspect
+ *
+ * Context: any.
+ */
+void farswap_sweep_soon(void)
+{
+	queue_delayed_work(system_power_efficient_wq, &sweep_soon_work, SWEEP_SOON);
+}
+
+/**
+ * farswap_sweep_stop() - look no more
+ *
+ * No slab is mapped, nor will be.
+ *
+ * Context: may sleep.
+ */
+void farswap_sweep_stop(void)
+{
+	cancel_delayed_work_sync(&sweep_soon_work);
+	cancel_delayed_work_sync(&sweep_work);
 }

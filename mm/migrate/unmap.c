@@ -184,14 +184,14 @@ static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, u
 }
 
 /**
- * farswap_drain_report_lost() - count pages that nobody could fetch
+ * drain_report_lost() - count pages that nobody could fetch
  * @mapping:	where they were
  * @lost:	how many
  *
  * Context: process context.
  */
-void farswap_drain_report_lost(const struct farswap_mapping *mapping,
-			       unsigned int lost)
+static void drain_report_lost(const struct farswap_mapping *mapping,
+			      unsigned int lost)
 {
 	if (!lost)
 		return;
@@ -282,7 +282,7 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 
 	lost = was_slabs ? drain_count(mapping) : mapping->lost;
 	mutex_unlock(&drain_mutex);
-	farswap_drain_report_lost(mapping, lost);
+	drain_report_lost(mapping, lost);
 	if (last) {
 		/* Pairs with farswap_drain_count_removed(), which reads the bits before this. */
 		wait_event(drain_ended, !smp_load_acquire(&slab->nr_uncounted));

@@ -26,7 +26,8 @@ static void donor_test_moves(struct kunit *test)
 		for (to = 0; to < FARSWAP_DONOR_STATES; to++)
 			KUNIT_EXPECT_EQ_MSG(test, donor_may_become(from, to),
 					    donor_legal_moves[from][to], "from %s to %s",
-					    farswap_donor_state_names[from], farswap_donor_state_names[to]);
+					    farswap_donor_state_names[from],
+					    farswap_donor_state_names[to]);
 }
 
 /* A move that is not legal changes nothing, and the others that and the count of live ones. */

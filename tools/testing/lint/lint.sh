@@ -78,6 +78,9 @@ lint_checkpatch() { # checkpatch --strict on all C and Kconfig that the kernel w
 	checkpatch '^include/trace/.*\.h$' --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT || bad=1
 	# A setting's name, as a variable, a parameter and a file.
 	checkpatch '^mm/settings\.c$' --ignore MACRO_ARG_REUSE || bad=1
+	# A list of counters for macros, with a comment each.
+	checkpatch '^mm/stats\.[ch]$' --ignore COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED \
+		--ignore LINE_CONTINUATIONS,BRACKET_SPACE || bad=1
 	checkpatch '^(mm|rdma|include)/.*\.[ch]$|^Kconfig$' || bad=1
 	# Programs have neither u8 nor __printf() nor BIT(), and whole messages in one line each
 	# that checkpatch lets nobody but printk() have.

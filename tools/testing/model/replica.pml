@@ -246,7 +246,7 @@ inline store_mark()
 	}
 }
 
-/* farswap_store_written(), promote_done() */
+/* store_written(), promote_done() */
 inline store_written(_promotes)
 {
 	/* store_fall_back() */
@@ -288,7 +288,7 @@ inline forget_donors()
 	}
 }
 
-/* From farswap_fanout_begin() or promote_begin() to the end of the writeback */
+/* From fanout_begin() or promote_begin() to the end of the writeback */
 inline write_all(_promotes)
 {
 	do
@@ -316,7 +316,7 @@ inline write_all(_promotes)
 	   }
 	   break
 	od;
-	/* farswap_fanout_submit() */
+	/* fanout_submit() */
 	atomic {
 		for (i : 0 .. MAPPINGS - 1) {
 			if

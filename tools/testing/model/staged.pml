@@ -175,7 +175,7 @@ inline clear(_n)
 	cdata[_n] = 0
 }
 
-/* farswap_backup_retire() of the slot's, within a step, unlocked */
+/* backup_retire() of the slot's, within a step, unlocked */
 inline retire()
 {
 	for (i : 0 .. COPIES - 1) {

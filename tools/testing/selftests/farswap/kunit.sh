@@ -16,8 +16,9 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup copy donor eviction giveway latency placement poll rdma_cm rdma_conn"
-SUITES="$SUITES rdma_io rdma_message rdma_resume rdma_session rdma_watch slab slabmap staging trend window wire"
+SUITES="activity address backup donor eviction giveway guard latency placement poll rdma_cm"
+SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_resume rdma_session rdma_watch sessions"
+SUITES="$SUITES slab slabmap staging trend window wire"
 
 # Every suite is in the list.
 no_others() {
