@@ -88,7 +88,7 @@ byte copied[MAPPINGS];
 bit rebuilding;
 bit rebuilt_stale;
 bit rebuild_writes;
-bit rebuild_locked;		/* rebuild_run.lock, where it matters */
+bit rebuild_locked;		/* guard_rebuild.lock, where it matters */
 byte rebuild_to = NONE;
 mtype:write rebuilt = NO_WRITE;
 
