@@ -70,6 +70,8 @@ static int io_test_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, io_test);
 	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->session = kunit_kzalloc(test, sizeof(*conn->session), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, conn->session);
 	io_test->pages = alloc_pages(GFP_KERNEL, IO_TEST_ORDER);
 	KUNIT_ASSERT_NOT_NULL(test, io_test->pages);
 	test->priv = io_test;
