@@ -39,6 +39,8 @@ EXTRA = 240
 # With backup=replica and none, in ms: longer than any network is away, so that no donor is given
 # up that has not died. One is, now and then, with disk. A load gives up later (loads.STUCK).
 GRACE_MS = 45000
+# Lines of a console after a complaint that are shown.
+CONTEXT = 60
 COUNTERS = """store_remote load_remote load_device load_fallback load_split load_lost
     load_waited store_write_failed rebuilt stopgap slab_mapped slab_evicted slab_lost slab_cold
     zswap_accepted donor_up donor_down""".split()
@@ -266,6 +268,10 @@ class Run:
                     "grep -v ' 0$' stats", 20)
                 print(f"--- {vm.name}\n{text}")
         for vm in self.cluster.machines.values():
+            for line in vm.complaints()[:1]:
+                # Its stack is no longer at the end of the console.
+                after = vm.console().replace("\r", "").partition(line)[2].splitlines()[:CONTEXT]
+                print(f"--- complaint of {vm.name}\n" + "\n".join([line, *after]))
             print(f"--- console of {vm.name}\n{vm.log_tail(60)}")
             if vm in self.cluster.donors and vm.is_on():
                 print(vm.run("tail -n 15 /run/farswapd.log", 10)[1])
