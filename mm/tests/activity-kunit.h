@@ -4,7 +4,7 @@
  */
 #include <kunit/test.h>
 
-/* A steady rate ends up as that rate. */
+/* The average of a steady rate becomes that rate. */
 static void activity_test_steady(struct kunit *test)
 {
 	struct farswap_average a = { .second = 100 };
@@ -17,7 +17,7 @@ static void activity_test_steady(struct kunit *test)
 			      "a steady 1000 a second reads as 1000");
 }
 
-/* One second of n gives alpha * n, and then (1 - alpha) of it each second. */
+/* One second of n gives alpha * n; each later second keeps (1 - alpha) of it. */
 static void activity_test_decay(struct kunit *test)
 {
 	struct farswap_average a = { .second = 7 };
@@ -37,7 +37,7 @@ static void activity_test_decay(struct kunit *test)
 			      "40 idle seconds leave nothing");
 }
 
-/* Looking at it does not change it; lazy and eager updates agree. */
+/* Reading the average does not change it; lazy and eager updates agree. */
 static void activity_test_lazy(struct kunit *test)
 {
 	struct farswap_average lazy = { .second = 0 }, eager = { .second = 0 };
@@ -85,7 +85,7 @@ static void activity_test_limits(struct kunit *test)
 			      "a huge count is capped");
 }
 
-/* The longer average tells a slab that rests from one that nobody needs. */
+/* The longer average separates a resting slab from an unused one. */
 static void activity_test_longer(struct kunit *test)
 {
 	struct farswap_average busy = { .second = 0 }, brief = { .second = 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Addresses: what is one, and what it says; what is none.
+ * Addresses: valid ones and their values, and invalid ones.
  */
 #include <kunit/test.h>
 #include <linux/in.h>
@@ -19,7 +19,7 @@ struct address_test_v6 {
 	u16 port;
 };
 
-/* What is not written is zero: addresses are compared as bytes. */
+/* Unused bytes are zero: addresses are compared as bytes. */
 static void address_test_parsed(struct kunit *test, const char *written, const void *wanted,
 				size_t bytes)
 {
@@ -95,7 +95,7 @@ static void address_test_refused(struct kunit *test)
 		"10.0.0.2:", "10.0.0.2:0", "10.0.0.2:00", "10.0.0.2:65536", "10.0.0.2:010",
 		"10.0.0.2:0x24b8", "10.0.0.2:+1", "10.0.0.2:-1", "10.0.0.2:94x", "10.0.0.2: 1",
 		"[fd00::2]:", "[fd00::2]:0", "[fd00::2]:00", "[fd00::2]:65536",
-		/* More than one is what an IPv6 address has. */
+		/* More than one colon makes an IPv6 address. */
 		"10.0.0.2:9400:1", "10.0.0.2::", "10.0.0.2:9400:",
 		/* Brackets are for IPv6. */
 		"[]", "[]:9400", "[", "[fd00::2", "fd00::2]", "[fd00::2]9400", "[[fd00::2]]",
@@ -109,7 +109,7 @@ static void address_test_refused(struct kunit *test)
 				    "\"%s\" is no address", bad[i]);
 }
 
-/* Longer than any, and than what it is copied to. */
+/* Longer than any address and than the buffer. */
 static void address_test_long(struct kunit *test)
 {
 	char written[2 * ADDRESS_BYTES] = "10.0.0.2:";

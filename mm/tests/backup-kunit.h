@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Backups: a slot that is stored, freed, written well and written badly, fetched when
- * only its region has it, and written by the kernel itself, while its slab drains, its region is
- * wanted back or its donor is suspect, goes through every order of these, until nothing new comes
- * of it. After each the device must have what the slot holds, or a copy that
- * vouches for it, or the region, and not this alone if it is about to go. A store whose remote
- * write has failed is told once of its copy's end, and well only if the device has it then.
+ * Backups: the test explores every order of events of one slot, until no new state appears: the
+ * slot is stored, freed, written with and without success, fetched while only its region has it,
+ * and written by the kernel itself, while its slab is evacuated, its region is evicted or its donor
+ * is suspect. After each event the page must be on the device, in a copy that will be written, or
+ * in the region, and not in the region alone if that will be revoked. A store whose remote write
+ * failed is notified once of the end of its copy, with success only if the device has the page.
  */
 #include <kunit/test.h>
 
@@ -13,13 +13,13 @@
 
 #define SLOTS	512
 #define SLOT	7
-/* What can be of a slot. Another number has a reason, as do fewer of whatever is tried. */
+/* Number of reachable states. A change of it needs a reason, and so do fewer events. */
 #define MOMENTS_THERE_ARE	312
-/* More than there are: of that, of a slot's copies, and of events on the way there. */
+/* Upper bounds: of states, of copies of a slot, and of events on a path. */
 #define MOMENTS		1024
 #define COPIES		4
 #define EVENTS_MAX	64
-/* As many as it takes for a device that works to get all. */
+/* Enough writes for a working device to get every page. */
 #define SETTLE		32
 
 enum event {
@@ -64,10 +64,10 @@ static const char *const event_names[] = {
 };
 
 /**
- * struct moment - what can be of the slot
- * @seen:	all of it that makes a difference
- * @event:	the last that led to it
- * @before:	what was before that
+ * struct moment - a state of the slot
+ * @seen:	everything that matters in it
+ * @event:	the event that led to it
+ * @before:	the state before that
  */
 struct moment {
 	u64 seen;
@@ -77,24 +77,24 @@ struct moment {
 
 /**
  * struct world - one slot of one slab of one device
- * @device:	owed what is stored, but nobody sends it
+ * @device:	its backup writes are sent by the test only
  * @slab:	its only slab
  * @mapping:	its only region
  * @donor:	which has it
  * @owner:	of the store that waits for its copy
  * @folio:	what is stored
  * @write:	the one that is in flight, or NULL
- * @fetch:	what is being read from the region, or NULL
- * @read:	what it will have, if all goes well
- * @stored:	whether the store's remote write is under way
+ * @fetch:	the copy that is being read from the region, or NULL
+ * @read:	its contents, if the read succeeds
+ * @stored:	whether the store's remote write is in flight
  * @waiting:	whether the store waits for its copy, since that write has failed
- * @told_wrongly: whether a store was told twice, or though it did not wait
- * @now:	what the slot holds, a number; 0: it is free, or its page has stayed in memory
+ * @told_wrongly: whether a store was notified twice, or while it did not wait
+ * @now:	contents of the slot, a number; 0: it is free, or its page stays in memory
  * @last:	the last number stored
- * @on_device:	what the device has of it
- * @in_region:	what the region has
- * @moments:	what was seen of all this, the first with a free slot
- * @nr:		how many of these there are
+ * @on_device:	contents on the device
+ * @in_region:	contents in the region
+ * @moments:	states seen so far; in the first the slot is free
+ * @nr:		number of @moments
  */
 struct world {
 	struct farswap_device *device;
@@ -127,7 +127,7 @@ static struct farswap_backup *take(struct world *world)
 	struct farswap_backups *backups = &world->device->backups;
 	struct farswap_backup *backup;
 
-	/* So it takes memory at once if the pool is empty. */
+	/* This allocates memory at once if the pool is empty. */
 	backups->nr_kept++;
 	backup = farswap_staging_wait(world->device, false);
 	backups->nr_kept--;
@@ -156,7 +156,7 @@ static void free_slot(struct world *world)
 	world->now = 0;
 }
 
-/* As store_end() does when no region has it: the page stays in memory if the device fails, too. */
+/* Like store_end() without a region: the page stays in memory if the device fails, too. */
 static void end_store(struct world *world, int error)
 {
 	world->waiting = false;
@@ -184,7 +184,7 @@ static void fail_remote(struct world *world)
 		end_store(world, error);
 }
 
-/* Nothing of ours is in flight: or this would wait. */
+/* Nothing is in flight, so this does not wait. */
 static void store_to_device(struct world *world)
 {
 	clear_bit(SLOT, world->slab->bits.remote);
@@ -194,7 +194,7 @@ static void store_to_device(struct world *world)
 	world->on_device = world->now;
 }
 
-/* Nothing is wrong with the region and its donor. */
+/* The region and its donor are in order. */
 static void stay(struct world *world)
 {
 	world->in_region = 0;
@@ -212,7 +212,7 @@ static bool fetch(struct world *world)
 		return false;
 	}
 	world->fetch = backup;
-	/* As early as can be: the slot may be stored anew while the answer is on its way. */
+	/* As early as possible: the slot may be stored again before the completion arrives. */
 	world->read = world->in_region;
 	return true;
 }
@@ -256,7 +256,7 @@ static void end(struct world *world, blk_status_t status)
 	backup_bio_done(&write->bio);
 }
 
-/* Does the region alone have the page? */
+/* Whether only the region has the page. */
 static bool is_sole(const struct world *world)
 {
 	return test_bit(SLOT, world->slab->bits.unbacked) &&
@@ -269,7 +269,7 @@ static bool stays(const struct world *world)
 	       world->donor->io == FARSWAP_DONOR_IO_WORKS;
 }
 
-/* The region goes, and the slab gets another: when nothing uses it, nor is only there. */
+/* The slab gets another region, once no I/O uses this one and no page is only there. */
 static bool go(struct world *world)
 {
 	if (stays(world) || world->stored || world->fetch || is_sole(world))
@@ -279,7 +279,7 @@ static bool go(struct world *world)
 	return true;
 }
 
-/* False if it can't happen now. */
+/* Returns false if the event is impossible now. */
 static bool happen(struct world *world, enum event event)
 {
 	struct farswap_backups *backups = &world->device->backups;
@@ -359,11 +359,11 @@ static bool happen(struct world *world, enum event event)
 	}
 }
 
-/* What is wrong, or NULL. */
+/* Returns the error, or NULL. */
 static const char *complaint(struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
-	/* All there is: there is no other slot. */
+	/* The device has no other slot. */
 	struct hlist_head *bucket =
 		&backups->table[hash_long(SLOT, FARSWAP_BACKUP_BUCKETS_SHIFT)];
 	unsigned int nr = 0, kept = 0, inflight = 0;
@@ -401,7 +401,7 @@ static const char *complaint(struct world *world)
 	return wrong;
 }
 
-/* A device that works gets it in the end. */
+/* A working device gets the page eventually. */
 static const char *settle(struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
@@ -421,7 +421,7 @@ static const char *settle(struct world *world)
 	return wrong;
 }
 
-/* What once isn't what the slot holds never is again: nothing else matters of a number. */
+/* A stale number never becomes current again, so all stale numbers are equal. */
 static bool is_now(const struct world *world, unsigned int number)
 {
 	return number && number == world->now;
@@ -454,7 +454,7 @@ static u64 look(const struct world *world)
 	return seen;
 }
 
-/* From a free slot on; settles first what was tried before. */
+/* Replay from a free slot; first complete the previous attempt. */
 static void replay(struct world *world, unsigned int moment)
 {
 	enum event events[EVENTS_MAX];
@@ -471,7 +471,7 @@ static void replay(struct world *world, unsigned int moment)
 		happen(world, events[nr]);
 }
 
-/* If it is new. False: there is no room for it, nor is there to be so much. */
+/* Record a new state. Returns false if there are more than expected. */
 static bool note(struct world *world, enum event event, unsigned int before)
 {
 	u64 seen = look(world);
@@ -488,7 +488,7 @@ static bool note(struct world *world, enum event event, unsigned int before)
 	return true;
 }
 
-/* What is wrong after an event, or NULL. */
+/* Returns the error after an event, or NULL. */
 static const char *try(struct world *world, unsigned int moment, enum event event)
 {
 	const char *wrong;
@@ -552,7 +552,7 @@ static void backup_test_orders(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, world.moments);
 	backups = &world.device->backups;
 	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
-	/* What it would be sent by, at once or after a while. */
+	/* These would send it, at once or later. */
 	INIT_WORK(&backups->work, sent_by_nobody);
 	backups->flushing = true;
 	world.device->si = si;

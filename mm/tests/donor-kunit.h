@@ -30,7 +30,7 @@ static void donor_test_moves(struct kunit *test)
 					    farswap_donor_state_names[to]);
 }
 
-/* A move that is not legal changes nothing, and the others that and the count of live ones. */
+/* An illegal move changes nothing; a legal one changes the state and the count of live donors. */
 static void donor_test_refused(struct kunit *test)
 {
 	struct farswap_donor *donor = kunit_kzalloc(test, sizeof(*donor), GFP_KERNEL);

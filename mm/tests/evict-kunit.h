@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a donor may say of a region, that it wants it or that it has it no more, at every time:
- * before the region is a slab's, while one depends on it, alone or beside another, and on
- * its way back. And what becomes of a deadline when the donor is suspect.
+ * A donor evicts a region, or reports it as revoked, at any time: before a slab uses the region,
+ * while a slab depends on it, alone or with another region, and while it is being given back. And
+ * the deadline of an eviction while the donor is suspect.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -14,7 +14,7 @@
 #include "io/fanout.h"
 
 #define SLOTS		64
-/* Of the largest slab, 1 GiB. */
+/* Pages of the largest slab, 1 GiB. */
 #define SLOTS_MAX	262144
 #define REGION		4711
 #define DEADLINE_MS	60000
@@ -22,11 +22,11 @@
 /**
  * struct place - one slab, at one donor
  * @donor:	live, without a session
- * @device:	of which counts are used, and that it has no copies
- * @map:	its, without slots: so the kernel is not asked for any
+ * @device:	has counts, and no copies
+ * @map:	the device's slab map, without slots
  * @slab:	mapped
- * @mappings:	the regions that were linked
- * @nr:		how many
+ * @mappings:	the linked regions
+ * @nr:		number of @mappings
  */
 struct place {
 	struct farswap_donor *donor;
@@ -72,7 +72,7 @@ static struct farswap_mapping *place_link(struct kunit *test, u64 id)
 						  BITS_TO_LONGS(place->slab.nr_slots)),
 				GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mapping);
-	/* One is ours: it is never given back. */
+	/* The test holds a reference, so it is never given back. */
 	refcount_set(&mapping->users, 2);
 	mapping->slab = &place->slab;
 	mapping->donor = place->donor;
@@ -136,7 +136,7 @@ static void place_end(struct kunit *test)
 	farswap_donor_put(place->donor);
 }
 
-/* So many slots have pages that the device has not. */
+/* Slots whose pages are not on the device. */
 static void place_store(struct place *place, unsigned int nr)
 {
 	bitmap_set(place->slab.bits.remote, 0, nr);
@@ -144,7 +144,7 @@ static void place_store(struct place *place, unsigned int nr)
 	place->slab.sole = true;
 }
 
-static void eviction_test_wanted_early(struct kunit *test)
+static void eviction_test_requested_early(struct kunit *test)
 {
 	struct place *place = place_make(test);
 
@@ -162,7 +162,7 @@ static void eviction_test_lost_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
 }
 
-/* As many as a donor has under way are remembered, the last ones. */
+/* The last revoked regions are remembered, as many as a donor may have pending. */
 static void eviction_test_many_early(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -175,7 +175,7 @@ static void eviction_test_many_early(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + FARSWAP_EARLY_EVICTS)->gone);
 }
 
-static void eviction_test_wanted(struct kunit *test)
+static void eviction_test_requested(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -189,7 +189,7 @@ static void eviction_test_wanted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
 	KUNIT_EXPECT_FALSE(test, farswap_eviction_is_near(mapping));
 
-	/* Once more: it is on its way, and given back once. */
+	/* Again: it is being given back already, and only once. */
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, mapping->gone);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
@@ -207,7 +207,7 @@ static void eviction_test_lost(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mapping->due);
 	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
 
-	/* What nobody has is not lost again. */
+	/* A page without a copy is not lost twice. */
 	place_lose(place, REGION);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 	KUNIT_EXPECT_FALSE(test, mapping->gone);
@@ -230,7 +230,7 @@ static void eviction_test_lost_of_two(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 }
 
-/* The last of a slab's regions is the slab's loss, those before are counted one by one. */
+/* Losing the last region of a slab loses the slab; earlier ones are counted as regions. */
 static void eviction_test_donor_lost(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -238,7 +238,7 @@ static void eviction_test_donor_lost(struct kunit *test)
 	struct farswap_mapping *last = place_link(test, REGION + 1);
 
 	place_store(place, 5);
-	/* Two of them only the first has. */
+	/* Only the first region has two of the pages. */
 	bitmap_set(last->missing, 0, 2);
 	farswap_slabs_lose(place->donor);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
@@ -253,11 +253,11 @@ static void eviction_test_donor_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 	KUNIT_EXPECT_EQ(test, refcount_read(&last->users), 1);
-	/* Both are in the donor's list still. */
+	/* Both are still in the donor's list. */
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&place->donor->mappings), 2);
 }
 
-/* What both had that were lost before either was counted is counted once. */
+/* Pages of two regions, both lost before either was counted, are counted once. */
 static void eviction_test_two_lost(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -279,7 +279,7 @@ static void eviction_test_two_lost(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(left));
 }
 
-/* A mapping that leaves has the pages of one that was lost and is not counted yet. */
+/* A mapping that is being evacuated has the pages of a lost one that is not counted yet. */
 static void eviction_test_lost_is_no_copy(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -305,7 +305,7 @@ static void eviction_test_lost_is_no_copy(struct kunit *test)
 
 static unsigned int looks, looks_locked;
 
-/* Would somebody else wait for farswap_state_lock? Others take it for moments only. */
+/* Whether farswap_state_lock is contended. Other holders are brief. */
 static bool state_is_locked(void)
 {
 	ktime_t until = ktime_add_ms(ktime_get(), 100);
@@ -324,7 +324,7 @@ static int look_unlocked(struct farswap_slab *slab, unsigned int slot)
 	return -ENOENT;
 }
 
-/* However many pages go with a donor, nobody waits for the state lock while they are counted. */
+/* Counting the lost pages of a donor never blocks others on the state lock. */
 static void eviction_test_counts_unlocked(struct kunit *test)
 {
 	struct place *place = place_make_of(test, SLOTS_MAX);
@@ -350,7 +350,7 @@ static void eviction_test_counts_unlocked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, looks_locked, 0);
 }
 
-/* It goes back, but what it has was to be fetched first. */
+/* It is given back, but its pages must be fetched first. */
 static void eviction_test_lost_while_draining(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -365,7 +365,7 @@ static void eviction_test_lost_while_draining(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
 }
 
-/* What a store has written late, only regions that stay can be said to have. */
+/* A late write counts only for regions that stay. */
 static void eviction_test_written_late(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -383,7 +383,7 @@ static void eviction_test_written_late(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
 }
 
-/* A suspect donor that goes on asks anew; what it says that it has no more it has no more. */
+/* A resumed donor requests evictions again; regions that it reports as revoked are gone. */
 static void eviction_test_suspect(struct kunit *test)
 {
 	struct place *place = place_make(test);
@@ -401,8 +401,8 @@ static void eviction_test_suspect(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lost->due);
 }
 
-/* It asked on a connection that failed before it could be used. */
-static void eviction_test_asked_while_suspect(struct kunit *test)
+/* The request came on a connection that failed before it was used. */
+static void eviction_test_requested_while_suspect(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -419,10 +419,10 @@ static void eviction_test_asked_while_suspect(struct kunit *test)
 }
 
 static struct kunit_case eviction_cases[] = {
-	KUNIT_CASE(eviction_test_wanted_early),
+	KUNIT_CASE(eviction_test_requested_early),
 	KUNIT_CASE(eviction_test_lost_early),
 	KUNIT_CASE(eviction_test_many_early),
-	KUNIT_CASE(eviction_test_wanted),
+	KUNIT_CASE(eviction_test_requested),
 	KUNIT_CASE(eviction_test_lost),
 	KUNIT_CASE(eviction_test_lost_of_two),
 	KUNIT_CASE(eviction_test_donor_lost),
@@ -432,7 +432,7 @@ static struct kunit_case eviction_cases[] = {
 	KUNIT_CASE(eviction_test_lost_while_draining),
 	KUNIT_CASE(eviction_test_written_late),
 	KUNIT_CASE(eviction_test_suspect),
-	KUNIT_CASE(eviction_test_asked_while_suspect),
+	KUNIT_CASE(eviction_test_requested_while_suspect),
 	{}
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Slabs that give way: which, to which, how often, and what becomes of a client whose slabs
- * do not all find room.
+ * Displaced slabs: which slab displaces which, how often, and the steady state of a client whose
+ * slabs do not all fit.
  */
 #include <kunit/test.h>
 
@@ -40,7 +40,7 @@ static void client_begin(void)
 	int i;
 
 	memset(&client, 0, sizeof(client));
-	/* So that it wraps. */
+	/* Make the clock wrap. */
 	client.second = U32_MAX - 100;
 	for (i = 0; i < CLIENT_SLABS; i++) {
 		client.activity[i].second = client.second;
@@ -120,7 +120,7 @@ static u32 client_percent_remote(void)
 	return percent;
 }
 
-/* The coldest gives way to the hottest, if that is four times as busy, and hot. */
+/* The hottest slab displaces the coldest, if it is four times as busy, and hot. */
 static void giveway_test_pair(struct kunit *test)
 {
 	struct farswap_giveway_pair pair = {};
@@ -150,7 +150,7 @@ static void giveway_test_pair(struct kunit *test)
 			      "an idle slab waits for nothing");
 }
 
-/* The pause doubles with each slab that should not have given way, and halves each minute. */
+/* The pause doubles with each slab that was displaced wrongly, and halves each minute. */
 static void giveway_test_pause(struct kunit *test)
 {
 	struct farswap_giveway_past past = { .second = U32_MAX, .hot = 40 };
@@ -188,7 +188,7 @@ static void giveway_test_pause(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, good && g.pause == 1, "each minute without one halves it");
 }
 
-/* Another part of the memory is used from now on: it takes the place of the first. */
+/* The program moves to another part of its memory, whose slabs displace the first. */
 static void giveway_test_moves(struct kunit *test)
 {
 	u32 i, second;
@@ -222,7 +222,7 @@ static void giveway_test_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, client.given, CLIENT_ROOM, "no more give way");
 }
 
-/* Memory of which every part is used as much as any other. */
+/* All memory is used equally. */
 static void giveway_test_uniform(struct kunit *test)
 {
 	u32 i, second;
@@ -262,7 +262,7 @@ static void giveway_test_scan(struct kunit *test)
 	KUNIT_EXPECT_LE_MSG(test, client.given, 100, "in order: seldom, for it is regretted");
 	KUNIT_EXPECT_TRUE_MSG(test, client_percent_remote() >= 35,
 			      "so much of what would stay remote otherwise does");
-	/* Then it stays in one place. */
+	/* Then the program stays in one place. */
 	for (second = 0; second < 300; second++) {
 		client_use(CLIENT_SLABS - 1 - second % 5, 200);
 		client_end();

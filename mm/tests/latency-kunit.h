@@ -25,7 +25,7 @@ static void latency_test_edges(struct kunit *test)
 	}
 }
 
-/* A bound is at most an eighth above what it stands for. */
+/* A bound is at most an eighth above any value of its bucket. */
 static void latency_test_width(struct kunit *test)
 {
 	unsigned int bucket;
@@ -38,7 +38,7 @@ static void latency_test_width(struct kunit *test)
 	}
 }
 
-/* What takes a minute has a bucket of its own; all that takes longer is in the last. */
+/* A minute has a bucket of its own; anything longer is in the last bucket. */
 static void latency_test_longest(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, 60ULL * NSEC_PER_SEC, latency_test_first(LATENCY_BUCKETS - 1));
@@ -47,7 +47,7 @@ static void latency_test_longest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, latency_bucket(U64_MAX), LATENCY_BUCKETS - 1);
 }
 
-/* So many of a hundred took no longer, and none of less has. */
+/* That many percent took no longer than the bound, and the bucket below has fewer. */
 static void latency_test_percentile(struct kunit *test)
 {
 	static struct latency_histogram sum;

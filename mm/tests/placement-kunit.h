@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Placement: which donors are asked, which one gets the slab, and what a whole cluster
- * becomes of it.
+ * Placement: the donors that are queried, the one that gets the slab, and the balance of a whole
+ * cluster.
  */
 #include <kunit/test.h>
 
@@ -18,7 +18,7 @@ static u32 random_below(u32 below)
 	return (seed >> 16) % below;
 }
 
-/* Donors that hold nothing, and never said that they are full. */
+/* Donors that hold nothing, and never reported that they are full. */
 static void placement_fresh(struct farswap_candidate *c, int nr)
 {
 	while (nr--)
@@ -26,8 +26,8 @@ static void placement_fresh(struct farswap_candidate *c, int nr)
 }
 
 /*
- * A whole attempt with donors that tell the truth. Returns who gets the slab, or -ENOSPC;
- * *queries grows by the donors asked. Donors that have no room are marked with full_ms 0.
+ * A whole attempt with honest donors. Returns the donor that gets the slab, or -ENOSPC;
+ * *queries grows by the number of donors queried. full_ms of donors without room becomes 0.
  */
 static int placement_place(struct farswap_candidate *c, int nr, const u64 *free, int *queries)
 {
@@ -47,8 +47,8 @@ static int placement_place(struct farswap_candidate *c, int nr, const u64 *free,
 	return -ENOSPC;
 }
 
-/* Three different donors, each as often as any other, those without slabs no sooner. */
-static void placement_test_ask(struct kunit *test)
+/* Three different donors, each equally often, even those without slabs. */
+static void placement_test_candidates(struct kunit *test)
 {
 	struct farswap_candidate c[6];
 	struct farswap_placement p;
@@ -112,7 +112,7 @@ static void placement_test_best(struct kunit *test)
 			      "of equal donors each wins equally often");
 }
 
-/* Good ones, then those that failed recently, then those that said "no room". */
+/* Good donors first, then those that failed recently, then those that reported to be full. */
 static void placement_test_order(struct kunit *test)
 {
 	struct farswap_candidate c[5];
@@ -242,7 +242,7 @@ static bool cluster_names(int client, int nr, int donor)
 	return donor == client;
 }
 
-/* Each machine names others at random as donors. Returns the slabs that there is room for. */
+/* Each machine names others at random as donors. Returns the number of slabs that fit. */
 static u32 cluster_make(int nr, int donors)
 {
 	u32 room = 0;
@@ -295,7 +295,7 @@ static void cluster_place(int client)
 	cluster.lent[cluster.donor[client][best]]++;
 }
 
-/* As many slabs as fill so much of the room, each of a client at random, twenty a second. */
+/* Fill that share of the memory with slabs of random clients, twenty a second. */
 static void cluster_fill(u32 room, u32 percent, u32 slabs)
 {
 	u32 total = room * percent / 100, clients = total / slabs, i;
@@ -308,7 +308,7 @@ static void cluster_fill(u32 room, u32 percent, u32 slabs)
 	}
 }
 
-/* Largest share of a client's slabs that one donor has, on the average; in thousandths. */
+/* Average over the clients of the largest share of one donor; in thousandths. */
 static u32 cluster_largest_share(void)
 {
 	u32 sum = 0, nr = 0, most, all;
@@ -329,7 +329,7 @@ static u32 cluster_largest_share(void)
 	return sum / nr;
 }
 
-/* Use of the fullest machine by that of the emptiest one; in hundredths. */
+/* Use of the fullest machine over use of the emptiest; in hundredths. */
 static u32 cluster_balance(void)
 {
 	u32 most = 0, least = CLUSTER_GB, use;
@@ -343,8 +343,8 @@ static u32 cluster_balance(void)
 	return 100 * most / least;
 }
 
-/* No map fails that could succeed, at any fill; and it is cheap. */
-static void placement_test_room(struct kunit *test)
+/* A map succeeds whenever there is memory, at any fill, with few queries. */
+static void placement_test_fill(struct kunit *test)
 {
 	static const u32 fills[] = { 50, 90, 95, 100 };
 	u32 i, room, refused = 0, queries = 0;
@@ -384,12 +384,12 @@ static void placement_test_spread(struct kunit *test)
 }
 
 static struct kunit_case placement_cases[] = {
-	KUNIT_CASE(placement_test_ask),
+	KUNIT_CASE(placement_test_candidates),
 	KUNIT_CASE(placement_test_best),
 	KUNIT_CASE(placement_test_order),
 	KUNIT_CASE(placement_test_edges),
 	KUNIT_CASE(placement_test_full),
-	KUNIT_CASE(placement_test_room),
+	KUNIT_CASE(placement_test_fill),
 	KUNIT_CASE(placement_test_spread),
 	{}
 };

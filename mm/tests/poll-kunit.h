@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Spinning: the moving average of what a read takes.
+ * Polling: the moving average of the time of a read.
  */
 #include <kunit/test.h>
 
@@ -11,7 +11,7 @@ static u32 poll_test_learn(u32 average, u32 ns, unsigned int reads)
 	return average;
 }
 
-/* It comes to what reads take, from below and from above, and stays. */
+/* The average converges to the time of reads, from below and from above. */
 static void poll_test_steady(struct kunit *test)
 {
 	static const u32 times[] = { 0, 8, 1000, 20000, 1000000, U32_MAX };
@@ -30,7 +30,7 @@ static void poll_test_steady(struct kunit *test)
 	}
 }
 
-/* A read counts an eighth; what has been learnt is half gone after six. */
+/* A read counts an eighth; half of the average is replaced after six. */
 static void poll_test_weight(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, poll_average(8000, 16000), 9000);
@@ -40,7 +40,7 @@ static void poll_test_weight(struct kunit *test)
 	KUNIT_EXPECT_LE(test, poll_test_learn(1 << 20, 0, 6), 1 << 19);
 }
 
-/* One that takes for ever neither wraps nor is remembered for long. */
+/* An endless read neither overflows nor is remembered for long. */
 static void poll_test_extreme(struct kunit *test)
 {
 	u32 average = poll_average(20000, U32_MAX);

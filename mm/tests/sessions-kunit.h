@@ -8,7 +8,7 @@
 
 #define TWINS	2
 
-/* What the transport has: donor->io without a session, and with one. */
+/* The transport's state: donor->io without a session, and with one. */
 enum twin_session {
 	TWIN_CLOSED,
 	TWIN_TRIES,
@@ -42,26 +42,26 @@ static const char *const twin_event_names[] = {
 	[TWIN_CLOSE]	= "closed",
 };
 
-/* One address at some moment. */
+/* State of one address. */
 struct twin {
 	enum farswap_donor_state state;
 	enum farswap_donor_io io;
 	enum twin_session session;
 };
 
-/* As many as there can be. */
+/* Number of possible states. */
 #define TWINS_MOMENTS	(TWIN_SESSIONS * FARSWAP_DONOR_STATES * \
 			 TWIN_SESSIONS * FARSWAP_DONOR_STATES)
 
 /**
  * struct twins - two addresses of one daemon
  * @donors:	both
- * @sessions:	what the transport has of each
- * @others:	live donors that are not ours
- * @moments:	what both were at some time
- * @nr:		how many of these are known
- * @seen:	is it among them
- * @steps:	events that were tried
+ * @sessions:	the transport's state of each
+ * @others:	live donors of other tests
+ * @moments:	states of both, seen so far
+ * @nr:		number of @moments
+ * @seen:	whether a state is among them
+ * @steps:	number of events tried
  */
 struct twins {
 	struct farswap_donor *donors[TWINS];
@@ -83,7 +83,7 @@ static void twin_set_state(struct farswap_donor *donor, enum farswap_donor_state
 	spin_unlock(&farswap_state_lock);
 }
 
-/* False if the transport would not tell that now, or nobody could do it. */
+/* Returns false if the event is impossible now. */
 static bool twin_happens(struct twins *twins, unsigned int i, enum twin_event event)
 {
 	static const struct farswap_peer daemon = { .instance = 1 };
@@ -148,7 +148,7 @@ static bool twin_happens(struct twins *twins, unsigned int i, enum twin_event ev
 	}
 }
 
-/* What is wrong, or NULL. */
+/* Returns the error, or NULL. */
 static const char *twins_complaint(const struct twins *twins)
 {
 	static const enum farswap_donor_io good_for[] = {
@@ -182,7 +182,7 @@ static const char *twins_complaint(const struct twins *twins)
 	return NULL;
 }
 
-/* If it is new. */
+/* Record a new state. */
 static void twins_note(struct twins *twins)
 {
 	bool *seen = &twins->seen[twins->sessions[0]][twins->donors[0]->state]
@@ -214,7 +214,7 @@ static void twins_restore(struct twins *twins, const struct twin *moment)
 	spin_unlock(&farswap_state_lock);
 }
 
-/* Everything that can happen at one moment. False if something is wrong then. */
+/* Try all events in one state. Returns false on an error. */
 static bool twins_step(struct kunit *test, struct twins *twins, const struct twin *moment)
 {
 	unsigned int i, event;

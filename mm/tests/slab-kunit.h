@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Slabs: every move from one state to another, the legal ones and all others.
+ * Slabs: every move between two states, legal and illegal.
  */
 #include <kunit/test.h>
 
@@ -25,7 +25,7 @@ static void slab_test_moves(struct kunit *test)
 					    slab_state_names[from], slab_state_names[to]);
 }
 
-/* A move that is not legal changes nothing, and the others that alone. */
+/* An illegal move changes nothing; a legal one changes the state only. */
 static void slab_test_refused(struct kunit *test)
 {
 	struct farswap_device *device = kunit_kzalloc(test, sizeof(*device), GFP_KERNEL);

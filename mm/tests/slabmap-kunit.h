@@ -48,7 +48,7 @@ static void slabmap_test_geometry(struct kunit *test)
 	farswap_slabmap_free(map);
 }
 
-/* Whatever the geometry, the slots that there are and their places are the same in number. */
+/* With any geometry, there are as many slots as positions. */
 static unsigned int slabmap_wrong_places(const struct farswap_slabmap *map, unsigned long nr)
 {
 	unsigned long offset, index, first;
@@ -68,7 +68,7 @@ static unsigned int slabmap_wrong_places(const struct farswap_slabmap *map, unsi
 	return wrong + (nr > 0);
 }
 
-/* Slabs of which the next is not that of the slot that comes next. */
+/* Slabs that are not followed by the slab of the next slot. */
 static unsigned int slabmap_wrong_next(const struct farswap_slabmap *map)
 {
 	unsigned long index, next, end = map->nr_slots;
@@ -84,7 +84,7 @@ static unsigned int slabmap_wrong_next(const struct farswap_slabmap *map)
 	return wrong;
 }
 
-static void slabmap_test_places(struct kunit *test)
+static void slabmap_test_positions(struct kunit *test)
 {
 	static const struct {
 		unsigned long nr;
@@ -172,7 +172,7 @@ static void slabmap_test_size(struct kunit *test)
 
 static struct kunit_case slabmap_cases[] = {
 	KUNIT_CASE(slabmap_test_geometry),
-	KUNIT_CASE(slabmap_test_places),
+	KUNIT_CASE(slabmap_test_positions),
 	KUNIT_CASE(slabmap_test_order),
 	KUNIT_CASE(slabmap_test_bits),
 	KUNIT_CASE(slabmap_test_size),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Staging: however many pages one memory cgroup wants, another one finds some, and what it is given
- * back is there again.
+ * Staging: one memory cgroup cannot take all pages from another, and pages that are given back are
+ * available again.
  */
 #include <kunit/test.h>
 
 #define PAGES	500
 
-/* More pages than the pool is to have: they are freed as they are given back. */
+/* Surplus pages of the pool are freed when they are given back. */
 static void staging_test_add(struct kunit *test)
 {
 	struct farswap_backup *backup;
@@ -52,7 +52,7 @@ static void staging_test_share(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, taken + free, all);
 	KUNIT_EXPECT_EQ(test, taken, all * STAGING_SHARE / (STAGING_SHARE + 1));
 	KUNIT_EXPECT_EQ(test, staging_shares[share], taken);
-	/* A cgroup that comes now. */
+	/* A cgroup that arrives now. */
 	KUNIT_EXPECT_TRUE(test, staging_test_enough((share + 1) % STAGING_NOBODY, free / 2));
 	KUNIT_EXPECT_FALSE(test, staging_test_enough((share + 1) % STAGING_NOBODY, free + 1));
 	KUNIT_EXPECT_FALSE(test, staging_test_enough(share, 1));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trend: streams that go on, that go astray, and that never were.
+ * Trend: streams that continue, streams that end, and accesses without a stream.
  */
 #include <kunit/test.h>
 
 #define TREND_TEST_MAX	32
 
-/* What so many accesses, from @page on, come to. */
+/* Result of that many accesses, beginning at @page. */
 struct trend_test_run {
 	unsigned int faults;
 	unsigned int hits;
@@ -14,8 +14,8 @@ struct trend_test_run {
 };
 
 /*
- * Accesses as a task makes them: to what was asked for ahead there is no fault. The mask of
- * those is kept here, as the page table would.
+ * Accesses as a task makes them: a prefetched page causes no fault. This keeps the mask of those,
+ * as the page table would.
  */
 static void trend_test_access(struct farswap_trend *trend, u64 *used, unsigned long page,
 			      struct trend_test_run *run)
@@ -57,7 +57,7 @@ static u32 trend_test_random(u32 *state)
 	return *state >> 8;
 }
 
-/* Whichever way they go, and in steps of any size: few faults, and nothing read in vain. */
+/* In any direction, with any stride: few faults, and no useless prefetch. */
 static void trend_test_strides(struct kunit *test)
 {
 	static const int strides[] = { 1, -1, 2, 7, -8, 64, 511, -1000, 32767, -32768 };
@@ -94,8 +94,8 @@ static void trend_test_none(struct kunit *test)
 	KUNIT_EXPECT_LE(test, run.wasted, 100);
 }
 
-/* From the end of a stream on, one window at most is in vain. */
-static void trend_test_astray(struct kunit *test)
+/* After the end of a stream, at most one window is useless. */
+static void trend_test_misses(struct kunit *test)
 {
 	struct trend_test_run run = {};
 	struct farswap_trend trend;
@@ -110,12 +110,12 @@ static void trend_test_astray(struct kunit *test)
 				  &run);
 	KUNIT_EXPECT_LE(test, run.wasted, 2 * TREND_TEST_MAX + 8);
 	KUNIT_EXPECT_EQ(test, trend.window, 0);
-	/* And it is taken up again. */
+	/* The stream is recognised again. */
 	run = trend_test_walk(&trend, &used, 200000, 3, 1000);
 	KUNIT_EXPECT_LE(test, run.faults, 1000 / (TREND_TEST_MAX + 1) + 20);
 }
 
-/* Things of 16 pages in any order: one fault for most of them. */
+/* Objects of 16 pages in random order: one fault for most of them. */
 static void trend_test_runs(struct kunit *test)
 {
 	struct trend_test_run run, sum = {};
@@ -156,7 +156,7 @@ static void trend_test_noise(struct kunit *test)
 	KUNIT_EXPECT_LE(test, run.wasted, 100);
 }
 
-/* Pages that needn't be read are no reason to stop; a bound is one, of one or none at all. */
+/* Pages that need no read do not end a window; a bound does, even of one page or none. */
 static void trend_test_bounds(struct kunit *test)
 {
 	struct farswap_trend trend;
@@ -177,7 +177,7 @@ static void trend_test_bounds(struct kunit *test)
 			87 + FARSWAP_TREND_MAX);
 }
 
-/* The last distance before the ring began anew is the one that makes two of a kind. */
+/* The last distance before the ring wrapped completes the pair. */
 static void trend_test_two(struct kunit *test)
 {
 	static const u8 deltas[] = { 10, 20, 30, 40, 50, 60, 7, 7 };
@@ -192,14 +192,14 @@ static void trend_test_two(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, trend.stride, 7);
 	KUNIT_EXPECT_EQ(test, nr, TREND_FIRST);
-	/* Those needn't be read. */
+	/* These need no read. */
 	nr = farswap_trend_fault(&trend, page + 21, 0, TREND_TEST_MAX);
 	KUNIT_EXPECT_EQ(test, trend.stride, 7);
 	KUNIT_EXPECT_GE(test, nr, TREND_FIRST);
 	KUNIT_EXPECT_GE(test, farswap_trend_fault(&trend, page + 28, 0, TREND_TEST_MAX), 1);
 }
 
-/* Whatever comes: no window without a stride, none over the bound, and no undefined sum. */
+/* For any input: no window without a stride, none above the bound, no undefined arithmetic. */
 static void trend_test_fuzz(struct kunit *test)
 {
 	static const s16 strides[] = { 0, 1, -1, 2, 7, 3000, S16_MAX, S16_MIN };
@@ -232,7 +232,7 @@ static void trend_test_fuzz(struct kunit *test)
 static struct kunit_case trend_test_cases[] = {
 	KUNIT_CASE(trend_test_strides),
 	KUNIT_CASE(trend_test_none),
-	KUNIT_CASE(trend_test_astray),
+	KUNIT_CASE(trend_test_misses),
 	KUNIT_CASE(trend_test_runs),
 	KUNIT_CASE(trend_test_noise),
 	KUNIT_CASE(trend_test_bounds),

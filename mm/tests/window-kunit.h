@@ -45,7 +45,7 @@ static void window_test_quiet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 0);
 }
 
-/* As slow as they ever were is not slow. */
+/* Reads that were always slow do not count as slow. */
 static void window_test_steady(struct kunit *test)
 {
 	struct farswap_window window;
@@ -65,10 +65,10 @@ static void window_test_slower(struct kunit *test)
 	window_test_learn(&window, WINDOW_TEST_NS, 100);
 	window_test_learn(&window, WINDOW_TEST_NS * 6, 40);
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
-	/* Nobody reads any more: nobody waits for the writes. */
+	/* Without readers, writes are not limited. */
 	window.learnt_at = jiffies - WINDOW_QUIET - 1;
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
-	/* They are as fast again as they were: room comes back, a page in so many reads. */
+	/* Reads are fast again: the window grows by a page per round of reads. */
 	window_test_learn(&window, WINDOW_TEST_NS, 40 * WINDOW_UNITS);
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN + 40);
 	window_test_learn(&window, WINDOW_TEST_NS, WINDOW_MAX * WINDOW_UNITS);
@@ -90,7 +90,7 @@ static void window_test_tail(struct kunit *test)
 	KUNIT_EXPECT_LE(test, window_test_room(&window), 50);
 }
 
-/* What takes long for long is how the network is, and no single look at the clock decides. */
+/* Long slowness is the network's normal, and no single measurement decides. */
 static void window_test_forget(struct kunit *test)
 {
 	struct farswap_window window;
@@ -105,7 +105,7 @@ static void window_test_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
 }
 
-/* The bound is as low as it gets, and stays there for a while. */
+/* The bound is at its minimum, and stays there for a while. */
 static void window_test_slow(struct farswap_window *window)
 {
 	farswap_window_init(window);
@@ -114,7 +114,7 @@ static void window_test_slow(struct farswap_window *window)
 	window->learnt_at = jiffies + HZ;
 }
 
-/* What a reader puts out makes the room that it reads into. */
+/* Page-outs of a reader make room for its own page-ins. */
 static void window_test_reader(struct kunit *test)
 {
 	const struct task_struct *other = &init_task;
@@ -125,7 +125,7 @@ static void window_test_reader(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MAX);
 	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 0);
 
-	/* However much that is, others have their bound beside it. */
+	/* Whatever their number, other tasks keep their bound. */
 	KUNIT_EXPECT_EQ(test, farswap_window_try(&window, WINDOW_MAX), FARSWAP_ROOM_FAULT);
 	KUNIT_EXPECT_EQ(test, farswap_window_try(&window, 1), FARSWAP_ROOM_NONE);
 	farswap_swapin_end();
@@ -133,7 +133,7 @@ static void window_test_reader(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_test_pages(&window), WINDOW_MAX);
 	farswap_window_leave(&window, WINDOW_MAX, FARSWAP_ROOM_FAULT);
 
-	/* Another task, whose slot that is too, began after it: that one's mark stays. */
+	/* Another task with the same slot began later: its mark stays. */
 	farswap_swapin_begin();
 	window_reader()->task = other;
 	KUNIT_EXPECT_EQ(test, window_test_room(&window), WINDOW_MIN);
@@ -142,7 +142,7 @@ static void window_test_reader(struct kunit *test)
 	window_reader()->task = NULL;
 }
 
-/* Somebody who waits for room. */
+/* A task that waits for room. */
 struct window_test_waiter {
 	struct wait_queue_entry entry;
 	unsigned int woken;
@@ -161,8 +161,8 @@ static void window_test_wait(struct window_test_waiter *waiter, struct wait_queu
 	add_wait_queue(queue, &waiter->entry);
 }
 
-/* Each room has its own waiters, and they wait for a batch's room. */
-static void window_test_woken(struct kunit *test)
+/* Each window has its own waiters, which wait until a batch fits. */
+static void window_test_wakeups(struct kunit *test)
 {
 	struct window_test_waiter reader, other;
 	struct farswap_window window;
@@ -185,7 +185,7 @@ static void window_test_woken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, other.woken, 1);
 	KUNIT_EXPECT_EQ(test, reader.woken, 1);
 
-	/* Who only looked, in vain, wakes nobody: it may be a waiter itself. */
+	/* A failed attempt wakes nobody: the task may be a waiter itself. */
 	atomic_set(&window.pages[FARSWAP_ROOM_BOUND], WINDOW_MIN);
 	atomic_set(&window.pages[FARSWAP_ROOM_FAULT], WINDOW_MAX);
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
@@ -205,7 +205,7 @@ static struct kunit_case window_test_cases[] = {
 	KUNIT_CASE(window_test_tail),
 	KUNIT_CASE(window_test_forget),
 	KUNIT_CASE(window_test_reader),
-	KUNIT_CASE(window_test_woken),
+	KUNIT_CASE(window_test_wakeups),
 	{}
 };
 

@@ -221,7 +221,7 @@ static void io_test_apart(struct kunit *test)
 }
 
 /* Not contiguous though the numbers are: another region, and descending offsets. */
-static void io_test_borders(struct kunit *test)
+static void io_test_boundaries(struct kunit *test)
 {
 	static const u8 regions[] = { 0, 0, 1, 1, 1 }, slots[] = { 10, 11, 12, 13, 12 };
 	struct io_test *io_test = test->priv;
@@ -423,7 +423,7 @@ static void io_test_pieces(struct kunit *test)
 static struct kunit_case io_test_cases[] = {
 	KUNIT_CASE(io_test_merge),
 	KUNIT_CASE(io_test_apart),
-	KUNIT_CASE(io_test_borders),
+	KUNIT_CASE(io_test_boundaries),
 	KUNIT_CASE(io_test_reads),
 	KUNIT_CASE(io_test_full),
 	KUNIT_CASE(io_test_yield),

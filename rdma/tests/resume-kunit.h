@@ -83,7 +83,7 @@ static void resume_test_exit(struct kunit *test)
 	farswap_rdma_conn_put(resume_test->conn);
 }
 
-static void resume_test_gone(struct kunit *test)
+static void resume_test_revoked(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
 	struct farswap_rdma_conn *conn = resume_test->conn, *dead = resume_test->dead;
@@ -136,7 +136,7 @@ static void resume_test_given_up(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, resume_test->regions[0]->conn, resume_test->conn);
 }
 
-static void resume_test_well(struct kunit *test)
+static void resume_test_success(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
 	struct farswap_rdma_conn *conn = resume_test->conn;
@@ -179,7 +179,7 @@ static void resume_test_may_follow(struct kunit *test)
 		KUNIT_EXPECT_FALSE_MSG(test, resume_may_follow(others[i]), "%d", others[i]);
 }
 
-static void resume_test_owed(struct kunit *test)
+static void resume_test_pending(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
 	struct farswap_session *session = resume_test->session;
@@ -193,12 +193,12 @@ static void resume_test_owed(struct kunit *test)
 }
 
 static struct kunit_case resume_cases[] = {
-	KUNIT_CASE(resume_test_gone),
+	KUNIT_CASE(resume_test_revoked),
 	KUNIT_CASE(resume_test_released),
 	KUNIT_CASE(resume_test_given_up),
-	KUNIT_CASE(resume_test_well),
+	KUNIT_CASE(resume_test_success),
 	KUNIT_CASE(resume_test_may_follow),
-	KUNIT_CASE(resume_test_owed),
+	KUNIT_CASE(resume_test_pending),
 	{}
 };
 
