@@ -130,8 +130,8 @@ make_cgroup rebuild 20M
 stats_save
 start_load writers rebuild -m 44 -p 2 -d 280 -w 60 -u 3 -o 40 -z 3 -i 0
 check "pages go out to donors and come in" pages_go_and_return 2000
-check "what was stored without donors goes there afterwards" strays_come_back
-check "slabs are lost again and again" lost_again_and_again
+check "pages stored without donors go to donors afterwards" strays_come_back
+check "slabs are lost repeatedly" lost_again_and_again
 check --data "memory contents are right" stop_load writers
 check --data "no remote bit outlives its slot" no_orphaned_pages
 start_load readers rebuild -m 44 -p 2 -d 250 -r 50 -w 0 -q -i 20

@@ -162,7 +162,7 @@ for donor in $DONORS; do
 done
 stats_save
 check "the other client's idle regions are evicted" evict_idle
-check "no slab was taken that the first uses" test "$taken" -eq 0
+check "no busy slab of the first client is taken" test "$taken" -eq 0
 check "the other client is paused" host pause "$other"
 check "its regions are freed after its grace period" wait_for 40 other_has -eq 0
 host resume "$other"
