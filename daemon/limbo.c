@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions whose connections failed: for a while their regions are kept, with
- * their keys, for the client to come back and go on.
+ * Sessions in their grace period: the connections failed, and the regions are kept for a while
+ * with their rkeys, so that the client can resume the session.
  *
- * What makes that safe is that the old queue pairs are destroyed before another
- * one is made that can reach the regions: whatever the client sent on the old
- * ones either has arrived by then or never will.
+ * This is safe because the old queue pairs are destroyed before a new one that can reach the
+ * regions is created: everything that the client sent on the old ones has arrived by then or
+ * never will.
  *
- * A region that is taken back meanwhile is gone, and who names it is told so. It
- * loses no other by that.
+ * A region that is reclaimed meanwhile is lost, and RESUMED reports that to the client. It keeps
+ * the others.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static struct {
 	unsigned int count;
 } limbo;
 
-/* What the client wants, but not longer than we do. */
+/* The client's limit or the donor's, whichever is shorter. */
 static unsigned int limbo_ms(const struct session *session)
 {
 	uint32_t wanted = le32toh(session->hello.grace_ms);
@@ -63,7 +63,7 @@ unsigned int limbo_count(void)
 	return limbo.count;
 }
 
-/* The failure of the session's connections may not have been reported yet. */
+/* The connections may have failed without an event so far, so a ready session counts too. */
 static struct session *limbo_of(uint64_t secret)
 {
 	struct list *pos;
@@ -85,7 +85,7 @@ bool limbo_may_resume(uint64_t secret)
 	return limbo_of(secret);
 }
 
-/* Asked by @session, whose own secret nobody knows yet. */
+/* Called for @session, whose own secret the client does not know yet. */
 struct session *limbo_find(const struct session *session, const struct farswap_hello *hello)
 {
 	struct session *old = limbo_of(le64toh(hello->resume));
@@ -100,14 +100,14 @@ void limbo_adopt(struct session *session, struct session *old)
 {
 	struct ibv_pd *unused = session->lend_pd;
 
-	/* First: from here on nothing of the old connections can arrive, or their keys must die. */
+	/* First of all. If it fails the old connections could still reach the regions. */
 	if (!session_disconnect(old)) {
 		session_end(old, STAT_END_LINK, SESSION_REACHED);
 		return;
 	}
 	/*
-	 * Domains and keys are of one device. By another, or the same that was away, the client
-	 * asks for the keys; it may not have heard them the last time.
+	 * Domains and rkeys belong to a device. If the device has changed, or was removed, the
+	 * client queries the rkeys; the answers of the last attempt may not have reached it.
 	 */
 	session->rekeyed = old->rekeyed || old->device != session->device;
 	if (old->device != session->device) {
@@ -120,7 +120,7 @@ void limbo_adopt(struct session *session, struct session *old)
 		session->lend_pd = old->lend_pd;
 		old->lend_pd = unused;
 	}
-	/* The same, for an answer of ours that the client never got. */
+	/* The client knows this secret, even if it has missed our last WELCOME. */
 	session->secret = old->secret;
 	session->answers = old->answers;
 	session->resuming = true;
@@ -135,7 +135,7 @@ bool limbo_claim(struct session *session, const struct farswap_resume *resume, u
 	_Static_assert(FARSWAP_RESUME_REGIONS <= 64, "a bit for each");
 	*gone = 0;
 	session->nr_claims += le32toh(resume->count);
-	/* It may not know yet of some that they are others' by now. */
+	/* A client may name regions that have been lent to others since. */
 	if (session->nr_claims > region_loans())
 		return false;
 	for (i = 0; i < le32toh(resume->count); i++) {
@@ -152,7 +152,7 @@ bool limbo_claim(struct session *session, const struct farswap_resume *resume, u
 	return true;
 }
 
-/* One a turn: the client gave it back, or never heard that it has it. */
+/* Reclaim one region per turn that the client did not claim: its MR_INFO or UNMAP was lost. */
 static void limbo_sweep(void *arg)
 {
 	struct session *session = arg;
@@ -169,8 +169,8 @@ void limbo_resumed(struct session *session)
 	session->resuming = false;
 	session->sweeping = true;
 	loop_work_queue(&session->sweep);
-	log_peer("%s: session %" PRIu64 " goes on; of the %u regions it knows %u are gone",
-		 session->peer, session->number, session->nr_claims, session->nr_gone);
+	log_peer("%s: session %" PRIu64 " resumed: %u of its %u regions are lost",
+		 session->peer, session->number, session->nr_gone, session->nr_claims);
 }
 
 void limbo_init_session(struct session *session)

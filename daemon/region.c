@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pool of regions. Only moves memory between states; when is decided by
- * its callers, and nothing of a network is in here.
+ * The pool of regions: moves memory between states. Callers decide when. Does not depend on the
+ * network.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
-/* An id is the number of the loan above the region's place. */
+/* An id is the number of the loan, shifted, plus the index of the region. */
 #define REGION_INDEX_BITS	24
 
 struct region_pool pool;
@@ -25,7 +25,7 @@ static const struct region_events *events;
 
 #define BIT(n)	(1U << (n))
 
-/* The legal moves. */
+/* For each state, the legal next states. */
 static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_EMPTY] = BIT(REGION_DIRTY),
 	[REGION_DIRTY] = BIT(REGION_FREE) | BIT(REGION_EMPTY),
@@ -114,7 +114,7 @@ static void region_registered(struct worker_job *job)
 		if (owner->leaving)
 			region_return(region);
 	} else if (err == -EFAULT && !region->doubted) {
-		/* The machine may have lost some of it: who zeroes it finds out. */
+		/* The page may have an uncorrectable error, which zeroing will find. */
 		region->doubted = true;
 		stats_inc(STAT_REGISTER_FAILED);
 		region->zeroed = 0;
@@ -130,8 +130,8 @@ static void region_registered(struct worker_job *job)
 }
 
 /*
- * A free region for @owner. Devices may give a key that was killed to who comes next, perhaps to
- * the same client, who may not have heard yet that it was: so no address is given twice.
+ * Register a free region for @owner. A device may reuse a revoked rkey for the next registration,
+ * perhaps of a client that does not know yet that it was revoked. So no address is used twice.
  */
 static void region_stage(struct region *region, struct region_owner *owner)
 {
@@ -150,13 +150,13 @@ static void region_run_kill(struct worker_job *job)
 {
 	struct region *region = container_of(job, struct region, job);
 
-	/* Its device may be gone, and the key with it. */
+	/* Without an MR the device was removed, and the rkey with it. */
 	region->call.err = region->call.mr ? mr_unregister(region->call.mr) : 0;
 }
 
 static void region_break(struct region *region, int err)
 {
-	log_err("cannot kill the key of a region, so it is never lent again: %s", strerror(-err));
+	log_err("cannot revoke the rkey of a region, which is never lent again: %s", strerror(-err));
 	stats_inc(STAT_BROKEN);
 	region_set_state(region, REGION_BROKEN);
 }
@@ -177,7 +177,7 @@ static void region_killed(struct worker_job *job)
 	region_changed(owner);
 }
 
-/* One of those staged for @owner; on ordinary memory, if that is what is wanted. */
+/* Return a region staged for @owner; if @ordinary, one on ordinary memory. */
 static struct region *region_staged(const struct region_owner *owner, bool ordinary)
 {
 	struct list *pos;
@@ -191,7 +191,7 @@ static struct region *region_staged(const struct region_owner *owner, bool ordin
 	return NULL;
 }
 
-/* What clients have given back just now is the first to go. */
+/* Revoke a region that was just returned without waiting for the end of its lingering. */
 static bool region_hurry(bool ordinary)
 {
 	struct list *pos, *of;
@@ -213,7 +213,7 @@ static bool region_hurry(bool ordinary)
 	return false;
 }
 
-/* The other was not told its key, but could have guessed it. */
+/* The owner does not know the rkey of a staged region, but could guess it, so it is revoked. */
 void region_take_back(bool ordinary)
 {
 	struct region *region;
@@ -264,7 +264,7 @@ static unsigned int region_lent(void)
 	return region_lent_of(pool.nr);
 }
 
-/* Nothing is staged for it: what is to be done that there will be, or -ENOSPC. */
+/* Try to make a staged region for @owner. Return -EAGAIN while that is pending, or -ENOSPC. */
 static int region_obtain(struct region_owner *owner)
 {
 	struct region *region;
@@ -314,7 +314,7 @@ void region_return(struct region *region)
 	region->mr = NULL;
 	region->job.run = region_run_kill;
 	region->job.done = region_killed;
-	/* Memory may be short. The regions to be registered for all clients would take long. */
+	/* Not behind all registrations, which would take long: memory may be short. */
 	worker_queue_urgent(&region->job);
 }
 
@@ -481,7 +481,7 @@ void region_owner_move(struct region_owner *from, struct region_owner *to)
 	int i;
 
 	for (i = REGION_STAGING; i <= REGION_KILLING; i++) {
-		/* They are of the domain, which stays. */
+		/* Without a domain the worker's jobs stay with the old owner. */
 		if (!from->pd && (i == REGION_STAGING || i == REGION_KILLING))
 			continue;
 		assert(!to->nr[i]);

@@ -34,7 +34,7 @@ static struct {
 
 #define BIT(n)	(1U << (n))
 
-/* From the row's state to which others. HELLO may arrive before the connection is up. */
+/* For each state, the legal next states. HELLO may arrive before the connection is up. */
 static const unsigned int session_moves[SESSION_STATES] = {
 	[SESSION_CONNECTING] = BIT(SESSION_GREETING) | BIT(SESSION_READY) | BIT(SESSION_CLOSING) |
 			       BIT(SESSION_DEAD),

@@ -171,7 +171,7 @@ void session_idle(struct region_owner *owner);
 /* Destroy all objects on the device: its removal waits for that. */
 void session_device_gone(struct ibv_context *device);
 void session_device_failed(struct ibv_context *device);
-/* The only writer of a session's state; aborts on a move that is not legal. */
+/* The only writer of a session's state. Aborts on an illegal move. */
 void session_set_state(struct session *session, enum session_state state);
 const char *session_state_name(enum session_state state);
 /* Number of regions lent to the client. */

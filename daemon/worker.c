@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The worker: one thread, two lists of jobs to run and one of jobs that have run. All other state
- * of the daemon is the event loop's; a job takes from it what it needs when it is queued, and
- * gives its result back in the loop.
+ * The worker: one thread, two lists of jobs to run and a list of finished jobs. All other state of
+ * the daemon belongs to the event loop. A job gets its input when it is queued, and passes its
+ * result to the loop.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,12 +15,12 @@
 #include "loop.h"
 #include "worker.h"
 
-/* It calls libibverbs, which keeps commands on the stack. */
+/* Jobs call libibverbs, which allocates commands on the stack. */
 #define WORKER_STACK	(256UL << 10)
 
 static struct {
 	pthread_t thread;
-	pthread_mutex_t lock;		/* covers the four below */
+	pthread_mutex_t lock;		/* protects the next four fields */
 	struct list urgent;
 	struct list todo;
 	struct list finished;
@@ -54,7 +54,7 @@ static void *worker_main(void *arg)
 		pthread_mutex_lock(&worker.lock);
 		list_add_tail(&job->link, &worker.finished);
 		if (write(worker.event.fd, &one, sizeof(one)) < 0)
-			continue;	/* it counts so many already */
+			continue;	/* the counter is full, so the loop wakes up anyway */
 	}
 	pthread_mutex_unlock(&worker.lock);
 	return NULL;

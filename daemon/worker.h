@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A thread for calls that may take long, so that the event loop doesn't wait for them.
+ * A thread for calls that may take long and must not block the event loop.
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -8,8 +8,8 @@
 #include "list.h"
 
 /*
- * @run is called in the thread, and touches nothing but what is in the job; @done is called
- * from the loop after it. The job is its owner's, who keeps it until then.
+ * @run is called in the thread and may access only the job; afterwards @done is called from the
+ * event loop. The owner keeps the job until then.
  */
 struct worker_job {
 	struct list link;
@@ -18,11 +18,11 @@ struct worker_job {
 };
 
 int worker_init(void);
-/* Waits for the job that runs; the others are not run. */
+/* Waits for the running job; queued jobs are dropped. */
 void worker_exit(void);
-/* Jobs run in the order in which they were queued. */
+/* Jobs run in the order queued. */
 void worker_queue(struct worker_job *job);
-/* The job runs before all that were queued by worker_queue(). */
+/* Run the job before all those queued by worker_queue(). */
 void worker_queue_urgent(struct worker_job *job);
 
 #endif

@@ -2,19 +2,19 @@
 /*
  * Ports that go away and come back.
  *
- * Soft RoCE puts the queue pair of a device's connection manager into error when a message can't
- * be sent because its interface is down or its route is missing, and nothing recovers that queue
- * pair: no connection can be made on the device until its link is removed and added. So nothing
- * here is sent through such a port:
+ * When soft RoCE can't send a message because the interface is down or the route is missing, it
+ * puts the queue pair of the device's connection manager into the error state. Nothing recovers
+ * that queue pair: no connection can be made on the device until its link is removed and added.
+ * So nothing here is sent through such a port:
  *
  * - a connect request is sent only while the port is active and the donor has a route;
  * - destroying an identifier sends a disconnect or a reject, so the identifiers of a dead
  *   connection are parked until that can be sent, or the device or the address is gone;
- * - a connect request is sent again every few seconds, so attempts are ended while the interface
- *   is about to go down. So are connections: soft RoCE fails them at the next packet, and a queue
- *   pair can't be destroyed while a packet of it is with a driver that is being unbound.
+ * - the CM repeats a connect request every few seconds, so attempts to connect are ended when the
+ *   interface is about to go down. So are connections: soft RoCE fails them at the next packet, and
+ *   a queue pair can't be destroyed while the driver being unbound holds a packet of it.
  *
- * What is needed to connect again is noticed as it comes: a device, an active port, an address.
+ * Sessions connect again at once when a device, an active port or an address appears.
  *
  * Locking: port_lock covers the lists of sessions and of parked connections, and comes before
  * session->lock.
@@ -30,19 +30,19 @@
 
 #include "internal.h"
 
-/* A route may come back without an event. */
+/* Polled, because a route may come back without an event. */
 #define PORT_PARKED_MS		100
-/* An interface that goes down waits for so long, and lets the last message go. */
+/* An interface that goes down waits that long at most, and until the last message is sent. */
 #define PORT_CLOSING_MS		1000
 #define PORT_POLL_MS		5
 #define PORT_LAST_MESSAGE_MS	20
-/* Not all clients connect in the same instant when a switch is back. */
+/* Spreads the clients' connect requests when a switch is back. */
 #define PORT_SPREAD_MS		50
 
 static LIST_HEAD(port_sessions);
 static LIST_HEAD(port_parked);
-static DEFINE_MUTEX(port_lock);		/* the two lists */
-/* The interface that is going down, or 0. */
+static DEFINE_MUTEX(port_lock);		/* both lists */
+/* Index of the interface that is going down, or 0. */
 static int port_closing;
 
 static void port_parked_work_fn(struct work_struct *work);
@@ -91,8 +91,8 @@ static bool port_has_route6(const struct rdma_addr *addr, int ifindex)
 }
 
 /*
- * Can the CM send a message for this identifier without harm? It can if no message will get as
- * far as the adapter: the CM makes none for an address that is gone.
+ * Can the CM send a message for this identifier without harm? It can, too, if the message does not
+ * reach the adapter: the CM sends none for an address that is gone.
  */
 static bool port_is_clear(const struct rdma_cm_id *id)
 {
@@ -121,7 +121,7 @@ static bool port_is_clear(const struct rdma_cm_id *id)
 
 /**
  * farswap_rdma_port_is_ready() - can a connect request be sent
- * @id:		its way is known
+ * @id:		identifier with its route resolved
  *
  * Context: process.
  * Return: whether it can.
@@ -143,7 +143,7 @@ bool farswap_rdma_port_is_ready(const struct rdma_cm_id *id)
  * farswap_rdma_port_is_lost() - has an identifier's address been removed
  * @id:		bound to a device
  *
- * A connect request that is sent again would then fail in the adapter.
+ * If so a repeated connect request would fail in the adapter.
  *
  * Context: process.
  * Return: whether it has.
@@ -203,17 +203,17 @@ static void port_parked_work_fn(struct work_struct *work)
 		farswap_rdma_conn_put(conn);
 		module_put(THIS_MODULE);
 	}
-	/* Unless an event was first. */
+	/* Has no effect if an event has queued the work already. */
 	if (more)
 		queue_delayed_work(farswap_rdma_connect_wq, &port_parked_work,
 				   msecs_to_jiffies(PORT_PARKED_MS));
 }
 
 /**
- * farswap_rdma_port_release() - destroy a connection's identifiers, now or when it does no harm
+ * farswap_rdma_port_release() - destroy a connection's identifiers, now or once that is safe
  * @conn:	dead connection without queue pairs
  *
- * The module stays until then.
+ * Pins the module until then.
  *
  * Context: may sleep; waits for the CM.
  */
@@ -233,8 +233,8 @@ void farswap_rdma_port_release(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_port_removed() - a device waits for its identifiers
- * @conn:	one of its connections
+ * farswap_rdma_port_removed() - destroy identifiers that a device's removal waits for
+ * @conn:	a connection of the device
  *
  * Context: process, in the CM's handler.
  */
@@ -245,7 +245,7 @@ void farswap_rdma_port_removed(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_port_watch() - tell a session when to connect again
+ * farswap_rdma_port_watch() - kick a session when it may be able to connect
  * @session:	session
  *
  * Context: may sleep.
@@ -258,7 +258,7 @@ void farswap_rdma_port_watch(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_port_unwatch() - do so no more
+ * farswap_rdma_port_unwatch() - undo farswap_rdma_port_watch()
  * @session:	session
  *
  * Context: may sleep.
@@ -270,7 +270,7 @@ void farswap_rdma_port_unwatch(struct farswap_session *session)
 	mutex_unlock(&port_lock);
 }
 
-/* A device, a port or an address is there, or an address is gone. */
+/* A device, a port or an address has appeared, or an address has been removed. */
 static void port_changed(void)
 {
 	struct farswap_session *session;
@@ -343,7 +343,7 @@ static struct ib_client port_client = {
 	.remove	= port_remove_device,
 };
 
-/* Is the connection made or taken down over this interface, or one above it? */
+/* Does the connection use this interface, or one above it? */
 static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device *ndev)
 {
 	int ifindex = READ_ONCE(conn->ifindex);
@@ -357,14 +357,14 @@ static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device
 	return upper && netdev_has_upper_dev(ndev, upper);
 }
 
-/* Would it outlive the interface's being down? */
+/* Does the connection survive while the interface is down? */
 static bool port_outlives(struct farswap_session *session, const struct farswap_rdma_conn *conn)
 {
 	return farswap_rdma_session_is_live(session) &&
 	       READ_ONCE(conn->device)->ops.driver_id != RDMA_DRIVER_RXE;
 }
 
-/* End what there is over it; false if there is nothing, nor is any being taken down. */
+/* End the connections over the interface. Return false if none is left, live or dying. */
 static bool port_end(struct net_device *ndev)
 {
 	struct farswap_session *session;
@@ -386,7 +386,7 @@ static bool port_end(struct net_device *ndev)
 	return found;
 }
 
-/* Wait until nothing is left that would send. */
+/* Wait until nothing that could send is left on the interface. */
 static void port_close(struct net_device *ndev)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(PORT_CLOSING_MS);
@@ -395,7 +395,7 @@ static void port_close(struct net_device *ndev)
 		return;
 	while (port_end(ndev) && time_before(jiffies, until))
 		msleep(PORT_POLL_MS);
-	/* A software adapter sends in a task of its own. */
+	/* A software adapter sends the last messages in a task of its own. */
 	msleep(PORT_LAST_MESSAGE_MS);
 }
 
@@ -424,7 +424,7 @@ static struct notifier_block port_netdev_notifier = {
 };
 
 /**
- * farswap_rdma_port_init() - begin to notice what devices and interfaces do
+ * farswap_rdma_port_init() - register for events of devices and interfaces
  *
  * Context: may sleep.
  * Return: 0 or -errno.
@@ -444,7 +444,7 @@ int __init farswap_rdma_port_init(void)
 /**
  * farswap_rdma_port_exit() - undo farswap_rdma_port_init()
  *
- * Nothing is parked, for that keeps the module, and there is no session.
+ * Nothing is parked, because that pins the module, and there is no session.
  */
 void farswap_rdma_port_exit(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions: asked for, found by the donor's name, given back. A region outlives
- * its connection until the core releases it, and is of no use then, unless it
- * goes over to another: see resume.c.
+ * Regions: requested, found by the donor's name, released. A region outlives its
+ * connection until the core releases it, but is dead then unless it moves to the next
+ * connection: see resume.c.
  *
  * Locking: conn->lock covers conn->regions and conn->releases.
  */
@@ -13,7 +13,7 @@
 /**
  * farswap_rdma_region_query() - &struct farswap_transport.query
  * @session:	session
- * @free_bytes:	what the donor could lend
+ * @free_bytes:	set to the memory that the donor can still lend
  *
  * Context: may sleep.
  * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
@@ -75,7 +75,7 @@ struct farswap_region *farswap_rdma_region_map_on(struct farswap_rdma_conn *conn
 /**
  * farswap_rdma_region_map() - &struct farswap_transport.map
  * @session:	session
- * @slab:	the core's name for what it is for
+ * @slab:	the core's name for the slab
  *
  * Context: may sleep.
  * Return: the region, or ERR_PTR: -ENOSPC, -EHOSTDOWN, -ETIMEDOUT, -ENOMEM.
@@ -97,9 +97,9 @@ struct farswap_region *farswap_rdma_region_map(struct farswap_session *session,
  * farswap_rdma_region_mapped() - fill in a region from its MR_INFO
  * @conn:	connection
  * @region:	the region
- * @info:	what the donor said; status OK
+ * @info:	the donor's answer, with status OK
  *
- * From here on an EVICT finds it.
+ * From then on an EVICT finds the region.
  *
  * Context: process, under conn->lock.
  * Return: NULL, or what is wrong.
@@ -110,9 +110,9 @@ const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
 {
 	lockdep_assert_held(&conn->lock);
 	if (info->bytes != conn->session->slab_bytes)
-		return "region of another size than a slab";
+		return "region size differs from the slab size";
 	if (farswap_rdma_region_find(conn, info->id))
-		return "region given twice";
+		return "region mapped twice";
 	region->id = info->id;
 	region->addr = info->addr;
 	region->bytes = info->bytes;
@@ -122,7 +122,7 @@ const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
 }
 
 /**
- * farswap_rdma_region_find() - the region of this name
+ * farswap_rdma_region_find() - find a region by its name
  * @conn:	connection
  * @id:		the donor's name for it
  *
@@ -157,7 +157,7 @@ u64 farswap_rdma_region_id(struct farswap_region *region)
  * farswap_rdma_region_free() - free a region that is in no list
  * @region:	region
  *
- * Its connection may go with it, unless somebody else holds that.
+ * Drops its reference on the connection.
  *
  * Context: any.
  */
@@ -173,8 +173,8 @@ void farswap_rdma_region_free(struct farswap_region *region)
  * farswap_rdma_region_release() - &struct farswap_transport.release
  * @region:	region
  *
- * The donor is told DONE or UNMAP, unless the connection is dead: then it knows,
- * or will not find it among those to be resumed.
+ * Notifies the donor with DONE or UNMAP, unless the connection is dead: then the donor has
+ * ended the session, or does not find the region in RESUME.
  *
  * Context: process.
  */
@@ -183,7 +183,7 @@ void farswap_rdma_region_release(struct farswap_region *region)
 	struct farswap_rdma_conn *conn;
 	bool dead;
 
-	/* The connection that it belongs to, which it can't leave under the lock. */
+	/* Lock the connection of the region, which keeps it from moving. */
 	rcu_read_lock();
 	for (;;) {
 		conn = READ_ONCE(region->conn);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions whose connection failed for want of a network, or for a key that was dead: their
- * regions are held for a while, and go to the connection that the donor accepts as theirs,
- * but for those that it has taken back meanwhile.
+ * Sessions whose connection failed because of the network or a revoked rkey. Their regions are
+ * held for a while, and move to the next connection if the donor confirms it, except those that
+ * the donor has reclaimed.
  *
- * A region that moves was dead, as its old connection was, and is alive again
- * when the new one opens. By then the donor has destroyed its end of the old
- * queue pairs, as we did with ours: nothing of the old connection can reach the
- * region, nor a page of ours, any more. That is what rule 6 asks for.
+ * A region that moves was dead, like its old connection, and is alive again when the
+ * new one opens. By then both sides have destroyed their ends of the old queue pairs, so
+ * nothing of the old connection can reach the region or a page of this machine any more.
+ * That is what rule 6 requires.
  *
- * Locking: ops_lock covers session->held; both connections' locks a region's move.
+ * Locking: ops_lock covers session->held; a region moves under the locks of both connections.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -20,9 +20,9 @@
 static unsigned int resume_grace_ms;
 
 /*
- * Is it the network that failed, or our device, or did we miss that a region is gone? Likewise an
- * access that the donor's adapter could not make, for want of memory or of order. A donor that
- * breaks the protocol gets no second chance.
+ * May the session be resumed after this error? It may if the network or the local device failed,
+ * if an EVICT was missed, or if the donor's adapter refused an access for lack of resources. It may
+ * not if the donor broke the protocol.
  */
 static bool resume_may_follow(int error)
 {
@@ -67,7 +67,7 @@ static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
 	return conn->resumed;
 }
 
-/* Has any page been moved by these queues, if they were given one? */
+/* Have these queues moved a page, if they had any I/O? */
 static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned int nr)
 {
 	bool used = false, good = false;
@@ -80,9 +80,9 @@ static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned 
 }
 
 /*
- * Was the donor well before it failed? One that answers messages but moves no page, or none
- * in one direction, is resumed each time, and must be lost some time nevertheless. So must one
- * whose keys are dead again and again, though it wants no region back and has lost none.
+ * Was the connection healthy before it failed? A donor that answers messages but moves no pages, or
+ * none in one direction, would be resumed forever; it must be lost some time. So must a donor whose
+ * rkeys are revoked again and again although it evicts no region and reports none lost.
  */
 static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int ms)
 {
@@ -97,7 +97,7 @@ static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int m
 	       resume_queues_well(conn->queue + loads, conn->nr_queues - loads);
 }
 
-/* The regions are dead for good. */
+/* Declare the held regions dead for good. */
 static void resume_give_up(struct farswap_session *session, int error)
 {
 	struct farswap_rdma_conn *held = session->held;
@@ -106,7 +106,7 @@ static void resume_give_up(struct farswap_session *session, int error)
 	if (!held)
 		return;
 	WRITE_ONCE(session->held, NULL);
-	/* It may be the one with which they were about to be resumed. */
+	/* The held connection may be the one that is about to resume them. */
 	farswap_rdma_conn_fail(held, error, "not resumed");
 	if (!farswap_rdma_session_closing(session))
 		session->ops->down(session->ctx, error);
@@ -120,7 +120,7 @@ static void resume_grace_over(struct work_struct *work)
 						       grace_work);
 
 	mutex_lock(&session->ops_lock);
-	/* Else it was resumed, and has failed again. */
+	/* Otherwise the session was resumed, and has failed again. */
 	if (time_after_eq(jiffies, session->held_until))
 		resume_give_up(session, -ETIMEDOUT);
 	mutex_unlock(&session->ops_lock);
@@ -131,8 +131,8 @@ static void resume_grace_over(struct work_struct *work)
  * @conn:	dead and quiesced
  *
  * Context: process.
- * Return: false if there is nothing to resume, or no use in it: the session is
- * down. Else the core has been told that it is suspended.
+ * Return: true if the session is suspended, and the core was notified of that; false if
+ * there is nothing to resume, or it would be useless: the session is down.
  */
 bool farswap_rdma_resume_suspend(struct farswap_rdma_conn *conn)
 {
@@ -161,8 +161,8 @@ out_unlock:
 }
 
 /**
- * farswap_rdma_resume_lost() - the donor has the regions no more
- * @session:	suspended, or nothing happens
+ * farswap_rdma_resume_lost() - the donor no longer has any of the held regions
+ * @session:	session; nothing happens unless it is suspended
  * @error:	-errno
  *
  * Context: process.
@@ -175,14 +175,14 @@ void farswap_rdma_resume_lost(struct farswap_session *session, int error)
 }
 
 /**
- * farswap_rdma_resume_hello() - what HELLO says about it
+ * farswap_rdma_resume_hello() - fill in HELLO's fields about resuming
  * @session:	session
- * @hello:	grace and session to be resumed are filled in
+ * @hello:	grace_ms and resume are set
  *
- * The last session is named even if its regions were given up: then the donor is
- * told that none is held, and has them back at once.
+ * Names the last session even if its regions were given up: RESUME then names none of
+ * them, so that the donor gets them back at once.
  *
- * Context: process, of session->work.
+ * Context: process, session->work only.
  */
 void farswap_rdma_resume_hello(struct farswap_session *session,
 			       struct farswap_wire_greeting *hello)
@@ -192,8 +192,8 @@ void farswap_rdma_resume_hello(struct farswap_session *session,
 }
 
 /*
- * All at once: what is released before is not named, what is released later is
- * named, and given back when the connection is open.
+ * Move all regions at once. A region released before is not named in RESUME; a region released
+ * later is named, and its release is sent when the connection is open.
  */
 static unsigned int resume_move(struct farswap_rdma_conn *from,
 				struct farswap_rdma_conn *to, u64 *id)
@@ -206,7 +206,7 @@ static unsigned int resume_move(struct farswap_rdma_conn *from,
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	hash_for_each_safe(from->regions, bucket, next, region, hash) {
 		hash_del(&region->hash);
-		/* An EVICT that it had been sent for is sent anew. */
+		/* The donor repeats the EVICT, if it has sent one. */
 		region->evicted = false;
 		kref_get(&to->ref);
 		WRITE_ONCE(region->conn, to);
@@ -221,8 +221,8 @@ static unsigned int resume_move(struct farswap_rdma_conn *from,
 }
 
 /*
- * The held regions' ids; they are @conn's then. NULL: no memory. The connection whose they were
- * is @from's, a reference; NULL if none are held.
+ * Move the held regions to @conn, and return their ids, or NULL without memory. *@from is the
+ * connection that had them, with a reference; NULL if none are held.
  */
 static u64 *resume_take(struct farswap_rdma_conn *conn, struct farswap_rdma_conn **from,
 			unsigned int *count)
@@ -236,8 +236,8 @@ static u64 *resume_take(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	mutex_lock(&session->ops_lock);
 	held = session->held;
 	/*
-	 * No more are added to a dead connection. The grace ends under this lock, so
-	 * nothing here may wait for memory; there will be another attempt.
+	 * A dead connection gets no more regions, so the count holds. The end of grace_ms takes
+	 * this lock, so nothing here may wait for memory; the next attempt retries.
 	 */
 	id = kvmalloc_array(held ? resume_count(held) + 1 : 1, sizeof(*id),
 			    GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN);
@@ -252,14 +252,14 @@ static u64 *resume_take(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 }
 
 /*
- * A region that the donor has no more goes back to a connection that is dead, as it is for good.
- * False: it was released since, and is not to be given back to who does not know it.
+ * Give a region that the donor no longer has back to the dead connection, so that it is dead for
+ * good. Return false if it was released since; then its release is not sent.
  */
 static bool resume_return(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead, u64 id)
 {
 	struct farswap_region *region, *released = NULL;
 
-	/* As resume_move(). */
+	/* The same order as in resume_move(). */
 	spin_lock(&dead->lock);
 	spin_lock_nested(&conn->lock, SINGLE_DEPTH_NESTING);
 	region = farswap_rdma_region_find(conn, id);
@@ -290,14 +290,14 @@ static void resume_lose(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	struct farswap_session *session = conn->session;
 
 	mutex_lock(&session->ops_lock);
-	/* Else they were all given up, and the core knows. */
+	/* Otherwise all were given up, and the core was notified. */
 	if (session->held == conn && resume_return(conn, dead, id) &&
 	    !farswap_rdma_session_closing(session))
 		session->ops->lost(session->ctx, id);
 	mutex_unlock(&session->ops_lock);
 }
 
-/* @dead: whose the regions were. */
+/* Name these regions in a RESUME. @dead: the connection that had them. */
 static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead,
 			const u64 *id, unsigned int count, bool more)
 {
@@ -318,7 +318,7 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	static_assert(FARSWAP_RESUME_REGIONS < BITS_PER_LONG_LONG);
 	gone = farswap_wire_read_resumed(answer);
 	if (gone >> count) {
-		strscpy(conn->detail, "can't resume: it has lost regions that we did not name");
+		strscpy(conn->detail, "can't resume: it reports lost regions that RESUME did not name");
 		farswap_rdma_resume_lost(conn->session, -EPROTO);
 		return -EPROTO;
 	}
@@ -331,8 +331,8 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 }
 
 /*
- * The donor has registered the region with another device, its own having been away: under the
- * same address, but with another key. Nothing is posted before the connection opens.
+ * Get the new rkey of a region that the donor has registered with another device, because its own
+ * was removed. The address is unchanged. Nothing is posted before the connection opens.
  */
 static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *dead, u64 id)
 {
@@ -347,7 +347,7 @@ static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *
 	spin_lock(&conn->lock);
 	region = farswap_rdma_region_find(conn, id);
 	spin_unlock(&conn->lock);
-	/* It was released, or the donor has it no more. */
+	/* The region was released, or the donor no longer has it. */
 	if (!region)
 		return 0;
 	len = farswap_wire_region_msg(&msg, FARSWAP_MSG_KEY, id);
@@ -359,7 +359,7 @@ static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *
 		return err;
 	status = farswap_wire_read_keyed(answer, &named, &rkey);
 	if (named != id) {
-		strscpy(conn->detail, "gives the key of another region");
+		strscpy(conn->detail, "KEYED names another region");
 		farswap_rdma_resume_lost(conn->session, -EPROTO);
 		return -EPROTO;
 	}
@@ -375,7 +375,7 @@ static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *
 	return 0;
 }
 
-/* Is the donor that says so the one that has the regions? */
+/* Is this the donor that has the regions? */
 static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
 {
 	const struct farswap_wire_welcome *welcome = &conn->welcome;
@@ -392,9 +392,9 @@ static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
 }
 
 /*
- * Is it as we left it? The donor has answered what it was heard to answer, and no more
- * than it was asked. If not, one of both is a virtual machine that was put back to an
- * earlier state, and the regions, or what we know of them, are not the last.
+ * Are both sides in the state in which the connection failed? The donor must have answered at least
+ * the requests whose answers have arrived, and at most those that were sent. Otherwise one side is
+ * a virtual machine restored to an earlier state, and the regions or their map are outdated.
  */
 static bool resume_is_in_step(struct farswap_rdma_conn *conn)
 {
@@ -406,8 +406,8 @@ static bool resume_is_in_step(struct farswap_rdma_conn *conn)
 }
 
 /*
- * Is the donor still to hear of the session, of which so many regions were to be claimed? If they
- * were given up meanwhile it has them until it does.
+ * Must the session be named again in the next HELLO? If its @count regions were given up meanwhile
+ * the donor keeps them until then.
  */
 static bool resume_is_owed(const struct farswap_session *session, int error, unsigned int count)
 {
@@ -416,11 +416,11 @@ static bool resume_is_owed(const struct farswap_session *session, int error, uns
 
 /**
  * farswap_rdma_resume_claim() - have the donor confirm the held regions
- * @conn:	connection with a WELCOME, of which nobody knows yet
- * @asked:	the session that HELLO asked for
+ * @conn:	connection with a WELCOME, not live yet
+ * @asked:	the session that HELLO named
  *
- * If this is another session the regions are lost, and the connection good. So it is if the
- * donor has no more some of them, which are lost alone.
+ * If the donor has begun another session the held regions are lost, and if it no longer has
+ * some of them only those are lost; the connection is usable in both cases.
  *
  * Context: may sleep.
  * Return: 0 or -errno.
@@ -437,16 +437,16 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 	if (!conn->welcome.resumed)
 		farswap_rdma_resume_lost(session, -ECONNRESET);
 	else if (!resume_is_same(conn, asked))
-		wrong = "resumes another session than ours";
+		wrong = "resumes a different session";
 	else if (!resume_is_in_step(conn))
-		wrong = "can't resume: it, or this machine, was put back to an earlier state";
+		wrong = "can't resume: it, or this machine, was restored to an earlier state";
 	if (wrong) {
 		strscpy(conn->detail, wrong);
 		farswap_rdma_resume_lost(session, -EPROTO);
 		session->token = 0;
 		return -EPROTO;
 	}
-	/* What the old connections had out is forgotten on both sides. */
+	/* Both sides have dropped the pending requests of the old connection. */
 	session->asked = conn->welcome.answers;
 	session->answered = conn->welcome.answers;
 	if (!conn->welcome.resumed)
@@ -454,9 +454,9 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 	id = resume_take(conn, &from, &count);
 	if (!id)
 		return -ENOMEM;
-	/* Of a region that it wanted back, the key may well be dead. */
+	/* A revoked rkey is explained if the donor was evicting a region. */
 	conn->unexplained = from && READ_ONCE(from->revoked) && !from->wanted;
-	/* One at least, though no region be held: the donor waits for it. */
+	/* At least one RESUME, even without a region: the donor waits for it. */
 	do {
 		nr = min(count - at, FARSWAP_RESUME_REGIONS + 0U);
 		err = resume_claim(conn, from, id + at, nr, at + nr < count);
@@ -467,7 +467,7 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 			err = resume_key(conn, from, id[at]);
 	kvfree(id);
 	if (from) {
-		/* Who saw a region here that is gone has seen by then that we are not open. */
+		/* Submitters that saw a lost region on @conn have seen that it is not open. */
 		synchronize_rcu();
 		farswap_rdma_conn_put(from);
 	}
@@ -477,11 +477,11 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 }
 
 /**
- * farswap_rdma_resume_end() - a connection is live: does it go on with regions
+ * farswap_rdma_resume_end() - end the suspension when a connection is live
  * @conn:	connection
  *
  * Context: process, under ops_lock.
- * Return: whether it does; then they are not held any more.
+ * Return: whether the connection has taken over held regions.
  */
 bool farswap_rdma_resume_end(struct farswap_rdma_conn *conn)
 {
@@ -509,7 +509,7 @@ void farswap_rdma_resume_set_grace(unsigned int ms)
 }
 
 /**
- * farswap_rdma_resume_init() - a session that holds nothing
+ * farswap_rdma_resume_init() - initialise a session without held regions
  * @session:	session
  */
 void farswap_rdma_resume_init(struct farswap_session *session)
@@ -518,8 +518,8 @@ void farswap_rdma_resume_init(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_resume_exit() - let go of what is held
- * @session:	closing; it is neither connected nor suspended any more
+ * farswap_rdma_resume_exit() - drop the held connection
+ * @session:	closing; neither connected nor suspended
  *
  * Context: may sleep.
  */

@@ -55,7 +55,7 @@ survive_one() {
 	esac
 	case $1 in
 	rolledback)
-		wait_for 40 grep -q "put back to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
+		wait_for 40 grep -q "restored to an earlier state" "$FARSWAP_DEBUG/session_ends" ||
 			return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
@@ -81,7 +81,7 @@ good_is_used() {
 # It claims to resume, but its answer count is that of its first session.
 rolled_back() {
 	survives rolledback && ! fake_said resume &&
-		grep "^[1-9][0-9]* can't resume: it, or this machine, was put back" \
+		grep "^[1-9][0-9]* can't resume: it, or this machine, was restored" \
 			"$FARSWAP_DEBUG/session_ends"
 }
 
@@ -133,7 +133,7 @@ check "silence at first, silence later" survives silent mute
 check "a donor restored from a snapshot" rolled_back
 check "a donor that lost regions nobody claimed" survives misnames
 check "the reason is counted" grep \
-	"^[1-9][0-9]* can't resume: it has lost regions that we did not name$" \
+	"^[1-9][0-9]* can't resume: it reports lost regions that RESUME did not name$" \
 	"$FARSWAP_DEBUG/session_ends"
 check "revoked rkeys, repeatedly" dead_keys
 stats_show
