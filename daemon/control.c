@@ -150,7 +150,7 @@ static void control_evicted(void *arg, const struct evict_result *result)
 
 	conn->job = NULL;
 	control_print(conn, 0, "%u regions evicted: %u returned, %u revoked%s\n",
-		      result->returned + result->killed, result->returned, result->killed,
+		      result->returned + result->revoked, result->returned, result->revoked,
 		      result->broken ? CONTROL_BROKEN : "");
 }
 
@@ -174,8 +174,8 @@ static void control_drained(void *arg, const struct drain_result *result)
 		if (result->gone)
 			snprintf(gone, sizeof(gone), ", %u of disconnected clients", result->gone);
 		control_print(conn, 0, "drained: %u regions evicted, %u returned, %u revoked%s%s\n",
-			      result->lent, result->lent - result->killed - result->gone,
-			      result->killed, gone,
+			      result->lent, result->lent - result->revoked - result->gone,
+			      result->revoked, gone,
 			      result->broken ? CONTROL_BROKEN : "");
 		break;
 	case DRAIN_END_TIMEOUT:

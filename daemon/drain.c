@@ -21,7 +21,7 @@ static struct {
 	enum drain_state state;
 	struct list waits;
 	unsigned int lent;
-	uint64_t killed_before;
+	uint64_t revoked_before;
 	uint64_t gone_before;
 	uint64_t begun_ms;
 } drain = { .waits = { &drain.waits, &drain.waits } };
@@ -38,7 +38,7 @@ static struct drain_result drain_result(enum drain_end end)
 		.end = end,
 		.lent = drain.lent,
 		.left = drain_lent(),
-		.killed = stats[STAT_RETURN_KILLED] - drain.killed_before,
+		.revoked = stats[STAT_RETURN_REVOKED] - drain.revoked_before,
 		.gone = stats[STAT_RETURN_SESSION] - drain.gone_before,
 		.broken = region_count(REGION_BROKEN),
 		.ms = loop_now_ms() - drain.begun_ms,
@@ -71,7 +71,7 @@ int drain_begin(void)
 	if (drain.state != DRAIN_NOT)
 		return 0;
 	drain.lent = drain_lent();
-	drain.killed_before = stats[STAT_RETURN_KILLED];
+	drain.revoked_before = stats[STAT_RETURN_REVOKED];
 	drain.gone_before = stats[STAT_RETURN_SESSION];
 	drain.begun_ms = loop_now_ms();
 	reclaim_drain(true);
@@ -120,7 +120,7 @@ void drain_check(void)
 		return;
 	if (drain.state == DRAIN_RUNS)
 		log_info("drained: nothing is lent, %llu regions were revoked",
-			 (unsigned long long)(stats[STAT_RETURN_KILLED] - drain.killed_before));
+			 (unsigned long long)(stats[STAT_RETURN_REVOKED] - drain.revoked_before));
 	drain.state = DRAIN_DONE;
 	drain_notify_all(DRAIN_END_DONE);
 }

@@ -29,7 +29,7 @@ struct drain_result {
 	enum drain_end end;
 	unsigned int lent;		/* regions lent when it began */
 	unsigned int left;		/* regions still lent */
-	unsigned int killed;		/* regions revoked from clients that were late */
+	unsigned int revoked;		/* regions revoked from clients that were late */
 	unsigned int gone;		/* regions of clients that had disconnected */
 	unsigned int broken;		/* regions that can't be recovered */
 	uint64_t ms;			/* time since it began */

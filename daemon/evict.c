@@ -144,8 +144,8 @@ void evict_region_gone(uint64_t number, enum evict_end end)
 		return;
 	if (end == EVICT_BROKEN)
 		job->result.broken++;
-	else if (end == EVICT_KILLED)
-		job->result.killed++;
+	else if (end == EVICT_REVOKED)
+		job->result.revoked++;
 	else
 		job->result.returned++;
 	if (!--job->pending)

@@ -13,14 +13,14 @@
 struct evict_result {
 	unsigned int requested;
 	unsigned int returned;		/* by the client, or with its session */
-	unsigned int killed;		/* revoked after the deadline */
+	unsigned int revoked;		/* revoked after the deadline */
 	unsigned int broken;		/* the rkey can't be revoked */
 };
 
 /* How the eviction of a region ended. */
 enum evict_end {
 	EVICT_RETURNED,
-	EVICT_KILLED,
+	EVICT_REVOKED,
 	EVICT_BROKEN,
 };
 

@@ -27,7 +27,7 @@ static void fill_empty(struct region *region)
 {
 	mem_unmap(region->addr, pool.slab);
 	region->addr = NULL;
-	region->doubted = false;
+	region->unchecked = false;
 	fill_set_present(region, 0);
 	region_set_state(region, REGION_EMPTY);
 }

@@ -102,7 +102,7 @@ void limbo_adopt(struct session *session, struct session *old)
 
 	/* First of all. If it fails the old connections could still reach the regions. */
 	if (!session_disconnect(old)) {
-		session_end(old, STAT_END_LINK, SESSION_REACHED);
+		session_end(old, STAT_END_LINK, SESSION_REACHABLE);
 		return;
 	}
 	/*

@@ -63,7 +63,7 @@ static void reclaim_evicted(void *arg, const struct evict_result *result)
 {
 	(void)arg;
 	log_info("memory is short: %u regions evicted, %u of them revoked",
-		 result->returned + result->killed, result->killed);
+		 result->returned + result->revoked, result->revoked);
 }
 
 /*

@@ -31,18 +31,18 @@ static const unsigned int region_moves[REGION_STATES] = {
 	[REGION_DIRTY] = BIT(REGION_FREE) | BIT(REGION_EMPTY),
 	[REGION_FREE] = BIT(REGION_STAGING) | BIT(REGION_EMPTY),
 	[REGION_STAGING] = BIT(REGION_STAGED) | BIT(REGION_FREE) | BIT(REGION_DIRTY),
-	[REGION_STAGED] = BIT(REGION_MAPPED) | BIT(REGION_KILLING),
-	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+	[REGION_STAGED] = BIT(REGION_MAPPED) | BIT(REGION_REVOKING),
+	[REGION_MAPPED] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_REVOKING) |
 			  BIT(REGION_BROKEN),
-	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+	[REGION_EVICT_WAIT] = BIT(REGION_EVICTING) | BIT(REGION_RETURNED) | BIT(REGION_REVOKING) |
 			      BIT(REGION_BROKEN),
-	[REGION_EVICTING] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_KILLING) |
+	[REGION_EVICTING] = BIT(REGION_EVICT_WAIT) | BIT(REGION_RETURNED) | BIT(REGION_REVOKING) |
 			    BIT(REGION_BROKEN),
-	[REGION_RETURNED] = BIT(REGION_KILLING),
-	[REGION_KILLING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
+	[REGION_RETURNED] = BIT(REGION_REVOKING),
+	[REGION_REVOKING] = BIT(REGION_DIRTY) | BIT(REGION_BROKEN),
 };
 
-static struct list *region_home(struct region *region)
+static struct list *region_list(struct region *region)
 {
 	switch (region->state) {
 	case REGION_EMPTY:
@@ -60,7 +60,7 @@ static struct list *region_home(struct region *region)
 
 static bool region_is_owned(enum region_state state)
 {
-	return state >= REGION_STAGING && state <= REGION_KILLING;
+	return state >= REGION_STAGING && state <= REGION_REVOKING;
 }
 
 void region_set_state(struct region *region, enum region_state state)
@@ -79,7 +79,7 @@ void region_set_state(struct region *region, enum region_state state)
 		region->owner->nr[state]++;
 	else
 		region->owner = NULL;
-	list_add_tail(&region->link, region_home(region));
+	list_add_tail(&region->link, region_list(region));
 }
 
 static void region_changed(struct region_owner *owner)
@@ -107,15 +107,15 @@ static void region_registered(struct worker_job *job)
 	int err = region->call.err;
 
 	if (!err) {
-		region->doubted = false;
+		region->unchecked = false;
 		region->mr = region->call.mr;
 		region->rkey = region->call.rkey;
 		region_set_state(region, REGION_STAGED);
 		if (owner->leaving)
 			region_return(region);
-	} else if (err == -EFAULT && !region->doubted) {
+	} else if (err == -EFAULT && !region->unchecked) {
 		/* The page may have an uncorrectable error, which zeroing will find. */
-		region->doubted = true;
+		region->unchecked = true;
 		stats_inc(STAT_REGISTER_FAILED);
 		region->zeroed = 0;
 		region_set_state(region, REGION_DIRTY);
@@ -137,7 +137,7 @@ static void region_stage(struct region *region, struct region_owner *owner)
 {
 	region->iova = ++pool.registrations * pool.slab;
 	region->evict_job = 0;
-	region->killed = false;
+	region->revoked = false;
 	region->owner = owner;
 	region_set_state(region, REGION_STAGING);
 	region->call.pd = owner->pd;
@@ -146,7 +146,7 @@ static void region_stage(struct region *region, struct region_owner *owner)
 	worker_queue(&region->job);
 }
 
-static void region_run_kill(struct worker_job *job)
+static void region_run_revoke(struct worker_job *job)
 {
 	struct region *region = container_of(job, struct region, job);
 
@@ -161,7 +161,7 @@ static void region_break(struct region *region, int err)
 	region_set_state(region, REGION_BROKEN);
 }
 
-static void region_killed(struct worker_job *job)
+static void region_revoked(struct worker_job *job)
 {
 	struct region *region = container_of(job, struct region, job);
 	struct region_owner *owner = region->owner;
@@ -192,7 +192,7 @@ static struct region *region_staged(const struct region_owner *owner, bool ordin
 }
 
 /* Revoke a region that was just returned without waiting for the end of its lingering. */
-static bool region_hurry(bool ordinary)
+static bool region_expedite(bool ordinary)
 {
 	struct list *pos, *of;
 
@@ -219,7 +219,7 @@ void region_take_back(bool ordinary)
 	struct region *region;
 	struct list *pos;
 
-	if (pool.nr[REGION_KILLING] || region_hurry(ordinary))
+	if (pool.nr[REGION_REVOKING] || region_expedite(ordinary))
 		return;
 	do {
 		region = NULL;
@@ -276,7 +276,7 @@ static int region_obtain(struct region_owner *owner)
 		region_take_back(false);
 	if (!region)
 		return list_empty(&pool.dirty) && region_filled() == pool.limit &&
-			!pool.nr[REGION_STAGING] && !pool.nr[REGION_KILLING] ? -ENOSPC : -EAGAIN;
+			!pool.nr[REGION_STAGING] && !pool.nr[REGION_REVOKING] ? -ENOSPC : -EAGAIN;
 	if (owner->stage_failed)
 		return -ENOSPC;
 	stats_inc(STAT_MAPS_UNSTAGED);
@@ -309,11 +309,11 @@ int region_lend(struct region_owner *owner, struct region **out)
 void region_return(struct region *region)
 {
 	region->id = 0;
-	region_set_state(region, REGION_KILLING);
+	region_set_state(region, REGION_REVOKING);
 	region->call.mr = region->mr;
 	region->mr = NULL;
-	region->job.run = region_run_kill;
-	region->job.done = region_killed;
+	region->job.run = region_run_revoke;
+	region->job.done = region_revoked;
 	/* Not behind all registrations, which would take long: memory may be short. */
 	worker_queue_urgent(&region->job);
 }
@@ -327,7 +327,7 @@ void region_return_later(struct region *region, uint64_t at_ms)
 
 bool region_owner_is_busy(const struct region_owner *owner)
 {
-	return owner->nr[REGION_STAGING] || owner->nr[REGION_KILLING];
+	return owner->nr[REGION_STAGING] || owner->nr[REGION_REVOKING];
 }
 
 bool region_unregister(struct region *region)
@@ -480,9 +480,9 @@ void region_owner_move(struct region_owner *from, struct region_owner *to)
 	struct region *region;
 	int i;
 
-	for (i = REGION_STAGING; i <= REGION_KILLING; i++) {
+	for (i = REGION_STAGING; i <= REGION_REVOKING; i++) {
 		/* Without a domain the worker's jobs stay with the old owner. */
-		if (!from->pd && (i == REGION_STAGING || i == REGION_KILLING))
+		if (!from->pd && (i == REGION_STAGING || i == REGION_REVOKING))
 			continue;
 		assert(!to->nr[i]);
 		while ((region = list_first(&from->regions[i], struct region, link))) {
@@ -569,7 +569,7 @@ const char *region_state_name(enum region_state state)
 		[REGION_EVICT_WAIT] = "evict_wait",
 		[REGION_EVICTING] = "evicting",
 		[REGION_RETURNED] = "returned",
-		[REGION_KILLING] = "killing",
+		[REGION_REVOKING] = "revoking",
 		[REGION_BROKEN] = "broken",
 	};
 

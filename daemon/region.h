@@ -19,12 +19,12 @@
 
 /*
  * The usual order is EMPTY -> DIRTY -> FREE -> STAGING -> STAGED -> MAPPED -> EVICT_WAIT ->
- * EVICTING -> RETURNED -> KILLING -> DIRTY. Other moves: STAGED to EVICTING may go to KILLING;
+ * EVICTING -> RETURNED -> REVOKING -> DIRTY. Other moves: STAGED to EVICTING may go to REVOKING;
  * MAPPED may go to RETURNED; EVICTING goes to EVICT_WAIT when its session is resumed; DIRTY and
  * FREE go to EMPTY when the pool shrinks; STAGING goes to FREE, or to DIRTY, when the registration
  * fails. No rkey exists from DIRTY to STAGING. A region whose rkey can't be revoked is BROKEN.
  *
- * The worker owns regions that are STAGING or KILLING, because registering and deregistering may
+ * The worker owns regions that are STAGING or REVOKING, because registering and deregistering may
  * take long. Nothing else is done to them meanwhile.
  */
 enum region_state {
@@ -37,7 +37,7 @@ enum region_state {
 	REGION_EVICT_WAIT,	/* EVICT must be sent */
 	REGION_EVICTING,	/* EVICT was sent */
 	REGION_RETURNED,	/* returned; its rkey is revoked a moment later */
-	REGION_KILLING,		/* its rkey is being revoked */
+	REGION_REVOKING,		/* its rkey is being revoked */
 	REGION_BROKEN,		/* its rkey could not be revoked: never used again */
 	REGION_STATES
 };
@@ -50,11 +50,11 @@ struct region {
 	size_t zeroed;		/* bytes zeroed from the start, if dirty */
 	size_t present;		/* bytes allocated by the kernel, from the start */
 	bool huge;		/* on reserved huge pages */
-	bool doubted;		/* registering failed; zeroing checks the memory */
+	bool unchecked;		/* registering failed; zeroing checks the memory */
 	void *mr;		/* NULL if not registered, or if its device was removed */
 	uint32_t rkey;
 	struct worker_job job;
-	/* Input and result of the worker's job, while STAGING or KILLING. */
+	/* Input and result of the worker's job, while STAGING or REVOKING. */
 	struct {
 		void *pd;
 		void *mr;
@@ -68,7 +68,7 @@ struct region {
 	uint64_t evict_by_ms;	/* limit for that, however often the client reconnects */
 	uint32_t evict_seq;
 	uint64_t evict_job;
-	bool killed;		/* revoked before the client returned it */
+	bool revoked;		/* revoked before the client returned it */
 	bool claimed;		/* the client knows that it has the region */
 };
 

@@ -90,14 +90,14 @@ void request_region_is_back(struct region *region, bool dead)
 	region->evict_job = 0;
 	if (job)
 		evict_region_gone(job, !dead ? EVICT_BROKEN :
-				  region->killed ? EVICT_KILLED : EVICT_RETURNED);
+				  region->revoked ? EVICT_REVOKED : EVICT_RETURNED);
 }
 
 /* Revoke the rkey. The eviction job is notified when that is done. */
 static void request_region_back(struct region *region, enum stats_counter how)
 {
 	stats_inc(how);
-	region->killed = how == STAT_RETURN_KILLED;
+	region->revoked = how == STAT_RETURN_REVOKED;
 	region_return(region);
 	message_kick_pool();
 }
@@ -203,7 +203,7 @@ void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
 }
 
 /* Revoke one rkey per turn, because another client may be waiting. */
-static void request_kill_overdue(void *arg)
+static void request_revoke_overdue(void *arg)
 {
 	struct session *session = arg;
 	struct region *region = request_overdue(session);
@@ -214,8 +214,8 @@ static void request_kill_overdue(void *arg)
 		/* If EVICT was sent its request waits for a late DONE, and need not be recorded. */
 		if (region->state == REGION_EVICT_WAIT)
 			request_settle(session, region->id, 0);
-		session->killed = true;
-		request_region_back(region, STAT_RETURN_KILLED);
+		session->revoked = true;
+		request_region_back(region, STAT_RETURN_REVOKED);
 	}
 	request_set_timer(session);
 }
@@ -232,7 +232,7 @@ bool request_unmap(struct session *session, uint64_t id)
 	} else if (!region) {
 		/* Only the last revocations are recorded, so accept any region that was lent. */
 		return request_was_settled(session, id, 0) ||
-		       (session->killed && region_was_lent(id));
+		       (session->revoked && region_was_lent(id));
 	}
 	if (region)
 		request_region_given(session, region, STAT_RETURN_UNMAP);
@@ -476,7 +476,7 @@ void request_limbo(struct session *session)
 void request_init(struct session *session)
 {
 	loop_timer_init(&session->ping, request_ping, session);
-	loop_timer_init(&session->evict, request_kill_overdue, session);
+	loop_timer_init(&session->evict, request_revoke_overdue, session);
 	loop_timer_init(&session->linger, request_linger_over, session);
 }
 

@@ -247,7 +247,7 @@ static void session_teardown(void *arg)
 	/* The id of the control connection keeps the device open. */
 	if (session->state == SESSION_LIMBO) {
 		if (!unreached)
-			session_end(session, STAT_END_LINK, SESSION_REACHED);
+			session_end(session, STAT_END_LINK, SESSION_REACHABLE);
 		else if (session->device_gone)
 			session_leave_device(session);
 		return;

@@ -126,7 +126,7 @@ struct session {
 	bool rekeyed;			/* other device: the client must query all rkeys */
 	bool device_gone;
 	bool sweeping;			/* regions that were not claimed are being reclaimed */
-	bool killed;			/* an rkey was revoked before its region was returned */
+	bool revoked;			/* an rkey was revoked before its region was returned */
 	bool leaked;			/* the adapter could not destroy all its objects */
 	bool reachable;			/* a data queue pair may still reach regions */
 	struct loop_work sweep;
@@ -162,7 +162,7 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 /* Like session_end(), but the regions may be kept for a while: see limbo.c. */
 void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-#define SESSION_REACHED	"its queue pairs could not be destroyed"
+#define SESSION_REACHABLE	"its queue pairs could not be destroyed"
 /* Destroy the queue pairs. Return true if nothing that the client sent can reach its regions. */
 bool session_disconnect(struct session *session);
 void session_end_all(enum stats_counter reason, const char *why);

@@ -50,7 +50,7 @@
 	X(TAKEN_BACK, "staged_taken_back_total", "", "Staged regions moved to another client") \
 	X(RETURN_UNMAP, "returns_total", "how=\"unmap\"", "Regions returned")	\
 	X(RETURN_DONE, "returns_total", "how=\"done\"", "")				\
-	X(RETURN_KILLED, "returns_total", "how=\"revoked\"", "")			\
+	X(RETURN_REVOKED, "returns_total", "how=\"revoked\"", "")			\
 	X(RETURN_SESSION, "returns_total", "how=\"session_end\"", "")			\
 	X(EVICTS, "evicts_total", "", "EVICTs sent")					\
 	X(ACTIVITY, "activity_checks_total", "", "CHECK_ACTIVITYs sent")			\

@@ -46,7 +46,7 @@ const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 	if (i == FARSWAP_RDMA_CALLS)
 		return "answer without a request";
 
-	conn->session->answered += type != FARSWAP_MSG_WELCOME;
+	conn->session->nr_answers += type != FARSWAP_MSG_WELCOME;
 	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
 	if (type == FARSWAP_MSG_MR_INFO)
 		farswap_wire_read_region(buf, &info);
@@ -103,7 +103,7 @@ static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
 	call->type = type;
 	call->region = region;
 	call->state = FARSWAP_RDMA_CALL_WAITING;
-	conn->session->asked += type != FARSWAP_MSG_WELCOME;
+	conn->session->nr_requests += type != FARSWAP_MSG_WELCOME;
 out_unlock:
 	spin_unlock(&conn->lock);
 	return call;

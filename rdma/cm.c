@@ -46,7 +46,7 @@ static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *ev
 		chan->conn->refusal = answer;
 	/* No program listens on that port. */
 	if (event->status == IB_CM_REJ_INVALID_SERVICE_ID)
-		chan->conn->gone = true;
+		chan->conn->regions_gone = true;
 	farswap_rdma_conn_fail(chan->conn, -ECONNREFUSED,
 			       rdma_reject_msg(chan->id, event->status));
 }

@@ -111,7 +111,7 @@ static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
 		snprintf(conn->detail, sizeof(conn->detail),
 			 "speaks version %u of the protocol, this module version %u",
 			 version, FARSWAP_VERSION);
-		conn->gone = true;
+		conn->regions_gone = true;
 		return -EOPNOTSUPP;
 	}
 	if (status == FARSWAP_STATUS_SELF) {
@@ -122,10 +122,10 @@ static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
 		snprintf(conn->detail, sizeof(conn->detail),
 			 "lends slabs of %llu MiB, slab_mb here is %llu",
 			 theirs, ours);
-		conn->gone = true;
+		conn->regions_gone = true;
 		return -EINVAL;
 	}
-	conn->gone = status == FARSWAP_STATUS_LEAVING;
+	conn->regions_gone = status == FARSWAP_STATUS_LEAVING;
 	snprintf(conn->detail, sizeof(conn->detail), "refused the connection: %s",
 		 farswap_wire_status_name(status));
 	return farswap_wire_status_errno(status) ?: -EPROTO;

@@ -383,7 +383,7 @@ void farswap_rdma_control_ping(struct farswap_rdma_conn *conn)
 	farswap_wire_set_seq(&msg, conn->ping_seq);
 	err = farswap_rdma_control_send(conn, &msg, len);
 	conn->ping_unsent = err == -EAGAIN;
-	conn->session->asked += !err;
+	conn->session->nr_requests += !err;
 	spin_unlock(&conn->lock);
 	if (err && err != -EAGAIN)
 		farswap_rdma_conn_fail(conn, err, "posting failed");

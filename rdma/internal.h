@@ -99,9 +99,9 @@ enum farswap_rdma_state {
  * @attempt:	number of the last connection; used by @work only
  * @proven:	pages are known to arrive, and not only messages: see probe.c
  * @token:	identifier that the donor gave the last session, to resume it; @work only
- * @asked:	requests sent in the donor's session over all its connections, HELLO not
- *		counted; protected by the lock of the current connection, as is @answered
- * @answered:	how many of those were answered
+ * @nr_requests: requests sent in the donor's session over all its connections, HELLO not
+ *		counted; protected by the lock of the current connection, as is @nr_answers
+ * @nr_answers: how many of those were answered
  * @held:	while suspended, the connection whose regions wait to be resumed, with a
  *		reference; written under @ops_lock
  * @held_until:	jiffies; protected by @ops_lock. Counts from the first failure until the
@@ -136,8 +136,8 @@ struct farswap_session {
 	u32 attempt;
 	bool proven;
 	u64 token;
-	u64 asked;
-	u64 answered;
+	u64 nr_requests;
+	u64 nr_answers;
 	struct farswap_rdma_conn *held;
 	unsigned long held_until;
 	struct delayed_work grace_work;
@@ -340,10 +340,10 @@ struct farswap_rdma_call {
  * @removed:	its device waits for its identifiers to be destroyed
  * @ifindex:	its network interface; 0 before the address is resolved
  * @parked:	in the list of port.c, when only its identifiers are left
- * @gone:	the peer that answered is not the daemon that had the regions; set before @error
+ * @regions_gone: the peer that answered is not the daemon that had the regions; set before @error
  * @refused:	0, or the -errno for the donor's refusal; used by session->work only
- * @unexplained: the previous connection failed by a revoked rkey, and the donor did not name
- *		the region; used by session->work only
+ * @revoked_unexplained: the previous connection failed by a revoked rkey, and the donor did
+ *		not name the region; used by session->work only
  * @detail:	details of the failure, for the log; used by session->work only
  * @refusal:	contents of a reject; written before @error is set
  * @wait:	waits for steps, answers, free calls and @error
@@ -360,7 +360,7 @@ struct farswap_rdma_call {
  * @queries_since: start of the current count of the donor's queries, jiffies; used by the
  *		handler of the control queue pair only, as are the next two
  * @nr_queries:	queries since then
- * @wanted:	an EVICT has arrived
+ * @evict_requested: an EVICT has arrived
  * @control:	control queue pair
  * @lock:	protects the fields from @send to @ping_begun
  * @send:	send buffers
@@ -395,9 +395,9 @@ struct farswap_rdma_conn {
 	bool removed;
 	int ifindex;
 	struct list_head parked;
-	bool gone;
+	bool regions_gone;
 	int refused;
-	bool unexplained;
+	bool revoked_unexplained;
 	char detail[128];
 	struct farswap_wire_answer refusal;
 	wait_queue_head_t wait;
@@ -414,7 +414,7 @@ struct farswap_rdma_conn {
 	unsigned int nr_marks;
 	unsigned long queries_since;
 	unsigned int nr_queries;
-	bool wanted;
+	bool evict_requested;
 
 	struct farswap_rdma_chan control;
 	spinlock_t lock;	/* the fields down to @ping_begun */
@@ -462,7 +462,7 @@ void farswap_rdma_session_fail_work(struct work_struct *work);
 bool farswap_rdma_session_closing(struct farswap_session *session);
 struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session);
 bool farswap_rdma_session_is_live(struct farswap_session *session);
-void farswap_rdma_session_hurry(struct farswap_session *session, unsigned int ms);
+void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms);
 
 /* resume.c */
 void farswap_rdma_resume_init(struct farswap_session *session);
@@ -471,7 +471,7 @@ bool farswap_rdma_resume_suspend(struct farswap_rdma_conn *conn);
 void farswap_rdma_resume_lost(struct farswap_session *session, int error);
 void farswap_rdma_resume_hello(struct farswap_session *session,
 			       struct farswap_wire_greeting *hello);
-int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked);
+int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 requested);
 bool farswap_rdma_resume_end(struct farswap_rdma_conn *conn);
 void farswap_rdma_resume_set_grace(unsigned int ms);
 

@@ -36,7 +36,7 @@ static void message_evict(struct farswap_rdma_conn *conn, const void *buf)
 	region = farswap_rdma_region_find(conn, id);
 	if (region) {
 		first = !region->evicted;
-		conn->wanted = true;
+		conn->evict_requested = true;
 		region->evicted = true;
 		region->evict_seq = farswap_wire_seq(buf);
 	} else if (conn->nr_released) {
@@ -109,7 +109,7 @@ static void message_pong(struct farswap_rdma_conn *conn, const void *buf)
 	       conn->ping_seq == farswap_wire_seq(buf);
 	if (ours) {
 		conn->ping_out = false;
-		conn->session->answered++;
+		conn->session->nr_answers++;
 	}
 	spin_unlock(&conn->lock);
 	if (!ours)

@@ -277,7 +277,7 @@ static void port_changed(void)
 
 	mutex_lock(&port_lock);
 	list_for_each_entry(session, &port_sessions, entry)
-		farswap_rdma_session_hurry(session, get_random_u32_below(PORT_SPREAD_MS));
+		farswap_rdma_session_kick(session, get_random_u32_below(PORT_SPREAD_MS));
 	mutex_unlock(&port_lock);
 	mod_delayed_work(farswap_rdma_connect_wq, &port_parked_work, 0);
 }

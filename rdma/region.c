@@ -56,7 +56,7 @@ struct farswap_region *farswap_rdma_region_map_on(struct farswap_rdma_conn *conn
 	region = kzalloc(sizeof(*region), GFP_NOIO);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
-	/* Its own: the region may leave the connection before the call has returned. */
+	/* A reference for the region, which may leave this connection before the call returns. */
 	kref_get(&conn->ref);
 	region->conn = conn;
 	len = farswap_wire_map(&msg, slab);

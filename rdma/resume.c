@@ -24,7 +24,7 @@ static unsigned int resume_grace_ms;
  * if an EVICT was missed, or if the donor's adapter refused an access for lack of resources. It may
  * not if the donor broke the protocol.
  */
-static bool resume_may_follow(int error)
+static bool resume_is_possible(int error)
 {
 	switch (error) {
 	case -EKEYREVOKED:
@@ -55,7 +55,7 @@ static unsigned int resume_count(struct farswap_rdma_conn *conn)
 }
 
 /* Return whether the donor may hold a page: the path takes pages, or has taken some. */
-static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
+static bool resume_has_pages(const struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
 
@@ -68,7 +68,7 @@ static bool resume_is_worth_it(const struct farswap_rdma_conn *conn)
 }
 
 /* Have these queues moved a page, if they had any I/O? */
-static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned int nr)
+static bool resume_queues_healthy(const struct farswap_rdma_queue *queue, unsigned int nr)
 {
 	bool used = false, good = false;
 
@@ -84,17 +84,17 @@ static bool resume_queues_well(const struct farswap_rdma_queue *queue, unsigned 
  * none in one direction, would be resumed forever; it must be lost some time. So must a donor whose
  * rkeys are revoked again and again although it evicts no region and reports none lost.
  */
-static bool resume_was_well(const struct farswap_rdma_conn *conn, unsigned int ms)
+static bool resume_was_healthy(const struct farswap_rdma_conn *conn, unsigned int ms)
 {
 	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
 
 	if (!conn->resumed ||
 	    time_after(jiffies, conn->live_since + msecs_to_jiffies(ms)))
 		return true;
-	if (READ_ONCE(conn->revoked) && conn->unexplained)
+	if (READ_ONCE(conn->revoked) && conn->revoked_unexplained)
 		return false;
-	return resume_queues_well(conn->queue, loads) &&
-	       resume_queues_well(conn->queue + loads, conn->nr_queues - loads);
+	return resume_queues_healthy(conn->queue, loads) &&
+	       resume_queues_healthy(conn->queue + loads, conn->nr_queues - loads);
 }
 
 /* Declare the held regions dead for good. */
@@ -140,12 +140,12 @@ bool farswap_rdma_resume_suspend(struct farswap_rdma_conn *conn)
 	unsigned int ms = READ_ONCE(resume_grace_ms);
 	bool suspended = false;
 
-	if (!ms || !resume_may_follow(conn->error) || !resume_count(conn))
+	if (!ms || !resume_is_possible(conn->error) || !resume_count(conn))
 		return false;
 	mutex_lock(&session->ops_lock);
-	if (farswap_rdma_session_closing(session) || !resume_is_worth_it(conn))
+	if (farswap_rdma_session_closing(session) || !resume_has_pages(conn))
 		goto out_unlock;
-	if (resume_was_well(conn, ms))
+	if (resume_was_healthy(conn, ms))
 		session->held_until = jiffies + msecs_to_jiffies(ms);
 	if (time_before(jiffies, session->held_until)) {
 		kref_get(&conn->ref);
@@ -323,7 +323,7 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 		return -EPROTO;
 	}
 	if (gone)
-		conn->unexplained = false;
+		conn->revoked_unexplained = false;
 	for (i = 0; i < count; i++)
 		if (gone & BIT_ULL(i))
 			resume_lose(conn, dead, id[i]);
@@ -376,11 +376,11 @@ static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *
 }
 
 /* Is this the donor that has the regions? */
-static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
+static bool resume_is_same(struct farswap_rdma_conn *conn, u64 requested)
 {
 	const struct farswap_wire_welcome *welcome = &conn->welcome;
 	struct farswap_session *session = conn->session;
-	bool same = asked && welcome->session == asked;
+	bool same = requested && welcome->session == requested;
 
 	mutex_lock(&session->ops_lock);
 	if (session->held)
@@ -396,20 +396,20 @@ static bool resume_is_same(struct farswap_rdma_conn *conn, u64 asked)
  * the requests whose answers have arrived, and at most those that were sent. Otherwise one side is
  * a virtual machine restored to an earlier state, and the regions or their map are outdated.
  */
-static bool resume_is_in_step(struct farswap_rdma_conn *conn)
+static bool resume_is_consistent(struct farswap_rdma_conn *conn)
 {
 	struct farswap_session *session = conn->session;
 	u64 answers = conn->welcome.answers;
 
 	return !READ_ONCE(session->held) ||
-	       (session->answered <= answers && answers <= session->asked);
+	       (session->nr_answers <= answers && answers <= session->nr_requests);
 }
 
 /*
  * Must the session be named again in the next HELLO? If its @count regions were given up meanwhile
  * the donor keeps them until then.
  */
-static bool resume_is_owed(const struct farswap_session *session, int error, unsigned int count)
+static bool resume_is_pending(const struct farswap_session *session, int error, unsigned int count)
 {
 	return READ_ONCE(session->held) || (count && error != -EPROTO);
 }
@@ -417,7 +417,7 @@ static bool resume_is_owed(const struct farswap_session *session, int error, uns
 /**
  * farswap_rdma_resume_claim() - have the donor confirm the held regions
  * @conn:	connection with a WELCOME, not live yet
- * @asked:	the session that HELLO named
+ * @requested:	the session that HELLO named
  *
  * If the donor has begun another session the held regions are lost, and if it no longer has
  * some of them only those are lost; the connection is usable in both cases.
@@ -425,7 +425,7 @@ static bool resume_is_owed(const struct farswap_session *session, int error, uns
  * Context: may sleep.
  * Return: 0 or -errno.
  */
-int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
+int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 requested)
 {
 	struct farswap_session *session = conn->session;
 	unsigned int count, at = 0, nr;
@@ -436,9 +436,9 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 
 	if (!conn->welcome.resumed)
 		farswap_rdma_resume_lost(session, -ECONNRESET);
-	else if (!resume_is_same(conn, asked))
+	else if (!resume_is_same(conn, requested))
 		wrong = "resumes a different session";
-	else if (!resume_is_in_step(conn))
+	else if (!resume_is_consistent(conn))
 		wrong = "can't resume: it, or this machine, was restored to an earlier state";
 	if (wrong) {
 		strscpy(conn->detail, wrong);
@@ -447,15 +447,15 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 		return -EPROTO;
 	}
 	/* Both sides have dropped the pending requests of the old connection. */
-	session->asked = conn->welcome.answers;
-	session->answered = conn->welcome.answers;
+	session->nr_requests = conn->welcome.answers;
+	session->nr_answers = conn->welcome.answers;
 	if (!conn->welcome.resumed)
 		return 0;
 	id = resume_take(conn, &from, &count);
 	if (!id)
 		return -ENOMEM;
 	/* A revoked rkey is explained if the donor was evicting a region. */
-	conn->unexplained = from && READ_ONCE(from->revoked) && !from->wanted;
+	conn->revoked_unexplained = from && READ_ONCE(from->revoked) && !from->evict_requested;
 	/* At least one RESUME, even without a region: the donor waits for it. */
 	do {
 		nr = min(count - at, FARSWAP_RESUME_REGIONS + 0U);
@@ -471,7 +471,7 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 asked)
 		synchronize_rcu();
 		farswap_rdma_conn_put(from);
 	}
-	if (err && !resume_is_owed(session, err, count))
+	if (err && !resume_is_pending(session, err, count))
 		session->token = 0;
 	return err;
 }

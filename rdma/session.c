@@ -179,7 +179,7 @@ bool farswap_rdma_session_is_live(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_session_hurry() - connect soon, if an attempt is due later
+ * farswap_rdma_session_kick() - connect soon, if an attempt is due later
  * @session:	session, watched by port.c
  * @ms:		how soon
  *
@@ -187,7 +187,7 @@ bool farswap_rdma_session_is_live(struct farswap_session *session)
  *
  * Context: process.
  */
-void farswap_rdma_session_hurry(struct farswap_session *session, unsigned int ms)
+void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms)
 {
 	spin_lock_irq(&session->lock);
 	if (session->conn)
@@ -326,7 +326,7 @@ static void session_connect(struct farswap_session *session)
 	if (conn->error != -ESHUTDOWN)
 		session_log(session, "can't connect", conn, err);
 	farswap_rdma_conn_quiesce(conn);
-	if (conn->gone)
+	if (conn->regions_gone)
 		farswap_rdma_resume_lost(session, err);
 	session_down(session, err);
 	if (session_retire(session))

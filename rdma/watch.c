@@ -25,7 +25,7 @@
 
 static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
 
-static const char watch_of_length[] =
+static const char watch_mtu[] =
 	"messages arrive, pages don't: check the MTU on both sides";
 
 static unsigned int watch_io_timeout_ms = WATCH_IO_TIMEOUT_MS;
@@ -59,7 +59,7 @@ static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
  * Do long packets get lost on this queue? That is likely if the connection was resumed, so that
  * messages, which are short, have passed, but no page has in this direction.
  */
-static bool watch_is_of_length(const struct farswap_rdma_conn *conn, unsigned int nr)
+static bool watch_is_mtu(const struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
 	unsigned int i = nr < loads ? 0 : loads, end = nr < loads ? loads : conn->nr_queues;
@@ -73,8 +73,8 @@ static bool watch_is_of_length(const struct farswap_rdma_conn *conn, unsigned in
 static void watch_overdue(struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	farswap_rdma_probe_again(conn);
-	farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_of_length(conn, nr) ?
-			       watch_of_length : "I/O not done within io_timeout_ms");
+	farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_mtu(conn, nr) ?
+			       watch_mtu : "I/O not done within io_timeout_ms");
 }
 
 static void watch_io(struct farswap_rdma_conn *conn)

@@ -136,7 +136,7 @@ static void resume_test_given_up(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, resume_test->regions[0]->conn, resume_test->conn);
 }
 
-static void resume_test_success(struct kunit *test)
+static void resume_test_healthy(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
 	struct farswap_rdma_conn *conn = resume_test->conn;
@@ -145,24 +145,24 @@ static void resume_test_success(struct kunit *test)
 	conn->live_since = jiffies;
 	conn->queue[0].good = true;
 	conn->queue[1].submitted[0] = 1;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "it was never suspended");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "it was never suspended");
 	conn->resumed = true;
-	KUNIT_EXPECT_FALSE_MSG(test, resume_was_well(conn, 10000), "no store got through");
+	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "no store got through");
 	conn->queue[1].good = true;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "one did");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "one did");
 	conn->revoked = true;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "a dead key, for the first time");
-	conn->unexplained = true;
-	KUNIT_EXPECT_FALSE_MSG(test, resume_was_well(conn, 10000), "again, and nobody knows why");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "a dead key, for the first time");
+	conn->revoked_unexplained = true;
+	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "again, and nobody knows why");
 	conn->revoked = false;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "it is something else");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "it is something else");
 	conn->revoked = true;
 	conn->live_since = jiffies - msecs_to_jiffies(20000);
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_well(conn, 10000), "but not for long");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "but not for long");
 }
 
 /* The network, our device, or a key that was dead; not who breaks the protocol. */
-static void resume_test_may_follow(struct kunit *test)
+static void resume_test_is_possible(struct kunit *test)
 {
 	static const int resumable[] = {
 		-EKEYREVOKED, -ETIMEDOUT, -ECONNRESET, -EHOSTDOWN, -EHOSTUNREACH, -ENETDOWN, -EIO,
@@ -174,9 +174,9 @@ static void resume_test_may_follow(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(resumable); i++)
-		KUNIT_EXPECT_TRUE_MSG(test, resume_may_follow(resumable[i]), "%d", resumable[i]);
+		KUNIT_EXPECT_TRUE_MSG(test, resume_is_possible(resumable[i]), "%d", resumable[i]);
 	for (i = 0; i < ARRAY_SIZE(others); i++)
-		KUNIT_EXPECT_FALSE_MSG(test, resume_may_follow(others[i]), "%d", others[i]);
+		KUNIT_EXPECT_FALSE_MSG(test, resume_is_possible(others[i]), "%d", others[i]);
 }
 
 static void resume_test_pending(struct kunit *test)
@@ -184,20 +184,20 @@ static void resume_test_pending(struct kunit *test)
 	struct resume_test *resume_test = test->priv;
 	struct farswap_session *session = resume_test->session;
 
-	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -ETIMEDOUT, 0));
-	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -EPROTO, 3));
+	KUNIT_EXPECT_TRUE(test, resume_is_pending(session, -ETIMEDOUT, 0));
+	KUNIT_EXPECT_TRUE(test, resume_is_pending(session, -EPROTO, 3));
 	session->held = NULL;
-	KUNIT_EXPECT_TRUE(test, resume_is_owed(session, -EHOSTDOWN, 3));
-	KUNIT_EXPECT_FALSE(test, resume_is_owed(session, -EHOSTDOWN, 0));
-	KUNIT_EXPECT_FALSE(test, resume_is_owed(session, -EPROTO, 3));
+	KUNIT_EXPECT_TRUE(test, resume_is_pending(session, -EHOSTDOWN, 3));
+	KUNIT_EXPECT_FALSE(test, resume_is_pending(session, -EHOSTDOWN, 0));
+	KUNIT_EXPECT_FALSE(test, resume_is_pending(session, -EPROTO, 3));
 }
 
 static struct kunit_case resume_cases[] = {
 	KUNIT_CASE(resume_test_revoked),
 	KUNIT_CASE(resume_test_released),
 	KUNIT_CASE(resume_test_given_up),
-	KUNIT_CASE(resume_test_success),
-	KUNIT_CASE(resume_test_may_follow),
+	KUNIT_CASE(resume_test_healthy),
+	KUNIT_CASE(resume_test_is_possible),
 	KUNIT_CASE(resume_test_pending),
 	{}
 };

@@ -44,15 +44,15 @@ static void watch_test_length(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	conn->nr_queues = 4;
-	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 0));
+	KUNIT_EXPECT_FALSE(test, watch_is_mtu(conn, 0));
 	conn->resumed = true;
-	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 0));
-	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 3));
+	KUNIT_EXPECT_TRUE(test, watch_is_mtu(conn, 0));
+	KUNIT_EXPECT_TRUE(test, watch_is_mtu(conn, 3));
 	conn->queue[2].good = true;
-	KUNIT_EXPECT_TRUE(test, watch_is_of_length(conn, 1));
-	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 3));
+	KUNIT_EXPECT_TRUE(test, watch_is_mtu(conn, 1));
+	KUNIT_EXPECT_FALSE(test, watch_is_mtu(conn, 3));
 	conn->queue[1].good = true;
-	KUNIT_EXPECT_FALSE(test, watch_is_of_length(conn, 0));
+	KUNIT_EXPECT_FALSE(test, watch_is_mtu(conn, 0));
 }
 
 static struct kunit_case watch_cases[] = {

@@ -100,7 +100,7 @@ static void test_end(void)
 	drain_check();
 	ok(!a.times, "not over while something is lent");
 	move(REGION_EVICTING, REGION_DIRTY);
-	stats_inc(STAT_RETURN_KILLED);
+	stats_inc(STAT_RETURN_REVOKED);
 	drain_check();
 	ok(!a.times && drain_state() == DRAIN_RUNS, "nor while the pool has memory");
 	regions[REGION_EMPTY] = TOTAL;
@@ -110,7 +110,7 @@ static void test_end(void)
 	ok(a.times == 1 && b.times == 1 && !forgotten.times && drain_state() == DRAIN_DONE,
 	   "over: who waits hears it once, who went not at all");
 	ok(a.result.end == DRAIN_END_DONE && a.result.lent == 2 && !a.result.left &&
-	   a.result.killed == 1, "how many there were, and keys killed");
+	   a.result.revoked == 1, "how many there were, and keys killed");
 	kicks = 0;
 	ok(!drain_begin() && evictions == 1, "drained again: nothing is done");
 	drain_wait(&a.wait, 10000, hear, &a);

@@ -65,7 +65,7 @@ void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 		return;
 	region_return(which);
 	evict_region_gone(job, which->state == REGION_BROKEN ? EVICT_BROKEN :
-			  kill ? EVICT_KILLED : EVICT_RETURNED);
+			  kill ? EVICT_REVOKED : EVICT_RETURNED);
 }
 
 static void evicted(void *arg, const struct evict_result *of)
@@ -116,7 +116,7 @@ static void run_of(uint64_t count, bool ordinary)
 	ok(evict_start(count, ordinary, evicted, NULL), "an eviction of %llu", (unsigned long long)count);
 	loop.stop = false;
 	loop_run();
-	ok(done == 1 && result.returned + result.killed == result.requested, "is over");
+	ok(done == 1 && result.returned + result.revoked == result.requested, "is over");
 }
 
 static void run(uint64_t count)
@@ -187,7 +187,7 @@ int main(void)
 
 	setup(1U << 2);
 	run(20);
-	ok(asked == EVICT_SPARE(20) + 20 - 16 && taken[2] == 16 && result.killed == 16,
+	ok(asked == EVICT_SPARE(20) + 20 - 16 && taken[2] == 16 && result.revoked == 16,
 	   "then those of others that are idle");
 	teardown();
 

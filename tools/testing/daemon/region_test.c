@@ -176,8 +176,8 @@ static bool consistent(void)
 		struct mr *mr = region->mr;
 
 		/* While the worker has it, it may be registered or not. */
-		if (region->state == REGION_STAGING || region->state == REGION_KILLING) {
-			if (region->state == REGION_KILLING)
+		if (region->state == REGION_STAGING || region->state == REGION_REVOKING) {
+			if (region->state == REGION_REVOKING)
 				owned++;
 			continue;
 		}
@@ -282,13 +282,13 @@ static void test_hangs(void)
 	region->addr[0] = 1;
 	region_return(region);
 	settle();
-	ok(region->state == REGION_KILLING && !unregisters && region->addr[0] == 1 && consistent(),
+	ok(region->state == REGION_REVOKING && !unregisters && region->addr[0] == 1 && consistent(),
 	   "while a key is being killed the region is not zeroed");
 	ok(list_first(&worker_held, struct worker_job, link) == &region->job,
 	   "which does not wait for what is to be registered");
 	region_set_limit(0);
 	settle();
-	ok(region->state == REGION_KILLING && region->addr, "nor given back to the kernel");
+	ok(region->state == REGION_REVOKING && region->addr, "nor given back to the kernel");
 	region_set_limit(TOTAL);
 	worker_go_on();
 	ok(unregisters && region->state == REGION_DIRTY && !region->owner &&

@@ -60,7 +60,7 @@ mtype:message = { HELLO, WELCOME, RESUME, RESUMED, KEY, KEYED, EVICT, DONE, UNMA
 mtype:session = { IDLE, CONNECTING, LIVE, FAILING };
 mtype:qp = { NONE, RTS, ERROR };
 mtype:peer = { ABSENT, GREETING, READY, LIMBO, ENDING, GONE };
-mtype:region = { LENT, EVICT_WAIT, EVICTING, RETURNED, KILLING, DIRTY, FREE, ELSEWHERE };
+mtype:region = { LENT, EVICT_WAIT, EVICTING, RETURNED, REVOKING, DIRTY, FREE, ELSEWHERE };
 mtype:wr = { UNUSED, POSTED, SUCCESS, FAILURE };
 
 #define WRITE		0
@@ -332,7 +332,7 @@ inline execute(_p)
 	:: !key_alive[j] || key_device[j] != dev[net[_p].conn] ->
 		answer(_p, FAILURE, 0)
 	:: else ->
-		assert(IS_LENT(k) || lent[k] == RETURNED || lent[k] == KILLING);	/* rule 7 */
+		assert(IS_LENT(k) || lent[k] == RETURNED || lent[k] == REVOKING);	/* rule 7 */
 		if
 		:: net[_p].op == WRITE -> memory[k] = net[_p].data
 		:: else
@@ -538,7 +538,7 @@ end:	do
 /* The worker has it. */
 inline region_return(_r)
 {
-	lent[_r] = KILLING
+	lent[_r] = REVOKING
 }
 
 inline kill(_r)
@@ -733,7 +733,7 @@ end:	do
 	:: d_step {
 		evicts && lent[r] == LENT && (peer[owner[r]] == READY || peer[owner[r]] == LIMBO) ->
 		evicts--;
-		lent[r] = (peer[owner[r]] == READY -> EVICT_WAIT : KILLING)
+		lent[r] = (peer[owner[r]] == READY -> EVICT_WAIT : REVOKING)
 	   }
 	/* request_send_evicts() */
 	:: d_step {
@@ -753,10 +753,10 @@ end:	do
 	:: d_step { lent[r] == RETURNED -> region_return(r) }
 	/* The worker: region_run_kill(), region_killed() */
 #ifndef BREAK_KEY_LATE
-	:: d_step { lent[r] == KILLING -> kill(r); lent[r] = DIRTY }
+	:: d_step { lent[r] == REVOKING -> kill(r); lent[r] = DIRTY }
 #else
-	:: d_step { lent[r] == KILLING -> lent[r] = DIRTY }
-	:: d_step { lent[r] != KILLING && !IS_LENT(r) && lent[r] != RETURNED && mr[r] -> kill(r) }
+	:: d_step { lent[r] == REVOKING -> lent[r] = DIRTY }
+	:: d_step { lent[r] != REVOKING && !IS_LENT(r) && lent[r] != RETURNED && mr[r] -> kill(r) }
 #endif
 	:: d_step { lent[r] == DIRTY -> memory[r] = 0; lent[r] = FREE }
 	/* Another client, of whom no more is seen than that. */
