@@ -271,7 +271,7 @@ void config_init(struct config *config)
 	config->memory = 1ULL << 30;
 	config->headroom = meminfo_now().total / 8;
 	config->slab = 64ULL << 20;
-	strcpy(config->control, CONTROL_PATH);
+	strcpy(config->control, ADMIN_PATH);
 	config->evict_ms = 5000;
 	config->grace_ms = 60000;
 	config->clients = 64;

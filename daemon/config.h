@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "control.h"
+#include "admin.h"
 
 #define CONFIG_FILE		"/etc/farswapd.conf"
 #define CONFIG_ERROR_MAX	512
@@ -19,7 +19,7 @@ struct config {
 	struct sockaddr_storage listen;
 	uint64_t memory;		/* bytes to lend, a multiple of slab */
 	uint64_t slab;
-	char control[CONTROL_PATH_MAX];
+	char control[ADMIN_PATH_MAX];
 	uint64_t headroom;		/* bytes to leave available; 0: unlimited use */
 	unsigned int evict_ms;
 	unsigned int grace_ms;

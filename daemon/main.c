@@ -270,7 +270,7 @@ static int run(void)
 		goto out_exit_loop;
 	sandbox_raise_files(config.clients);
 	init_protocol();
-	err = control_init(config.control);
+	err = admin_init(config.control);
 	/* The other farswapd of EADDRINUSE may end, so that is worth a retry. */
 	config_is_wrong = err == -EEXIST || err == -EROFS || err == -EACCES || err == -ENOENT ||
 			  err == -ENOTDIR;
@@ -313,7 +313,7 @@ static int run(void)
 		log_err("event loop failed: %s", strerror(-err));
 	/* After a second signal, or an error, the remaining sessions end with the process. */
 	if (session_count()) {
-		control_exit();
+		admin_exit();
 		exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 	}
 	listener_exit();
@@ -322,7 +322,7 @@ out_exit_worker:
 out_exit_reclaim:
 	reclaim_exit();
 out_exit_control:
-	control_exit();
+	admin_exit();
 out_exit_pool:
 	region_exit();
 out_exit_loop:

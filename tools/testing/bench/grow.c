@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../../daemon/control.h"
+#include "../../../daemon/admin.h"
 
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT	21
@@ -175,9 +175,9 @@ static void read_meminfo(char *text)
 /* farswapd's metrics; empty where it does not answer. */
 static void read_metrics(const char *path, char *text)
 {
-	struct control_request request = { CONTROL_MAGIC, CONTROL_VERSION, CONTROL_METRICS, 0 };
+	struct admin_request request = { ADMIN_MAGIC, ADMIN_VERSION, ADMIN_METRICS, 0 };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct control_reply reply;
+	struct admin_reply reply;
 	ssize_t len = 0;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 

@@ -129,7 +129,7 @@ for file in daemon/*.[ch]; do
 	esac
 done
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/log.[ch] \
-	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/ctl.c
+	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/farswapctl.c
 
 # Two builds of the same source.
 # shellcheck disable=SC2086 # several

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "admin.h"
 
 #define CTL_TIMEOUT_S	20
 
@@ -32,19 +32,19 @@ static const char usage[] =
 "  undrain    resume lending\n"
 "\n"
 "  -h         print this and exit\n"
-"  -s SOCKET  control socket (default " CONTROL_PATH ")\n"
+"  -s SOCKET  control socket (default " ADMIN_PATH ")\n"
 "  --timeout SECONDS\n"
 "             for drain: limit of the wait; the drain itself continues\n";
 
 static const struct {
 	const char *name;
-	enum control_command command;
+	enum admin_command command;
 } commands[] = {
-	{ "status", CONTROL_STATUS },
-	{ "metrics", CONTROL_METRICS },
-	{ "evict", CONTROL_EVICT },
-	{ "drain", CONTROL_DRAIN },
-	{ "undrain", CONTROL_UNDRAIN },
+	{ "status", ADMIN_STATUS },
+	{ "metrics", ADMIN_METRICS },
+	{ "evict", ADMIN_EVICT },
+	{ "drain", ADMIN_DRAIN },
+	{ "undrain", ADMIN_UNDRAIN },
 };
 
 __attribute__((format(printf, 1, 2), noreturn))
@@ -92,18 +92,18 @@ static void ctl_read(int fd, void *buf, size_t len)
 		ctl_fail("farswapd closed the connection without a reply");
 }
 
-static void ctl_ask(const char *path, const struct control_request *request)
+static void ctl_ask(const char *path, const struct admin_request *request)
 {
-	int fd = ctl_connect(path, request->command == CONTROL_EVICT ||
-				   request->command == CONTROL_DRAIN);
-	struct control_reply reply;
+	int fd = ctl_connect(path, request->command == ADMIN_EVICT ||
+				   request->command == ADMIN_DRAIN);
+	struct admin_reply reply;
 	char *text;
 
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request))
 		ctl_fail("cannot send to farswapd: %s", strerror(errno));
 	ctl_read(fd, &reply, sizeof(reply));
-	if (reply.magic != CONTROL_MAGIC || reply.version != CONTROL_VERSION ||
-	    reply.bytes > CONTROL_TEXT_MAX)
+	if (reply.magic != ADMIN_MAGIC || reply.version != ADMIN_VERSION ||
+	    reply.bytes > ADMIN_TEXT_MAX)
 		ctl_fail("%s: not a farswapd of this version", path);
 	text = malloc(reply.bytes + 1);
 	if (!text)
@@ -137,13 +137,13 @@ static uint64_t ctl_count(const char *arg)
 	uint64_t n = ctl_number(arg, UINT32_MAX);
 
 	if (arg && !strcmp(arg, "all"))
-		return CONTROL_EVICT_ALL;
+		return ADMIN_EVICT_ALL;
 	if (!n)
 		ctl_fail("evict: invalid value '%s' (a number of regions from 1, or all)", arg ?: "");
 	return n;
 }
 
-static enum control_command ctl_command(const char *name)
+static enum admin_command ctl_command(const char *name)
 {
 	size_t i;
 
@@ -160,8 +160,8 @@ int main(int argc, char **argv)
 		{ "timeout", required_argument, NULL, 't' },
 		{ 0 }
 	};
-	struct control_request request = { .magic = CONTROL_MAGIC, .version = CONTROL_VERSION };
-	const char *path = CONTROL_PATH, *timeout = NULL;
+	struct admin_request request = { .magic = ADMIN_MAGIC, .version = ADMIN_VERSION };
+	const char *path = ADMIN_PATH, *timeout = NULL;
 	int opt, args = 1;
 
 	opterr = 0;
@@ -189,14 +189,14 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		ctl_fail("missing command; farswapctl -h shows the commands");
 	request.command = ctl_command(argv[optind++]);
-	if (timeout && request.command != CONTROL_DRAIN)
+	if (timeout && request.command != ADMIN_DRAIN)
 		ctl_fail("--timeout is valid for drain only");
 	if (timeout)
-		request.arg = ctl_number(timeout, CONTROL_DRAIN_S_MAX);
+		request.arg = ctl_number(timeout, ADMIN_DRAIN_S_MAX);
 	if (timeout && !request.arg)
 		ctl_fail("--timeout: invalid value '%s' (range 1-%d seconds)",
-			 timeout, CONTROL_DRAIN_S_MAX);
-	if (request.command == CONTROL_EVICT) {
+			 timeout, ADMIN_DRAIN_S_MAX);
+	if (request.command == ADMIN_EVICT) {
 		request.arg = ctl_count(argv[optind]);
 		args = 2;
 	}
