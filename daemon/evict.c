@@ -235,7 +235,7 @@ static int evict_collect(struct evict_job *job, bool ordinary)
 		candidate->region = region->id;
 		candidate->owner = region->owner;
 		candidate->index = i;
-		candidate->lost = session_of(region->owner)->state == SESSION_LIMBO;
+		candidate->lost = session_of(region->owner)->state == SESSION_GRACE;
 		job->nr_lost += candidate->lost;
 		job->nr++;
 	}

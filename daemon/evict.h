@@ -42,7 +42,7 @@ uint64_t evict_number(const struct evict_job *job);
 /* Drop @done; the job continues. */
 void evict_forget(struct evict_job *job);
 
-/* request.c reports the result of a job's requests. */
+/* peer-request.c reports the result of a job's requests. */
 void evict_region_gone(uint64_t job, enum evict_end end);
 void evict_set_activity(uint64_t job, uint64_t region, uint32_t pages);
 void evict_answered(uint64_t job);

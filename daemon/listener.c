@@ -101,7 +101,7 @@ static void listener_conn_event(struct conn *conn, enum rdma_cm_event_type type,
 	case RDMA_CM_EVENT_DISCONNECTED:
 		conn->left = true;
 		/* A client that leaves has returned its regions: read those messages first. */
-		queue_finish(conn->session);
+		control_finish(conn->session);
 		session_lost(conn->session, STAT_END_CLIENT, "client disconnected");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

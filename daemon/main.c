@@ -252,7 +252,7 @@ static void init_protocol(void)
 	message_init(node, instance);
 	session_init(config.clients);
 	evict_init(config.evict_ms);
-	limbo_init(config.grace_ms, config.clients);
+	grace_init(config.grace_ms, config.clients);
 	loop_timer_init(&leave.poll, leave_poll, NULL);
 }
 

@@ -58,7 +58,7 @@ static void message_welcome(struct session *session, uint32_t seq, unsigned int 
 		welcome.session = htole64(session->secret);
 		welcome.answers = htole64(session->answers);
 	}
-	queue_send(session, &welcome.hdr, true);
+	control_send(session, &welcome.hdr, true);
 }
 
 static void message_close(struct session *session, unsigned int status,
@@ -120,9 +120,9 @@ static void message_hello(struct session *session, const void *msg)
 	region_owner_add(&session->owner, session->lend_pd);
 	session->has_owner = true;
 	session_set_state(session, SESSION_READY);
-	old = limbo_find(session, hello);
+	old = grace_find(session, hello);
 	if (old)
-		limbo_adopt(session, old);
+		grace_adopt(session, old);
 	loop_timer_set(&session->deadline, SESSION_DATA_MS);
 	request_start(session);
 	message_welcome(session, seq, FARSWAP_STATUS_OK);
@@ -141,7 +141,7 @@ static void message_query_mem(struct session *session, const void *msg)
 	if (!session_leaving())
 		answer.free_bytes = htole64(region_free_bytes());
 	answer.mapped = htole32(nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING]);
-	queue_send(session, &answer.hdr, true);
+	control_send(session, &answer.hdr, true);
 }
 
 static void message_mr_info(struct session *session, uint32_t seq, unsigned int status,
@@ -158,7 +158,7 @@ static void message_mr_info(struct session *session, uint32_t seq, unsigned int 
 		info.bytes = htole64(region_bytes());
 	}
 	stats_inc(status == FARSWAP_STATUS_OK ? STAT_MAPS : STAT_MAPS_REFUSED);
-	queue_send(session, &info.hdr, true);
+	control_send(session, &info.hdr, true);
 }
 
 static void message_map_later(struct session *session, const struct farswap_map *map)
@@ -309,7 +309,7 @@ static void message_ping(struct session *session, const void *msg)
 	struct farswap_hdr pong;
 
 	wire_init(&pong, FARSWAP_MSG_PONG, le32toh(ping->seq));
-	queue_send(session, &pong, true);
+	control_send(session, &pong, true);
 }
 
 static void message_pong(struct session *session, const void *msg)
@@ -330,17 +330,17 @@ static void message_resume(struct session *session, const void *msg)
 		message_bad_order(session, msg);
 		return;
 	}
-	if (!limbo_claim(session, resume, &gone)) {
+	if (!grace_claim(session, resume, &gone)) {
 		session_end(session, message_bad(WIRE_RANGE),
 			    "RESUME names a region twice, or more regions than were ever lent");
 		return;
 	}
 	wire_init(&answer.hdr, FARSWAP_MSG_RESUMED, le32toh(resume->hdr.seq));
 	answer.gone = htole64(gone);
-	queue_send(session, &answer.hdr, true);
+	control_send(session, &answer.hdr, true);
 	/* After the answer is sent: an EVICT must not overtake it. */
 	if (!resume->more && !session_is_over(session))
-		limbo_resumed(session);
+		grace_resumed(session);
 }
 
 static void message_key(struct session *session, const void *msg)
@@ -358,7 +358,7 @@ static void message_key(struct session *session, const void *msg)
 	if (request_key(session, le64toh(key->region), &rkey))
 		answer.status = htole32(FARSWAP_STATUS_NO_MEMORY);
 	answer.rkey = htole32(rkey);
-	queue_send(session, &answer.hdr, true);
+	control_send(session, &answer.hdr, true);
 }
 
 /* Message types allowed before the last RESUME. */
@@ -414,7 +414,7 @@ void message_received(struct session *session, const void *msg, size_t len)
 
 void message_sent(struct session *session)
 {
-	if (session->state == SESSION_CLOSING && queue_is_idle(session))
+	if (session->state == SESSION_CLOSING && control_is_idle(session))
 		session_end(session, session->close_reason, "refused");
 }
 

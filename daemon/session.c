@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions: their begin, their connections and their end. queue.c, message.c and request.c
+ * Sessions: their begin, their connections and their end. control.c, message.c and peer-request.c
  * handle the messages.
  *
  * A session ends in steps, one per turn of the loop. First its queue pairs are destroyed, so
  * that the client can't reach its memory. Then the rkey of each region is revoked and the region
  * returns to the pool. Then the rest is freed. If the connections failed the session may stop
- * after the first step: see limbo.c.
+ * after the first step: see grace.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -39,9 +39,9 @@ static const unsigned int session_moves[SESSION_STATES] = {
 	[SESSION_CONNECTING] = BIT(SESSION_GREETING) | BIT(SESSION_READY) | BIT(SESSION_CLOSING) |
 			       BIT(SESSION_DEAD),
 	[SESSION_GREETING] = BIT(SESSION_READY) | BIT(SESSION_CLOSING) | BIT(SESSION_DEAD),
-	[SESSION_READY] = BIT(SESSION_LIMBO) | BIT(SESSION_DEAD),
+	[SESSION_READY] = BIT(SESSION_GRACE) | BIT(SESSION_DEAD),
 	[SESSION_CLOSING] = BIT(SESSION_DEAD),
-	[SESSION_LIMBO] = BIT(SESSION_DEAD),
+	[SESSION_GRACE] = BIT(SESSION_DEAD),
 };
 
 void session_set_state(struct session *session, enum session_state state)
@@ -70,7 +70,7 @@ static void session_deadline(void *arg)
 	case SESSION_CLOSING:
 		session_end(session, session->close_reason, "refused");
 		break;
-	case SESSION_LIMBO:
+	case SESSION_GRACE:
 		session_end(session, STAT_END_GRACE, "not resumed within grace_ms");
 		break;
 	default:
@@ -190,7 +190,7 @@ static void session_free(struct session *session)
 {
 	if (session->has_owner)
 		region_owner_del(&session->owner);
-	queue_destroy(session);
+	control_destroy(session);
 	session_free_pd(session, session->pd);
 	session_free_pd(session, session->lend_pd);
 	conn_destroy_id(&session->control);
@@ -208,13 +208,13 @@ bool session_disconnect(struct session *session)
 {
 	int i;
 
-	queue_stop(session);
+	control_stop(session);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++) {
 		conn_destroy_qp(&session->data[i]);
 		conn_destroy_id(&session->data[i]);
 	}
 	conn_destroy_qp(&session->control);
-	queue_destroy(session);
+	control_destroy(session);
 	return !session->reachable;
 }
 
@@ -245,7 +245,7 @@ static void session_teardown(void *arg)
 	bool unreached = session_disconnect(session);
 
 	/* The id of the control connection keeps the device open. */
-	if (session->state == SESSION_LIMBO) {
+	if (session->state == SESSION_GRACE) {
 		if (!unreached)
 			session_end(session, STAT_END_LINK, SESSION_REACHABLE);
 		else if (session->device_gone)
@@ -308,13 +308,13 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	log_peer("%s: session %" PRIu64 " ended: %s (%u regions)", session->peer,
 		 session->number, why, session_lent(session));
 	stats_inc(reason);
-	if (session->state == SESSION_LIMBO)
-		limbo_leave();
+	if (session->state == SESSION_GRACE)
+		grace_leave();
 	session_set_state(session, SESSION_DEAD);
 	loop_timer_stop(&session->deadline);
 	if (session->has_owner)
 		region_owner_leave(&session->owner);
-	queue_stop(session);
+	control_stop(session);
 	loop_work_cancel(&session->sweep);
 	message_stop(session);
 	request_stop(session);
@@ -331,7 +331,7 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	if (limbo_enter(session, why))
+	if (grace_enter(session, why))
 		loop_work_queue(&session->teardown);
 	else
 		session_end(session, reason, "%s", why);
@@ -358,7 +358,7 @@ void session_device_gone(struct ibv_context *device)
 		if (session->device != device)
 			continue;
 		session->device_gone = true;
-		if (session->state == SESSION_LIMBO)
+		if (session->state == SESSION_GRACE)
 			loop_work_queue(&session->teardown);
 		else
 			session_lost(session, STAT_END_LINK, "the RDMA device was removed");
@@ -415,7 +415,7 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 	loop_timer_init(&session->deadline, session_deadline, session);
 	loop_work_init(&session->teardown, session_teardown, session);
 	request_init(session);
-	limbo_init_session(session);
+	grace_init_session(session);
 	list_add_tail(&session->link, &session_list);
 	sessions.count++;
 	return session;
@@ -427,11 +427,11 @@ static struct session *session_alloc(struct rdma_cm_id *id)
  */
 static bool session_is_room(const struct farswap_connect *connect)
 {
-	unsigned int count = sessions.count - limbo_count();
+	unsigned int count = sessions.count - grace_count();
 
 	return count < sessions.max ||
 	       (count < 2 * sessions.max &&
-		limbo_may_resume(le64toh(connect->session)));
+		grace_may_resume(le64toh(connect->session)));
 }
 
 int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
@@ -453,7 +453,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	session->lend_pd = ibv_alloc_pd(id->verbs);
 	err = session->pd && session->lend_pd ? 0 : -ENOMEM;
 	if (!err)
-		err = queue_create(session);
+		err = control_create(session);
 	if (!err)
 		err = conn_create_qp(&session->control, session->pd, SESSION_SENDS,
 				     FARSWAP_RECV_DEPTH);
@@ -463,7 +463,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	id->context = &session->control;
 	stats_inc(STAT_SESSIONS);
 	loop_timer_set(&session->deadline, SESSION_CONNECT_MS);
-	err = queue_post_receives(session);
+	err = control_post_receives(session);
 	if (!err)
 		err = conn_accept(&session->control, param, 0);
 	/* The CM may know the id by now, so end the session in the normal way. */
@@ -554,7 +554,7 @@ const char *session_state_name(enum session_state state)
 		[SESSION_GREETING] = "greeting",
 		[SESSION_READY] = "ready",
 		[SESSION_CLOSING] = "closing",
-		[SESSION_LIMBO] = "limbo",
+		[SESSION_GRACE] = "grace",
 		[SESSION_DEAD] = "ending",
 	};
 

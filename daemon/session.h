@@ -34,7 +34,7 @@ enum session_state {
 	SESSION_GREETING,	/* connected, waiting for HELLO */
 	SESSION_READY,		/* WELCOME sent */
 	SESSION_CLOSING,	/* refused; the refusal is being sent */
-	SESSION_LIMBO,		/* connections failed; regions are kept for grace_ms */
+	SESSION_GRACE,		/* connections failed; regions are kept for grace_ms */
 	SESSION_DEAD,		/* being torn down */
 	SESSION_STATES
 };
@@ -159,7 +159,7 @@ void session_established(struct conn *conn);
 /* Log why, then tear down from the event loop: queue pairs first, then rkeys. Any state. */
 void session_end(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Like session_end(), but the regions may be kept for a while: see limbo.c. */
+/* Like session_end(), but the regions may be kept for a while: see grace.c. */
 void session_lost(struct session *session, enum stats_counter reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 #define SESSION_REACHABLE	"its queue pairs could not be destroyed"
@@ -179,39 +179,39 @@ unsigned int session_lent(const struct session *session);
 /* Mapped regions of sessions that are ending, which return without an eviction. */
 unsigned int session_dying(void);
 
-/* limbo.c: sessions without connections, and how they are resumed */
-void limbo_init(unsigned int grace_ms, unsigned int max);
-void limbo_init_session(struct session *session);
+/* grace.c: sessions without connections, and how they are resumed */
+void grace_init(unsigned int grace_ms, unsigned int max);
+void grace_init_session(struct session *session);
 /* Keep the regions of a session whose connections failed. Return false if they can't be kept. */
-bool limbo_enter(struct session *session, const char *why);
+bool grace_enter(struct session *session, const char *why);
 /* Account for the end of a session in its grace period. */
-void limbo_leave(void);
-unsigned int limbo_count(void);
+void grace_leave(void);
+unsigned int grace_count(void);
 /* Is there a session with this secret that can be resumed? */
-bool limbo_may_resume(uint64_t secret);
+bool grace_may_resume(uint64_t secret);
 /* Return the session that @hello names and may resume, or NULL. */
-struct session *limbo_find(const struct session *session, const struct farswap_hello *hello);
+struct session *grace_find(const struct session *session, const struct farswap_hello *hello);
 /* End @old and move its regions to @session, if possible; the client then claims them. */
-void limbo_adopt(struct session *session, struct session *old);
+void grace_adopt(struct session *session, struct session *old);
 /*
  * Keep the regions that RESUME names, and set a bit in @gone for each that is lost. Return false
  * if a region is named twice, or more are named than were ever lent.
  */
-bool limbo_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone);
+bool grace_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone);
 /* The last RESUME has been answered: continue the session. */
-void limbo_resumed(struct session *session);
+void grace_resumed(struct session *session);
 
-/* queue.c: messages on the control queue pair */
-/* Called before the queue pair exists. After an error queue_destroy() cleans up. */
-int queue_create(struct session *session);
-int queue_post_receives(struct session *session);
+/* control.c: messages on the control queue pair */
+/* Called before the queue pair exists. After an error control_destroy() cleans up. */
+int control_create(struct session *session);
+int control_post_receives(struct session *session);
 /* Handle the messages that arrived before the connection ended. */
-void queue_finish(struct session *session);
-void queue_stop(struct session *session);
-void queue_destroy(struct session *session);
+void control_finish(struct session *session);
+void control_stop(struct session *session);
+void control_destroy(struct session *session);
 /* Send a copy of @hdr's message. On failure the session is lost or ends. */
-void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer);
-bool queue_is_idle(const struct session *session);
+void control_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer);
+bool control_is_idle(const struct session *session);
 
 /* message.c: handling of messages */
 void message_init(const uint8_t *node, uint64_t instance);
@@ -223,7 +223,7 @@ void message_stop(struct session *session);
 /* Schedule the pool's work: regions may be free, or region_step() have work. */
 void message_kick_pool(void);
 
-/* request.c: requests to clients */
+/* peer-request.c: requests to clients */
 /* Evict the region, within @evict_ms. */
 void request_evict(struct region *region, uint64_t job, unsigned int evict_ms);
 /* Return false if the client has too many pending requests, or is late with an answer. */
@@ -254,13 +254,13 @@ int request_key(struct session *session, uint64_t region, uint32_t *rkey);
 void request_adopt(struct session *session);
 void request_send_evicts(struct session *session);
 /* In the grace period only deadlines remain. */
-void request_limbo(struct session *session);
+void request_grace(struct session *session);
 void request_alive(struct session *session);
 
 /* The session has no queue pair, or is about to lose it. */
 static inline bool session_is_over(const struct session *session)
 {
-	return session->state >= SESSION_LIMBO;
+	return session->state >= SESSION_GRACE;
 }
 
 static inline struct session *session_of(struct region_owner *owner)

@@ -43,7 +43,7 @@
 	X(END_BAD_LENGTH, "sessions_ended_total", "reason=\"bad_length\"", "")		\
 	X(END_BAD_RESERVED, "sessions_ended_total", "reason=\"bad_reserved\"", "")	\
 	X(END_BAD_RANGE, "sessions_ended_total", "reason=\"bad_range\"", "")		\
-	X(LIMBO, "limbo_total", "", "Lost sessions whose regions were kept for grace_ms") \
+	X(GRACE, "grace_total", "", "Lost sessions whose regions were kept for grace_ms") \
 	X(MAPS, "maps_total", "", "Regions lent")					\
 	X(MAPS_REFUSED, "maps_refused_total", "", "MAPs refused")	\
 	X(MAPS_UNSTAGED, "maps_unstaged_total", "", "Regions registered on demand") \

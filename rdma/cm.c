@@ -174,7 +174,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	/* The CM's default is a second for many adapters, which is longer than an I/O may take. */
 	exact = id->device->ops.driver_id == RDMA_DRIVER_RXE;
 	if (chan != &conn->control)
-		rdma_set_ack_timeout(id, farswap_rdma_watch_ack_timeout(exact));
+		rdma_set_ack_timeout(id, farswap_rdma_keepalive_ack_timeout(exact));
 	return 0;
 }
 

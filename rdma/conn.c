@@ -45,7 +45,7 @@ struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *sessio
 	conn->attempt = ++session->attempt;
 	init_waitqueue_head(&conn->wait);
 	INIT_WORK(&conn->fail_work, farswap_rdma_session_fail_work);
-	INIT_DELAYED_WORK(&conn->tick, farswap_rdma_watch_tick);
+	INIT_DELAYED_WORK(&conn->tick, farswap_rdma_keepalive_tick);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->sends);
 	INIT_LIST_HEAD(&conn->releases);
@@ -154,8 +154,8 @@ static int conn_hello(struct farswap_rdma_conn *conn)
 
 	farswap_rdma_resume_hello(session, &ours);
 	len = farswap_wire_hello(&hello, &ours);
-	err = farswap_rdma_call_make(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
-				     answer, 2 * FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_rpc_call(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
+				    answer, 2 * FARSWAP_RDMA_RPC_MS);
 	if (err == -ETIMEDOUT)
 		strscpy(conn->detail, "doesn't answer HELLO");
 	if (err)
@@ -307,7 +307,7 @@ int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
 				 READ_ONCE(conn->why) ?: "rejected");
 		return err;
 	}
-	farswap_rdma_watch_start(conn);
+	farswap_rdma_keepalive_start(conn);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue pair: its buffers, and the releases that wait for a buffer. call.c
+ * The control queue pair: its buffers, and the releases that wait for a buffer. rpc.c
  * handles answers, message.c everything else that arrives.
  *
  * Everything is posted under conn->lock after a check of conn->error. So once conn->error is
@@ -208,7 +208,7 @@ static void control_received(struct farswap_rdma_conn *conn, const void *buf,
 	case FARSWAP_MSG_RESUMED:
 	case FARSWAP_MSG_KEYED:
 		spin_lock(&conn->lock);
-		wrong = farswap_rdma_call_answered(conn, buf, len);
+		wrong = farswap_rdma_rpc_answered(conn, buf, len);
 		if (!wrong)
 			err = control_send_releases(conn);
 		spin_unlock(&conn->lock);
@@ -329,7 +329,7 @@ void farswap_rdma_control_quiesce(struct farswap_rdma_conn *conn)
 
 	spin_lock(&conn->lock);
 	list_splice_init(&conn->releases, &dead);
-	farswap_rdma_call_quiesce(conn, &dead);
+	farswap_rdma_rpc_quiesce(conn, &dead);
 	spin_unlock(&conn->lock);
 	list_for_each_entry_safe(region, next, &dead, entry)
 		farswap_rdma_region_free(region);

@@ -35,7 +35,7 @@
 #include "wire.h"
 
 /* Requests in flight at once; PING has a credit of its own. */
-#define FARSWAP_RDMA_CALLS	(FARSWAP_CREDITS - 1)
+#define FARSWAP_RDMA_RPCS	(FARSWAP_CREDITS - 1)
 /* Send buffers. The last ones are reserved for requests and answers: releases can't use them. */
 #define FARSWAP_RDMA_SENDS	(4 * FARSWAP_CREDITS)
 #define FARSWAP_RDMA_SENDS_KEPT	(3 * FARSWAP_CREDITS)
@@ -48,7 +48,7 @@
 #define FARSWAP_RDMA_MARKS	7
 /* Limit of gather entries of one work request. */
 #define FARSWAP_RDMA_SGES	32
-#define FARSWAP_RDMA_CALL_MS	1000
+#define FARSWAP_RDMA_RPC_MS	1000
 /* The adapter retransmits an unacknowledged packet this many times. */
 #define FARSWAP_RDMA_RETRIES	7
 /* Limit for address and for route resolution. */
@@ -293,21 +293,21 @@ struct farswap_rdma_ring {
 };
 
 /**
- * enum farswap_rdma_call_state - states of a request
- * @FARSWAP_RDMA_CALL_FREE:	unused
- * @FARSWAP_RDMA_CALL_WAITING:	sent; a task waits for the answer
- * @FARSWAP_RDMA_CALL_DONE:	answered; the task has not read the answer yet
- * @FARSWAP_RDMA_CALL_ABANDONED: sent; the task has given up waiting
+ * enum farswap_rdma_rpc_state - states of a request
+ * @FARSWAP_RDMA_RPC_FREE:	unused
+ * @FARSWAP_RDMA_RPC_WAITING:	sent; a task waits for the answer
+ * @FARSWAP_RDMA_RPC_DONE:	answered; the task has not read the answer yet
+ * @FARSWAP_RDMA_RPC_ABANDONED: sent; the task has given up waiting
  */
-enum farswap_rdma_call_state {
-	FARSWAP_RDMA_CALL_FREE,
-	FARSWAP_RDMA_CALL_WAITING,
-	FARSWAP_RDMA_CALL_DONE,
-	FARSWAP_RDMA_CALL_ABANDONED,
+enum farswap_rdma_rpc_state {
+	FARSWAP_RDMA_RPC_FREE,
+	FARSWAP_RDMA_RPC_WAITING,
+	FARSWAP_RDMA_RPC_DONE,
+	FARSWAP_RDMA_RPC_ABANDONED,
 };
 
 /**
- * struct farswap_rdma_call - a request of this side; conn->lock protects it
+ * struct farswap_rdma_rpc - a request of this side; conn->lock protects it
  * @state:	state
  * @seq:	sequence number
  * @type:	type of the expected answer
@@ -315,8 +315,8 @@ enum farswap_rdma_call_state {
  * @abandoned_at: when the task gave up, jiffies
  * @answer:	the answer, when done
  */
-struct farswap_rdma_call {
-	enum farswap_rdma_call_state state;
+struct farswap_rdma_rpc {
+	enum farswap_rdma_rpc_state state;
 	u32 seq;
 	u16 type;
 	struct farswap_region *region;
@@ -423,7 +423,7 @@ struct farswap_rdma_conn {
 	struct list_head sends;
 	unsigned int nr_sends;
 	u32 next_seq;
-	struct farswap_rdma_call call[FARSWAP_RDMA_CALLS];
+	struct farswap_rdma_rpc call[FARSWAP_RDMA_RPCS];
 	struct list_head releases;
 	unsigned int nr_released;
 	DECLARE_HASHTABLE(regions, 7);
@@ -535,15 +535,15 @@ void farswap_rdma_control_release(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_open(struct farswap_rdma_conn *conn);
 void farswap_rdma_control_flush(struct farswap_rdma_conn *conn);
 
-/* call.c */
-int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,
-			   u16 type, struct farswap_region *region, void *answer,
+/* rpc.c */
+int farswap_rdma_rpc_call(struct farswap_rdma_conn *conn, void *msg, size_t len,
+			  u16 type, struct farswap_region *region, void *answer,
 			   unsigned int timeout_ms);
-bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn);
-const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
-				       const void *buf, size_t len);
-void farswap_rdma_call_quiesce(struct farswap_rdma_conn *conn,
-			       struct list_head *dead);
+bool farswap_rdma_rpc_overdue(struct farswap_rdma_conn *conn);
+const char *farswap_rdma_rpc_answered(struct farswap_rdma_conn *conn,
+				      const void *buf, size_t len);
+void farswap_rdma_rpc_quiesce(struct farswap_rdma_conn *conn,
+			      struct list_head *dead);
 
 /* message.c */
 void farswap_rdma_message_handle(struct farswap_rdma_conn *conn, const void *buf);
@@ -574,11 +574,11 @@ int farswap_rdma_io_submit(struct farswap_io *io);
 void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue);
 void farswap_rdma_io_end(struct farswap_rdma_queue *queue);
 
-/* watch.c */
-void farswap_rdma_watch_start(struct farswap_rdma_conn *conn);
-void farswap_rdma_watch_tick(struct work_struct *work);
-void farswap_rdma_watch_set_io_timeout(unsigned int ms);
-u8 farswap_rdma_watch_ack_timeout(bool exact);
-unsigned long farswap_rdma_watch_io_jiffies(void);
+/* keepalive.c */
+void farswap_rdma_keepalive_start(struct farswap_rdma_conn *conn);
+void farswap_rdma_keepalive_tick(struct work_struct *work);
+void farswap_rdma_keepalive_set_io_timeout(unsigned int ms);
+u8 farswap_rdma_keepalive_ack_timeout(bool exact);
+unsigned long farswap_rdma_keepalive_io_jiffies(void);
 
 #endif /* FARSWAP_RDMA_INTERNAL_H */

@@ -53,7 +53,7 @@ static const struct farswap_transport farswap_rdma_transport = {
 	.region_id	= farswap_rdma_region_id,
 	.release	= farswap_rdma_region_release,
 	.submit		= farswap_rdma_io_submit,
-	.set_io_timeout	= farswap_rdma_watch_set_io_timeout,
+	.set_io_timeout	= farswap_rdma_keepalive_set_io_timeout,
 	.set_grace	= farswap_rdma_resume_set_grace,
 };
 

@@ -111,7 +111,7 @@ static unsigned long probe_move(struct farswap_rdma_chan *chan, enum ib_wr_opcod
 	if (!probe_post(&probe, chan->qp, opcode, region, dma))
 		wait_event_timeout(conn->wait,
 				   probe_is_over(&probe) || farswap_rdma_conn_dead(conn),
-				   farswap_rdma_watch_io_jiffies());
+				   farswap_rdma_keepalive_io_jiffies());
 	if (probe_is_over(&probe) && probe.good == PROBE_ALL)
 		return PROBE_ALL;
 	farswap_rdma_conn_fail(conn, -ETIMEDOUT, "moves no page");

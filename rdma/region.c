@@ -28,8 +28,8 @@ int farswap_rdma_region_query(struct farswap_session *session, u64 *free_bytes)
 
 	if (!conn)
 		return -EHOSTDOWN;
-	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_FREE_MEM, NULL,
-				     answer, FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_rpc_call(conn, &msg, len, FARSWAP_MSG_FREE_MEM, NULL,
+				    answer, FARSWAP_RDMA_RPC_MS);
 	farswap_rdma_conn_put(conn);
 	if (!err)
 		*free_bytes = farswap_wire_read_free_mem(answer);
@@ -60,8 +60,8 @@ struct farswap_region *farswap_rdma_region_map_on(struct farswap_rdma_conn *conn
 	kref_get(&conn->ref);
 	region->conn = conn;
 	len = farswap_wire_map(&msg, slab);
-	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_MR_INFO, region,
-				     answer, FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_rpc_call(conn, &msg, len, FARSWAP_MSG_MR_INFO, region,
+				    answer, FARSWAP_RDMA_RPC_MS);
 	if (err)
 		return ERR_PTR(err);
 	farswap_wire_read_region(answer, &info);

@@ -309,8 +309,8 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	int err;
 
 	len = farswap_wire_resume(&msg, id, count, more);
-	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_RESUMED, NULL,
-				     answer, FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_rpc_call(conn, &msg, len, FARSWAP_MSG_RESUMED, NULL,
+				    answer, FARSWAP_RDMA_RPC_MS);
 	if (err == -ETIMEDOUT)
 		strscpy(conn->detail, "doesn't answer RESUME");
 	if (err)
@@ -318,7 +318,7 @@ static int resume_claim(struct farswap_rdma_conn *conn, struct farswap_rdma_conn
 	static_assert(FARSWAP_RESUME_REGIONS < BITS_PER_LONG_LONG);
 	gone = farswap_wire_read_resumed(answer);
 	if (gone >> count) {
-		strscpy(conn->detail, "can't resume: it reports lost regions that RESUME did not name");
+		strscpy(conn->detail, "can't resume: it reports regions lost that we did not name");
 		farswap_rdma_resume_lost(conn->session, -EPROTO);
 		return -EPROTO;
 	}
@@ -351,8 +351,8 @@ static int resume_key(struct farswap_rdma_conn *conn, struct farswap_rdma_conn *
 	if (!region)
 		return 0;
 	len = farswap_wire_region_msg(&msg, FARSWAP_MSG_KEY, id);
-	err = farswap_rdma_call_make(conn, &msg, len, FARSWAP_MSG_KEYED, NULL,
-				     answer, FARSWAP_RDMA_CALL_MS);
+	err = farswap_rdma_rpc_call(conn, &msg, len, FARSWAP_MSG_KEYED, NULL,
+				    answer, FARSWAP_RDMA_RPC_MS);
 	if (err == -ETIMEDOUT)
 		strscpy(conn->detail, "doesn't answer KEY");
 	if (err)

@@ -55,7 +55,7 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 {
 	struct session *session = session_of(which->owner);
-	bool kill = session->state == SESSION_LIMBO;
+	bool kill = session->state == SESSION_GRACE;
 
 	(void)evict_ms;
 	taken[index_of(session)]++;
@@ -86,7 +86,7 @@ static void setup(unsigned int lost)
 	asked = idle_asked = killed = done = 0;
 	for (i = 0; i < SESSIONS; i++) {
 		sessions[i] = calloc(1, sizeof(*sessions[i]));
-		sessions[i]->state = lost & 1U << i ? SESSION_LIMBO : SESSION_READY;
+		sessions[i]->state = lost & 1U << i ? SESSION_GRACE : SESSION_READY;
 		sessions[i]->number = i + 1;
 		region_owner_add(&sessions[i]->owner, sessions[i]);
 		taken[i] = 0;

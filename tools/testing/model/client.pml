@@ -166,7 +166,7 @@ end:	do
 		:: else
 		fi
 	   }
-	   /* farswap_rdma_call_make() */
+	   /* farswap_rdma_rpc_call() */
 	   if
 	   :: call == ANSWERED || call == NO_CALL
 	   :: d_step { call == WAITING && dead[c] -> call = NO_CALL }
@@ -265,7 +265,7 @@ proctype control()
 {
 	byte l;
 end:	do
-	/* farswap_rdma_call_answered() */
+	/* farswap_rdma_rpc_answered() */
 	:: d_step {
 		!stuck && session == LIVE && to_client[conn]?[MR_INFO, _] ->
 		to_client[conn]?MR_INFO(j);

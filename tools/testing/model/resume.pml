@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A session that is resumed, for Spin: its connections fail, and the next ones go over the
- * donor's same device or over another one, with other keys (limbo.c and request.c in daemon/,
+ * donor's same device or over another one, with other keys (grace.c and peer-request.c in daemon/,
  * resume.c in rdma/). check.sh says what is searched; slab.pml has the life of a region.
  *
  * It begins with a live connection and with regions that are mapped. A device can go and come
@@ -59,7 +59,7 @@
 mtype:message = { HELLO, WELCOME, RESUME, RESUMED, KEY, KEYED, EVICT, DONE, UNMAP };
 mtype:session = { IDLE, CONNECTING, LIVE, FAILING };
 mtype:qp = { NONE, RTS, ERROR };
-mtype:peer = { ABSENT, GREETING, READY, LIMBO, ENDING, GONE };
+mtype:peer = { ABSENT, GREETING, READY, GRACE, ENDING, GONE };
 mtype:region = { LENT, EVICT_WAIT, EVICTING, RETURNED, REVOKING, DIRTY, FREE, ELSEWHERE };
 mtype:wr = { UNUSED, POSTED, SUCCESS, FAILURE };
 
@@ -150,7 +150,7 @@ byte refusals = REFUSALS;
 #define IS_USABLE(_r)	(known[_r] && !draining[_r] && open[conn_of[_r]] && !dead[conn_of[_r]])
 
 #define IS_OURS(_r)	(lent[_r] == LENT && owner[_r] == conn)
-#define IS_OVER(_c)	(peer[_c] == LIMBO || peer[_c] == ENDING || peer[_c] == GONE)
+#define IS_OVER(_c)	(peer[_c] == GRACE || peer[_c] == ENDING || peer[_c] == GONE)
 
 /* For use within a step. */
 hidden byte i, j, k, old;
@@ -547,7 +547,7 @@ inline kill(_r)
 	mr[_r] = 0
 }
 
-/* message_hello(), limbo_adopt() */
+/* message_hello(), grace_adopt() */
 inline adopt(_c)
 {
 #ifndef BREAK_DISCONNECT
@@ -582,7 +582,7 @@ inline adopt(_c)
 	tell_client(_c, WELCOME, (rekeyed[_c] -> NEW_KEYS : SAME_KEYS), 0)
 }
 
-/* A session has no connections any more: limbo_enter(), session_end(). */
+/* A session has no connections any more: grace_enter(), session_end(). */
 inline session_over(_c)
 {
 	peer[_c] = ENDING;
@@ -599,7 +599,7 @@ inline session_lost(_c)
 {
 	session_over(_c);
 	if
-	:: resumable[_c] -> peer[_c] = LIMBO
+	:: resumable[_c] -> peer[_c] = GRACE
 	:: else
 	fi
 }
@@ -616,7 +616,7 @@ end:	do
 		old = NOBODY;
 		for (i : 0 .. CONNS - 1) {
 			if
-			:: i != c && resumable[i] && (peer[i] == READY || peer[i] == LIMBO) ->
+			:: i != c && resumable[i] && (peer[i] == READY || peer[i] == GRACE) ->
 				old = i
 			:: else
 			fi
@@ -627,7 +627,7 @@ end:	do
 		fi;
 		old = 0
 	   }
-	/* limbo_claim() */
+	/* grace_claim() */
 	:: d_step {
 		peer[c] == READY && to_donor[c]?[RESUME, _] ->
 		to_donor[c]?RESUME(j);
@@ -643,7 +643,7 @@ end:	do
 		resuming[c] = 0;
 		sweeping[c] = 1
 	   }
-	/* limbo_sweep() */
+	/* grace_sweep() */
 	:: d_step {
 		peer[c] == READY && sweeping[c] ->
 		for (i : 0 .. REGIONS - 1) {
@@ -705,14 +705,14 @@ end:	do
 		:: else
 		fi
 	   }
-	/* session_lost(): the client has hung up; limbo_enter() */
+	/* session_lost(): the client has hung up; grace_enter() */
 	:: d_step { peer[c] == READY && dead[c] -> session_lost(c) }
 	:: d_step { peer[c] == READY && blips -> blips--; session_lost(c) }
 	:: d_step { peer[c] == GREETING && dead[c] -> session_over(c) }
-	/* session_teardown(); of one in limbo only the queue pairs go */
+	/* session_teardown(); in its grace period it loses only the queue pairs */
 	:: d_step { IS_OVER(c) && !unreached[c] -> unreached[c] = 1; psn_expected[c] = 0 }
 	/* session_deadline() */
-	:: d_step { peer[c] == LIMBO && unreached[c] -> peer[c] = ENDING; resumable[c] = 0 }
+	:: d_step { peer[c] == GRACE && unreached[c] -> peer[c] = ENDING; resumable[c] = 0 }
 	:: d_step {
 		peer[c] == ENDING && unreached[c] ->
 		for (i : 0 .. REGIONS - 1) {
@@ -729,9 +729,9 @@ end:	do
 proctype pool(byte r)
 {
 end:	do
-	/* request_evict(): who is in limbo isn't asked */
+	/* request_evict(): a client in its grace period is not asked */
 	:: d_step {
-		evicts && lent[r] == LENT && (peer[owner[r]] == READY || peer[owner[r]] == LIMBO) ->
+		evicts && lent[r] == LENT && (peer[owner[r]] == READY || peer[owner[r]] == GRACE) ->
 		evicts--;
 		lent[r] = (peer[owner[r]] == READY -> EVICT_WAIT : REVOKING)
 	   }
@@ -745,7 +745,7 @@ end:	do
 	/* request_kill_overdue() */
 	:: d_step {
 		(lent[r] == EVICT_WAIT || lent[r] == EVICTING) &&
-		(peer[owner[r]] == READY || peer[owner[r]] == LIMBO) ->
+		(peer[owner[r]] == READY || peer[owner[r]] == GRACE) ->
 		unasked[r] = (lent[r] == EVICT_WAIT);
 		region_return(r)
 	   }

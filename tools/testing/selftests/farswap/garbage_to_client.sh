@@ -133,7 +133,7 @@ check "silence at first, silence later" survives silent mute
 check "a donor restored from a snapshot" rolled_back
 check "a donor that lost regions nobody claimed" survives misnames
 check "the reason is counted" grep \
-	"^[1-9][0-9]* can't resume: it reports lost regions that RESUME did not name$" \
+	"^[1-9][0-9]* can't resume: it reports regions lost that we did not name$" \
 	"$FARSWAP_DEBUG/session_ends"
 check "revoked rkeys, repeatedly" dead_keys
 stats_show

@@ -17,7 +17,7 @@ suite() {
 }
 
 SUITES="activity address backup donor eviction giveway guard latency placement poll rdma_cm"
-SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_resume rdma_session rdma_watch sessions"
+SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_resume rdma_session rdma_keepalive sessions"
 SUITES="$SUITES slab slabmap staging trend window wire"
 
 # Every suite is in the list.

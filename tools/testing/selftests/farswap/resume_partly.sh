@@ -21,11 +21,11 @@ anew() {
 takes_some() {
 	stats_save
 	some_resumes=$(donor_field "$donor" resumes)
-	some_limbo=$(donor_metric "$donor" limbo_total)
+	some_grace=$(donor_metric "$donor" grace_total)
 	some_regions=$((3 + $(empty_slabs "$donor")))
 	cut_off "$donor" || return 1
 	wait_for 30 donor_field_is "$donor" state suspect &&
-		wait_for 30 donor_metric_is "$donor" limbo_total -gt "$some_limbo" &&
+		wait_for 30 donor_metric_is "$donor" grace_total -gt "$some_grace" &&
 		on "$donor" "farswapctl evict $some_regions"
 	some_status=$?
 	heal "$donor"

@@ -11,33 +11,33 @@
  */
 #include "internal.h"
 
-#define WATCH_PERIOD_MS		500
-#define WATCH_PING_MS		2000
-#define WATCH_PONG_MS		5000
-#define WATCH_IO_TIMEOUT_MS	1000
-#define WATCH_SAMPLES		10
+#define KEEPALIVE_PERIOD_MS		500
+#define KEEPALIVE_PING_MS		2000
+#define KEEPALIVE_PONG_MS		5000
+#define KEEPALIVE_IO_TIMEOUT_MS	1000
+#define KEEPALIVE_SAMPLES		10
 /* An adapter's timeout is a power of two of this. The useful powers are 17 ms to 2 s. */
-#define WATCH_ACK_NS		4096
-#define WATCH_ACK_LEAST		12
+#define KEEPALIVE_ACK_NS		4096
+#define KEEPALIVE_ACK_LEAST		12
 /* A factor of four, as a power of two. */
-#define WATCH_ACK_SLOWER	2
-#define WATCH_ACK_MOST		19
+#define KEEPALIVE_ACK_SLOWER	2
+#define KEEPALIVE_ACK_MOST		19
 
-static_assert(FARSWAP_RDMA_MARKS < WATCH_SAMPLES);
+static_assert(FARSWAP_RDMA_MARKS < KEEPALIVE_SAMPLES);
 
-static const char watch_mtu[] =
+static const char keepalive_mtu[] =
 	"messages arrive, pages don't: check the MTU on both sides";
 
-static unsigned int watch_io_timeout_ms = WATCH_IO_TIMEOUT_MS;
+static unsigned int keepalive_io_timeout_ms = KEEPALIVE_IO_TIMEOUT_MS;
 
-static unsigned long watch_sample_jiffies(void)
+static unsigned long keepalive_sample_jiffies(void)
 {
-	return max(msecs_to_jiffies(READ_ONCE(watch_io_timeout_ms)) / WATCH_SAMPLES,
+	return max(msecs_to_jiffies(READ_ONCE(keepalive_io_timeout_ms)) / KEEPALIVE_SAMPLES,
 		   1UL);
 }
 
 /* Return whether an I/O is overdue, and take a sample. */
-static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
+static bool keepalive_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
 {
 	unsigned int at = nr_marks % FARSWAP_RDMA_MARKS;
 	bool overdue = false;
@@ -59,7 +59,7 @@ static bool watch_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
  * Do long packets get lost on this queue? That is likely if the connection was resumed, so that
  * messages, which are short, have passed, but no page has in this direction.
  */
-static bool watch_is_mtu(const struct farswap_rdma_conn *conn, unsigned int nr)
+static bool keepalive_is_mtu(const struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
 	unsigned int i = nr < loads ? 0 : loads, end = nr < loads ? loads : conn->nr_queues;
@@ -70,36 +70,36 @@ static bool watch_is_mtu(const struct farswap_rdma_conn *conn, unsigned int nr)
 	return conn->resumed;
 }
 
-static void watch_overdue(struct farswap_rdma_conn *conn, unsigned int nr)
+static void keepalive_overdue(struct farswap_rdma_conn *conn, unsigned int nr)
 {
 	farswap_rdma_probe_again(conn);
-	farswap_rdma_conn_fail(conn, -ETIMEDOUT, watch_is_mtu(conn, nr) ?
-			       watch_mtu : "I/O not done within io_timeout_ms");
+	farswap_rdma_conn_fail(conn, -ETIMEDOUT, keepalive_is_mtu(conn, nr) ?
+			       keepalive_mtu : "I/O not done within io_timeout_ms");
 }
 
-static void watch_io(struct farswap_rdma_conn *conn)
+static void keepalive_io(struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
 
 	if (time_before(jiffies, conn->next_mark))
 		return;
 	/* Counted from now, so that a late tick does not shorten the next period. */
-	conn->next_mark = jiffies + watch_sample_jiffies();
+	conn->next_mark = jiffies + keepalive_sample_jiffies();
 	for (i = 0; i < conn->nr_queues; i++)
-		if (watch_queue(&conn->queue[i], conn->nr_marks))
-			watch_overdue(conn, i);
+		if (keepalive_queue(&conn->queue[i], conn->nr_marks))
+			keepalive_overdue(conn, i);
 	conn->nr_marks++;
 }
 
-static void watch_ping(struct farswap_rdma_conn *conn)
+static void keepalive_ping(struct farswap_rdma_conn *conn)
 {
 	bool out, late, due;
 
 	spin_lock(&conn->lock);
 	out = conn->ping_out;
-	late = time_after(jiffies, conn->ping_begun + msecs_to_jiffies(WATCH_PONG_MS));
+	late = time_after(jiffies, conn->ping_begun + msecs_to_jiffies(KEEPALIVE_PONG_MS));
 	due = out ? conn->ping_unsent :
-	      time_after_eq(jiffies, conn->ping_begun + msecs_to_jiffies(WATCH_PING_MS));
+	      time_after_eq(jiffies, conn->ping_begun + msecs_to_jiffies(KEEPALIVE_PING_MS));
 	spin_unlock(&conn->lock);
 
 	if (out && late)
@@ -108,9 +108,9 @@ static void watch_ping(struct farswap_rdma_conn *conn)
 		farswap_rdma_control_ping(conn);
 }
 
-static void watch_queue_tick(struct farswap_rdma_conn *conn)
+static void keepalive_queue_tick(struct farswap_rdma_conn *conn)
 {
-	unsigned long now = jiffies, pause = msecs_to_jiffies(WATCH_PERIOD_MS);
+	unsigned long now = jiffies, pause = msecs_to_jiffies(KEEPALIVE_PERIOD_MS);
 
 	/* Not later than the next sample, or the bound would grow by the difference. */
 	if (time_before(conn->next_mark, now + pause))
@@ -119,48 +119,48 @@ static void watch_queue_tick(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_watch_tick() - check the connection and schedule the next check
+ * farswap_rdma_keepalive_tick() - check the connection and schedule the next check
  * @work:	conn->tick
  */
-void farswap_rdma_watch_tick(struct work_struct *work)
+void farswap_rdma_keepalive_tick(struct work_struct *work)
 {
 	struct farswap_rdma_conn *conn = container_of(to_delayed_work(work),
 						      struct farswap_rdma_conn, tick);
 
-	watch_io(conn);
-	watch_ping(conn);
-	if (farswap_rdma_call_overdue(conn))
+	keepalive_io(conn);
+	keepalive_ping(conn);
+	if (farswap_rdma_rpc_overdue(conn))
 		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer a request");
 	if (!farswap_rdma_conn_dead(conn))
-		watch_queue_tick(conn);
+		keepalive_queue_tick(conn);
 }
 
 /**
- * farswap_rdma_watch_start() - start to monitor
+ * farswap_rdma_keepalive_start() - start to monitor
  * @conn:	complete connection; monitored until it is quiesced
  *
  * Context: any.
  */
-void farswap_rdma_watch_start(struct farswap_rdma_conn *conn)
+void farswap_rdma_keepalive_start(struct farswap_rdma_conn *conn)
 {
 	conn->ping_begun = jiffies;
-	conn->next_mark = jiffies + watch_sample_jiffies();
-	watch_queue_tick(conn);
+	conn->next_mark = jiffies + keepalive_sample_jiffies();
+	keepalive_queue_tick(conn);
 }
 
 /**
- * farswap_rdma_watch_io_jiffies() - how long an I/O may take
+ * farswap_rdma_keepalive_io_jiffies() - how long an I/O may take
  *
  * Context: any.
  * Return: jiffies.
  */
-unsigned long farswap_rdma_watch_io_jiffies(void)
+unsigned long farswap_rdma_keepalive_io_jiffies(void)
 {
-	return msecs_to_jiffies(READ_ONCE(watch_io_timeout_ms));
+	return msecs_to_jiffies(READ_ONCE(keepalive_io_timeout_ms));
 }
 
 /**
- * farswap_rdma_watch_ack_timeout() - the adapter's retransmission timeout
+ * farswap_rdma_keepalive_ack_timeout() - the adapter's retransmission timeout
  * @exact:	the adapter does not wait longer than configured
  *
  * Chosen so that all retransmissions are over within io_timeout_ms. Other adapters may wait
@@ -169,27 +169,27 @@ unsigned long farswap_rdma_watch_io_jiffies(void)
  * Context: any.
  * Return: the exponent of &struct ib_qp_attr.timeout: 4.096 us times a power of two.
  */
-u8 farswap_rdma_watch_ack_timeout(bool exact)
+u8 farswap_rdma_keepalive_ack_timeout(bool exact)
 {
-	u64 ns = (u64)READ_ONCE(watch_io_timeout_ms) * NSEC_PER_MSEC;
-	int power = fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / WATCH_ACK_NS);
+	u64 ns = (u64)READ_ONCE(keepalive_io_timeout_ms) * NSEC_PER_MSEC;
+	int power = fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / KEEPALIVE_ACK_NS);
 
 	if (!exact)
-		power -= WATCH_ACK_SLOWER;
-	return clamp(power, WATCH_ACK_LEAST, WATCH_ACK_MOST);
+		power -= KEEPALIVE_ACK_SLOWER;
+	return clamp(power, KEEPALIVE_ACK_LEAST, KEEPALIVE_ACK_MOST);
 }
 
 /**
- * farswap_rdma_watch_set_io_timeout() - &struct farswap_transport.set_io_timeout
+ * farswap_rdma_keepalive_set_io_timeout() - &struct farswap_transport.set_io_timeout
  * @ms:		milliseconds
  *
  * Context: any.
  */
-void farswap_rdma_watch_set_io_timeout(unsigned int ms)
+void farswap_rdma_keepalive_set_io_timeout(unsigned int ms)
 {
-	WRITE_ONCE(watch_io_timeout_ms, ms);
+	WRITE_ONCE(keepalive_io_timeout_ms, ms);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST
-#include "tests/watch-kunit.h"
+#include "tests/keepalive-kunit.h"
 #endif

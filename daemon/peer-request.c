@@ -180,7 +180,7 @@ void request_send_evicts(struct session *session)
 		evict.deadline_ms = htole32(region->evict_at_ms > now ?
 					    region->evict_at_ms - now : 1);
 		stats_inc(STAT_EVICTS);
-		queue_send(session, &evict.hdr, false);
+		control_send(session, &evict.hdr, false);
 	}
 }
 
@@ -189,7 +189,7 @@ void request_evict(struct region *region, uint64_t job, unsigned int evict_ms)
 	struct session *session = session_of(region->owner);
 
 	/* In the grace period there is no client to wait for. */
-	if (session->state == SESSION_LIMBO)
+	if (session->state == SESSION_GRACE)
 		evict_ms = 0;
 	region->evict_job = job;
 	region->evict_at_ms = loop_now_ms() + evict_ms;
@@ -310,7 +310,7 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 		check.region[i] = htole64(regions[i]);
 	}
 	stats_inc(STAT_ACTIVITY);
-	queue_send(session, &check.hdr, false);
+	control_send(session, &check.hdr, false);
 	return true;
 }
 
@@ -350,7 +350,7 @@ static void request_ping(void *arg)
 	session->ping_seq = ++session->seq;
 	session->ping_ns = loop_now_ns();
 	wire_init(&ping, FARSWAP_MSG_PING, session->ping_seq);
-	queue_send(session, &ping, false);
+	control_send(session, &ping, false);
 }
 
 bool request_pong(struct session *session, uint32_t seq)
@@ -467,7 +467,7 @@ void request_adopt(struct session *session)
 		loop_timer_set(&session->linger, REQUEST_LINGER_MS);
 }
 
-void request_limbo(struct session *session)
+void request_grace(struct session *session)
 {
 	request_stop(session);
 	request_set_timer(session);

@@ -15,38 +15,38 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* Completions of one session handled in one turn of the loop. */
-#define QUEUE_BATCH	16
-#define QUEUE_RECV	(1ULL << 32)	/* flag in wr_id, above the buffer's number */
+#define CONTROL_BATCH	16
+#define CONTROL_RECV	(1ULL << 32)	/* flag in wr_id, above the buffer's number */
 
 struct session_buffers {
 	uint8_t recv[FARSWAP_RECV_DEPTH][FARSWAP_MSG_BYTES];
 	uint8_t send[SESSION_SENDS][FARSWAP_MSG_BYTES];
 };
 
-static int queue_post_receive(struct session *session, unsigned int i)
+static int control_post_receive(struct session *session, unsigned int i)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)session->buffers->recv[i],
 		.length = FARSWAP_MSG_BYTES,
 		.lkey = session->buffers_mr->lkey,
 	};
-	struct ibv_recv_wr wr = { .wr_id = QUEUE_RECV | i, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr wr = { .wr_id = CONTROL_RECV | i, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
 	return -ibv_post_recv(session->control.id->qp, &wr, &bad);
 }
 
-int queue_post_receives(struct session *session)
+int control_post_receives(struct session *session)
 {
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; i < FARSWAP_RECV_DEPTH && !err; i++)
-		err = queue_post_receive(session, i);
+		err = control_post_receive(session, i);
 	return err;
 }
 
-void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
+void control_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
 {
 	struct ibv_send_wr wr = {
 		.num_sge = 1,
@@ -86,17 +86,17 @@ void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_
 		session_lost(session, STAT_END_LINK, "cannot send: %s", strerror(err));
 }
 
-bool queue_is_idle(const struct session *session)
+bool control_is_idle(const struct session *session)
 {
 	return session->nr_free_sends == SESSION_SENDS;
 }
 
-static void queue_failed(struct session *session, const struct ibv_wc *wc)
+static void control_failed(struct session *session, const struct ibv_wc *wc)
 {
-	const char *what = wc->wr_id & QUEUE_RECV ? "receive" : "send";
+	const char *what = wc->wr_id & CONTROL_RECV ? "receive" : "send";
 
 	/* Adapters differ in the status of a message that is longer than the buffer. */
-	if (wc->wr_id & QUEUE_RECV &&
+	if (wc->wr_id & CONTROL_RECV &&
 	    (wc->status == IBV_WC_LOC_LEN_ERR || wc->status == IBV_WC_LOC_QP_OP_ERR ||
 	     wc->status == IBV_WC_REM_INV_REQ_ERR))
 		session_end(session, STAT_END_BAD_LONG, "message: %s", wire_error_name(WIRE_LONG));
@@ -105,20 +105,20 @@ static void queue_failed(struct session *session, const struct ibv_wc *wc)
 			     ibv_wc_status_str(wc->status));
 }
 
-static void queue_completed(struct session *session, const struct ibv_wc *wc)
+static void control_completed(struct session *session, const struct ibv_wc *wc)
 {
 	unsigned int i = (uint32_t)wc->wr_id;
 	int err;
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		queue_failed(session, wc);
+		control_failed(session, wc);
 		return;
 	}
-	if (wc->wr_id & QUEUE_RECV) {
+	if (wc->wr_id & CONTROL_RECV) {
 		message_received(session, session->buffers->recv[i], wc->byte_len);
 		if (session_is_over(session))
 			return;
-		err = queue_post_receive(session, i);
+		err = control_post_receive(session, i);
 		if (err)
 			session_lost(session, STAT_END_LINK, "cannot receive: %s", strerror(-err));
 		return;
@@ -129,10 +129,10 @@ static void queue_completed(struct session *session, const struct ibv_wc *wc)
 }
 
 /* Handle a batch of completions, and queue the rest for the next turn. */
-static void queue_poll(void *arg)
+static void control_poll(void *arg)
 {
 	struct session *session = arg;
-	struct ibv_wc wc[QUEUE_BATCH];
+	struct ibv_wc wc[CONTROL_BATCH];
 	int i, n;
 
 	n = ibv_poll_cq(session->cq, ARRAY_SIZE(wc), wc);
@@ -141,12 +141,12 @@ static void queue_poll(void *arg)
 		return;
 	}
 	for (i = 0; i < n && !session_is_over(session); i++)
-		queue_completed(session, &wc[i]);
+		control_completed(session, &wc[i]);
 	if (n == ARRAY_SIZE(wc) && !session_is_over(session))
 		loop_work_queue(&session->poll);
 }
 
-static void queue_event(void *arg, uint32_t events)
+static void control_event(void *arg, uint32_t events)
 {
 	struct session *session = arg;
 	struct ibv_cq *cq;
@@ -160,19 +160,19 @@ static void queue_event(void *arg, uint32_t events)
 		session_lost(session, STAT_END_LINK, "cannot arm the completion queue");
 		return;
 	}
-	queue_poll(session);
+	control_poll(session);
 }
 
-void queue_finish(struct session *session)
+void control_finish(struct session *session)
 {
 	unsigned int i;
 
 	for (i = 0; session->cq && !session_is_over(session) &&
-	     i <= (FARSWAP_RECV_DEPTH + SESSION_SENDS) / QUEUE_BATCH; i++)
-		queue_poll(session);
+	     i <= (FARSWAP_RECV_DEPTH + SESSION_SENDS) / CONTROL_BATCH; i++)
+		control_poll(session);
 }
 
-static int queue_create_cq(struct session *session)
+static int control_create_cq(struct session *session)
 {
 	unsigned int vectors = session->device->num_comp_vectors;
 	int flags, vector = 0;
@@ -193,13 +193,13 @@ static int queue_create_cq(struct session *session)
 	return -ibv_req_notify_cq(session->cq, 0);
 }
 
-int queue_create(struct session *session)
+int control_create(struct session *session)
 {
 	unsigned int i;
 	int err;
 
-	loop_work_init(&session->poll, queue_poll, session);
-	err = queue_create_cq(session);
+	loop_work_init(&session->poll, control_poll, session);
+	err = control_create_cq(session);
 	if (err)
 		return err;
 	session->buffers = aligned_alloc(4096, sizeof(*session->buffers));
@@ -212,17 +212,17 @@ int queue_create(struct session *session)
 		return -errno;
 	for (i = 0; i < SESSION_SENDS; i++)
 		session->free_sends[session->nr_free_sends++] = i;
-	return loop_fd_add(&session->channel_fd, session->channel->fd, EPOLLIN, queue_event,
+	return loop_fd_add(&session->channel_fd, session->channel->fd, EPOLLIN, control_event,
 			   session);
 }
 
-void queue_stop(struct session *session)
+void control_stop(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
 	loop_work_cancel(&session->poll);
 }
 
-void queue_destroy(struct session *session)
+void control_destroy(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
 	/* If the MR can't be deregistered the device may still write to the buffers. */

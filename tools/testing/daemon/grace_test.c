@@ -5,12 +5,12 @@
  * reclaimed; it is notified of those that are lost. Sessions have no verbs, and the pool's
  * memory is not registered.
  */
-#include "limbo.c"
+#include "grace.c"
 #include "loop.c"
 #include "mem.c"
 #include "region.c"
 #include "fill.c"
-#include "request.c"
+#include "peer-request.c"
 #include "stats.c"
 #include "wire.c"
 
@@ -62,24 +62,24 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 {
 	(void)why;
 	stats_inc(reason);
-	if (session->state == SESSION_LIMBO)
-		limbo_leave();
+	if (session->state == SESSION_GRACE)
+		grace_leave();
 	session->state = SESSION_DEAD;
 	ended++;
 }
 
 void session_lost(struct session *session, enum stats_counter reason, const char *why, ...)
 {
-	if (!limbo_enter(session, why))
+	if (!grace_enter(session, why))
 		session_end(session, reason, "%s", why);
 }
 
-void queue_stop(struct session *session)
+void control_stop(struct session *session)
 {
 	(void)session;
 }
 
-void queue_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
+void control_send(struct session *session, const struct farswap_hdr *hdr, bool is_answer)
 {
 	(void)session;
 	(void)is_answer;
@@ -140,7 +140,7 @@ static struct session *session_make(uint32_t grace_ms)
 	session->has_owner = true;
 	loop_timer_init(&session->deadline, expire, session);
 	request_init(session);
-	limbo_init_session(session);
+	grace_init_session(session);
 	region_owner_add(&session->owner, session);
 	list_add_tail(&session->link, &session_list);
 	return session;
@@ -164,8 +164,8 @@ static void setup(unsigned int nr, uint32_t grace_ms)
 	unsigned int i;
 
 	pool_init(TOTAL);
-	limbo_init(5000, 1);
-	limbo.count = 0;
+	grace_init(5000, 1);
+	grace.count = 0;
 	leaving = false;
 	evicts_sent = ended = disconnected = 0;
 	old = session_make(grace_ms);
@@ -206,9 +206,9 @@ static bool claim(const uint64_t *ids, unsigned int nr, bool more)
 	for (i = 0; i < nr; i++)
 		resume.region[i] = htole64(ids[i]);
 	ok(wire_check(&resume, sizeof(resume), WIRE_TO_DONOR) == WIRE_OK, "RESUME of %u", nr);
-	good = limbo_claim(fresh, &resume, &gone);
+	good = grace_claim(fresh, &resume, &gone);
 	if (good && !more)
-		limbo_resumed(fresh);
+		grace_resumed(fresh);
 	return good;
 }
 
@@ -216,32 +216,32 @@ static void test_enter(void)
 {
 	setup(3, 1000);
 	leaving = true;
-	ok(!limbo_enter(old, "x"), "who leaves keeps nothing");
+	ok(!grace_enter(old, "x"), "who leaves keeps nothing");
 	leaving = false;
 	old->hello.grace_ms = 0;
-	ok(!limbo_enter(old, "x"), "nor for who wants no grace");
+	ok(!grace_enter(old, "x"), "nor for who wants no grace");
 	old->hello.grace_ms = htole32(~0U);
-	ok(limbo_ms(old) == 5000, "nor longer than the donor will");
-	limbo_init(0, 1);
-	ok(!limbo_enter(old, "x"), "which may be not at all");
-	limbo_init(5000, 1);
-	ok(!limbo_enter(fresh, "x"), "nor for who has no region");
+	ok(grace_limit_ms(old) == 5000, "nor longer than the donor will");
+	grace_init(0, 1);
+	ok(!grace_enter(old, "x"), "which may be not at all");
+	grace_init(5000, 1);
+	ok(!grace_enter(fresh, "x"), "nor for who has no region");
 	old->hello.grace_ms = htole32(1000);
-	ok(limbo_enter(old, "x") && old->state == SESSION_LIMBO && limbo_count() == 1 && !keys_killed,
+	ok(grace_enter(old, "x") && old->state == SESSION_GRACE && grace_count() == 1 && !keys_killed,
 	   "but else regions are kept, with their keys");
 	region_lend(&fresh->owner, &region[9]);
-	ok(!limbo_enter(fresh, "x"), "of not too many");
+	ok(!grace_enter(fresh, "x"), "of not too many");
 	teardown();
 }
 
 static void test_expire(void)
 {
 	setup(3, 300);
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	turn_ms(10);
 	ok(!ended, "before its time is over a session stays");
 	turn_ms(500);
-	ok(ended == 1 && old->state == SESSION_DEAD && !limbo_count(), "then it ends");
+	ok(ended == 1 && old->state == SESSION_DEAD && !grace_count(), "then it ends");
 	teardown();
 }
 
@@ -250,31 +250,31 @@ static void test_find(void)
 	struct farswap_hello hello;
 
 	setup(1, 1000);
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	hello = hello_of(SECRET);
-	ok(limbo_find(fresh, &hello) == old, "who knows the secret finds it");
-	ok(limbo_may_resume(SECRET) && !limbo_may_resume(SECRET ^ 1) && !limbo_may_resume(0),
+	ok(grace_find(fresh, &hello) == old, "who knows the secret finds it");
+	ok(grace_may_resume(SECRET) && !grace_may_resume(SECRET ^ 1) && !grace_may_resume(0),
 	   "which can be told before HELLO");
 	hello.instance ^= 1;
-	ok(!limbo_find(fresh, &hello), "another run does not");
+	ok(!grace_find(fresh, &hello), "another run does not");
 	hello = hello_of(SECRET);
 	hello.node[0]++;
-	ok(!limbo_find(fresh, &hello), "nor another machine");
+	ok(!grace_find(fresh, &hello), "nor another machine");
 	hello = hello_of(SECRET ^ 1);
-	ok(!limbo_find(fresh, &hello), "nor who guesses");
+	ok(!grace_find(fresh, &hello), "nor who guesses");
 	hello = hello_of(0);
 	old->secret = 0;
-	ok(!limbo_find(fresh, &hello), "nor who does not ask");
+	ok(!grace_find(fresh, &hello), "nor who does not ask");
 	old->secret = SECRET;
 	hello = hello_of(SECRET);
-	fresh->device = (void *)&limbo;
-	ok(limbo_find(fresh, &hello) == old, "by another device too");
+	fresh->device = (void *)&grace;
+	ok(grace_find(fresh, &hello) == old, "by another device too");
 	fresh->device = NULL;
 	old->state = SESSION_READY;
-	limbo_leave();
-	ok(limbo_find(fresh, &hello) == old, "of one not known to be lost too");
-	limbo_init(0, 1);
-	ok(!limbo_find(fresh, &hello), "but not where nothing is kept");
+	grace_leave();
+	ok(grace_find(fresh, &hello) == old, "of one not known to be lost too");
+	grace_init(0, 1);
+	ok(!grace_find(fresh, &hello), "but not where nothing is kept");
 	teardown();
 }
 
@@ -284,12 +284,12 @@ static void test_resume(void)
 	unsigned int i;
 
 	setup(FARSWAP_RESUME_REGIONS + 3, 1000);
-	old->lend_pd = (void *)&limbo;
+	old->lend_pd = (void *)&grace;
 	old->answers = 17;
-	limbo_enter(old, "x");
-	limbo_adopt(fresh, old);
-	ok(disconnected == 1 && fresh->lend_pd == (void *)&limbo && fresh->secret == SECRET &&
-	   fresh->answers == 17 && old->state == SESSION_DEAD && !limbo_count() && fresh->owner.pd == old,
+	grace_enter(old, "x");
+	grace_adopt(fresh, old);
+	ok(disconnected == 1 && fresh->lend_pd == (void *)&grace && fresh->secret == SECRET &&
+	   fresh->answers == 17 && old->state == SESSION_DEAD && !grace_count() && fresh->owner.pd == old,
 	   "first the old queue pairs go, then the regions are the new session's");
 	ok(!request_alloc(fresh, FARSWAP_MSG_EVICT), "which is asked nothing yet");
 	ok(claim(id, FARSWAP_RESUME_REGIONS, true) && !gone && fresh->resuming,
@@ -304,7 +304,7 @@ static void test_resume(void)
 	ok(keys_killed == 1 && !region_find(&fresh->owner, id[i]), "what was not claimed comes back");
 	region_lend(&fresh->owner, &region[i]);
 	fresh->sweeping = true;
-	limbo_sweep(fresh);
+	grace_sweep(fresh);
 	ok(keys_killed == 1, "what is lent from then on does not");
 	teardown();
 }
@@ -318,8 +318,8 @@ static void test_other_device(void)
 	unsigned int i;
 
 	setup(3, 1000);
-	old->device = (void *)&limbo;
-	old->lend_pd = (void *)&limbo;
+	old->device = (void *)&grace;
+	old->lend_pd = (void *)&grace;
 	fresh->device = (void *)&ended;
 	fresh->lend_pd = (void *)&ended;
 	pool.ahead = 1;
@@ -329,7 +329,7 @@ static void test_other_device(void)
 	fresh->owner.leaving = false;
 	pool.ahead = 0;
 	ok(old->owner.nr[REGION_STAGED] == 1, "one is staged as well");
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	ok(request_unregister(old) && keys_killed == 1, "when a device goes its keys die one a turn");
 	for (i = 0; request_unregister(old); i++)
 		;
@@ -338,7 +338,7 @@ static void test_other_device(void)
 	while (region_step())
 		;
 	old->device = NULL;
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(disconnected == 1 && fresh->rekeyed && fresh->lend_pd == (void *)&ended &&
 	   fresh->owner.pd == fresh && session_lent(fresh) == 3,
 	   "a client that comes by another has its regions in the new domain");
@@ -349,13 +349,13 @@ static void test_other_device(void)
 	ok(request_key(fresh, id[2] + 1, &key) == -ENOENT, "one that there is not gets none");
 
 	/* The answer to that was lost. */
-	limbo_enter(fresh, "x");
+	grace_enter(fresh, "x");
 	session_drop(old);
 	old = fresh;
 	third = session_make(1000);
 	fresh = third;
 	fresh->device = old->device;
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(fresh->rekeyed && fresh->lend_pd == (void *)&ended && fresh->owner.pd == old->owner.pd,
 	   "who has not heard all of them asks again");
 	refuse_keys = true;
@@ -369,14 +369,14 @@ static void test_other_device(void)
 	teardown();
 
 	setup(2, 1000);
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	unbroken = 1;
 	while (request_unregister(old))
 		;
 	unbroken = UINT_MAX;
 	ok(session_lent(old) == 1 && region_count(REGION_BROKEN) == 1,
 	   "one whose key lives on is never given again");
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(claim(id, 2, false) && gone, "its client is told that it is gone");
 	teardown();
 }
@@ -384,11 +384,11 @@ static void test_other_device(void)
 static void test_lives_on(void)
 {
 	setup(2, 1000);
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	leaked = true;
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	leaked = false;
-	ok(old->state == SESSION_DEAD && ended == 1 && !limbo_count() && !fresh->resuming &&
+	ok(old->state == SESSION_DEAD && ended == 1 && !grace_count() && !fresh->resuming &&
 	   !fresh->secret && !session_lent(fresh) && session_lent(old) == 2,
 	   "whose queue pairs can't be destroyed ends, and nobody else gets its regions");
 	teardown();
@@ -399,12 +399,12 @@ static void test_gone(void)
 	uint64_t ids[2], rest[TOTAL - FARSWAP_RESUME_REGIONS + 1];
 
 	setup(2, 1000);
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	request_evict(region[1], 0, 60000);
 	ok(!keys_killed, "what is to be taken from a client that is lost");
 	turn_ms(20);
 	ok(keys_killed == 1 && session_lent(old) == 1, "is not asked for, but taken at once");
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(claim(id, 2, false) && gone == 2, "who claims it is told that it is gone");
 	turn_ms(20);
 	ok(!fresh->resuming && session_lent(fresh) == 1 && region_find(&fresh->owner, id[0]) == region[0] &&
@@ -412,13 +412,13 @@ static void test_gone(void)
 	teardown();
 
 	setup(2, 1000);
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ids[0] = ids[1] = id[0];
 	ok(!claim(ids, 2, false), "who claims one twice is refused");
 	teardown();
 
 	setup(TOTAL, 1000);
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(claim(id, FARSWAP_RESUME_REGIONS, true) &&
 	   !claim(id + TOTAL - FARSWAP_RESUME_REGIONS, FARSWAP_RESUME_REGIONS, true),
 	   "or more than were ever lent");
@@ -431,7 +431,7 @@ static void test_gone(void)
 	while (region_step())
 		;
 	ok(!region_lend(&old->owner, &region[0]) && region[0]->id != id[0], "one is lent again");
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	memcpy(rest, id + FARSWAP_RESUME_REGIONS, sizeof(rest) - sizeof(rest[0]));
 	rest[TOTAL - FARSWAP_RESUME_REGIONS] = region[0]->id;
 	ok(claim(id, FARSWAP_RESUME_REGIONS, true) && gone == 1,
@@ -441,7 +441,7 @@ static void test_gone(void)
 	teardown();
 
 	setup(FARSWAP_RESUME_REGIONS, 1000);
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	id[FARSWAP_RESUME_REGIONS - 1] = 4711;
 	ok(claim(id, FARSWAP_RESUME_REGIONS, false) && gone == 1ULL << (FARSWAP_RESUME_REGIONS - 1),
 	   "one that never was is gone, to the last of a message");
@@ -457,8 +457,8 @@ static void test_evicting(void)
 	request_evict(region[0], 0, 60000);
 	request_evict(region[1], 0, 60000);
 	ok(evicts_sent == 2 && old->owner.nr[REGION_EVICTING] == 2, "EVICTs are out");
-	limbo_enter(old, "x");
-	limbo_adopt(fresh, old);
+	grace_enter(old, "x");
+	grace_adopt(fresh, old);
 	turn_ms(10);
 	ok(evicts_sent == 2 && !keys_killed, "when the connections fail");
 	claim(id + 1, 2, false);
@@ -488,13 +488,13 @@ static void test_queue(void)
 		region[i]->evict_by_ms += i;
 	}
 	ok(evicts_sent == REQUEST_MAX && old->owner.nr[REGION_EVICT_WAIT] == 5, "a queue of EVICTs");
-	limbo_enter(old, "x");
+	grace_enter(old, "x");
 	request_evict(region[i], 0, 60000);
 	request_evict(region[i + 1], 0, 60000);
 	turn_ms(20);
 	ok(keys_killed == 2 && !region_find(&old->owner, id[i]) && !region_find(&old->owner, id[i + 1]),
 	   "what is taken from a client that is lost does not wait behind them");
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	list_for_each(pos, &fresh->owner.regions[REGION_EVICT_WAIT]) {
 		sorted &= container_of(pos, struct region, link)->evict_by_ms > last;
 		last = container_of(pos, struct region, link)->evict_by_ms;
@@ -528,15 +528,15 @@ static void test_again(void)
 	struct session *third;
 
 	setup(2, 1000);
-	limbo_enter(old, "x");
-	limbo_adopt(fresh, old);
+	grace_enter(old, "x");
+	grace_adopt(fresh, old);
 	session_lost(fresh, STAT_END_LINK, "x");
-	ok(fresh->state == SESSION_LIMBO && !fresh->resuming, "lost again before RESUME");
+	ok(fresh->state == SESSION_GRACE && !fresh->resuming, "lost again before RESUME");
 	session_drop(old);
 	old = fresh;
 	third = session_make(1000);
 	fresh = third;
-	limbo_adopt(fresh, old);
+	grace_adopt(fresh, old);
 	ok(claim(id, 2, false) && !gone && fresh->secret == SECRET,
 	   "the same secret resumes it again");
 	turn_ms(10);

@@ -11,10 +11,10 @@
 #include "internal.h"
 
 /* A donor that is this late after the caller gave up is failed. */
-#define CALL_OVERDUE_MS	10000
+#define RPC_OVERDUE_MS	10000
 
 /**
- * farswap_rdma_call_answered() - handle an answer
+ * farswap_rdma_rpc_answered() - handle an answer
  * @conn:	connection
  * @buf:	the answer, checked
  * @len:	its length
@@ -24,30 +24,30 @@
  * Context: process, under conn->lock.
  * Return: NULL, or what is wrong with the answer.
  */
-const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
-				       const void *buf, size_t len)
+const char *farswap_rdma_rpc_answered(struct farswap_rdma_conn *conn,
+				      const void *buf, size_t len)
 {
 	u32 seq = farswap_wire_seq(buf);
 	u16 type = farswap_wire_type(buf);
 	struct farswap_wire_region info = {};
-	struct farswap_rdma_call *call;
+	struct farswap_rdma_rpc *call;
 	const char *wrong = NULL;
 	bool abandoned;
 	unsigned int i;
 
 	lockdep_assert_held(&conn->lock);
-	for (i = 0; i < FARSWAP_RDMA_CALLS; i++) {
+	for (i = 0; i < FARSWAP_RDMA_RPCS; i++) {
 		call = &conn->call[i];
-		if ((call->state == FARSWAP_RDMA_CALL_WAITING ||
-		     call->state == FARSWAP_RDMA_CALL_ABANDONED) &&
+		if ((call->state == FARSWAP_RDMA_RPC_WAITING ||
+		     call->state == FARSWAP_RDMA_RPC_ABANDONED) &&
 		    call->seq == seq && call->type == type)
 			break;
 	}
-	if (i == FARSWAP_RDMA_CALLS)
+	if (i == FARSWAP_RDMA_RPCS)
 		return "answer without a request";
 
 	conn->session->nr_answers += type != FARSWAP_MSG_WELCOME;
-	abandoned = call->state == FARSWAP_RDMA_CALL_ABANDONED;
+	abandoned = call->state == FARSWAP_RDMA_RPC_ABANDONED;
 	if (type == FARSWAP_MSG_MR_INFO)
 		farswap_wire_read_region(buf, &info);
 	if (type == FARSWAP_MSG_MR_INFO && info.status == FARSWAP_STATUS_OK)
@@ -57,10 +57,10 @@ const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 
 	if (!abandoned) {
 		memcpy(call->answer, buf, min(len, sizeof(call->answer)));
-		call->state = FARSWAP_RDMA_CALL_DONE;
+		call->state = FARSWAP_RDMA_RPC_DONE;
 		return NULL;
 	}
-	call->state = FARSWAP_RDMA_CALL_FREE;
+	call->state = FARSWAP_RDMA_RPC_FREE;
 	if (!call->region)
 		return NULL;
 	if (info.status == FARSWAP_STATUS_OK) {
@@ -74,19 +74,19 @@ const char *farswap_rdma_call_answered(struct farswap_rdma_conn *conn,
 }
 
 /* Send the request in a free call. Return NULL with *@err 0 when no call is free yet. */
-static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
-					    void *msg, size_t len, u16 type,
+static struct farswap_rdma_rpc *rpc_begin(struct farswap_rdma_conn *conn,
+					  void *msg, size_t len, u16 type,
 					    struct farswap_region *region, int *err)
 {
-	struct farswap_rdma_call *call = NULL;
+	struct farswap_rdma_rpc *call = NULL;
 	unsigned int i;
 
 	spin_lock(&conn->lock);
 	*err = farswap_rdma_conn_dead(conn) ? -EHOSTDOWN : 0;
 	if (*err)
 		goto out_unlock;
-	for (i = 0; i < FARSWAP_RDMA_CALLS && !call; i++)
-		if (conn->call[i].state == FARSWAP_RDMA_CALL_FREE)
+	for (i = 0; i < FARSWAP_RDMA_RPCS && !call; i++)
+		if (conn->call[i].state == FARSWAP_RDMA_RPC_FREE)
 			call = &conn->call[i];
 	if (!call)
 		goto out_unlock;
@@ -102,30 +102,30 @@ static struct farswap_rdma_call *call_begin(struct farswap_rdma_conn *conn,
 	}
 	call->type = type;
 	call->region = region;
-	call->state = FARSWAP_RDMA_CALL_WAITING;
+	call->state = FARSWAP_RDMA_RPC_WAITING;
 	conn->session->nr_requests += type != FARSWAP_MSG_WELCOME;
 out_unlock:
 	spin_unlock(&conn->lock);
 	return call;
 }
 
-static int call_end(struct farswap_rdma_conn *conn,
-		    struct farswap_rdma_call *call, void *answer)
+static int rpc_end(struct farswap_rdma_conn *conn,
+		   struct farswap_rdma_rpc *call, void *answer)
 {
 	int err = 0;
 
 	spin_lock(&conn->lock);
-	if (call->state == FARSWAP_RDMA_CALL_DONE) {
+	if (call->state == FARSWAP_RDMA_RPC_DONE) {
 		memcpy(answer, call->answer, sizeof(call->answer));
-		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->state = FARSWAP_RDMA_RPC_FREE;
 		call->region = NULL;
 	} else if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
-		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->state = FARSWAP_RDMA_RPC_FREE;
 		call->region = NULL;
 	} else {
 		err = -ETIMEDOUT;
-		call->state = FARSWAP_RDMA_CALL_ABANDONED;
+		call->state = FARSWAP_RDMA_RPC_ABANDONED;
 		call->abandoned_at = jiffies;
 	}
 	spin_unlock(&conn->lock);
@@ -133,7 +133,7 @@ static int call_end(struct farswap_rdma_conn *conn,
 }
 
 /**
- * farswap_rdma_call_make() - send a request and wait for the answer
+ * farswap_rdma_rpc_call() - send a request and wait for the answer
  * @conn:	connection
  * @msg:	the request; numbered here
  * @len:	its length
@@ -148,16 +148,16 @@ static int call_end(struct farswap_rdma_conn *conn,
  * Context: may sleep.
  * Return: 0, -EHOSTDOWN or -ETIMEDOUT.
  */
-int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len,
-			   u16 type, struct farswap_region *region, void *answer,
+int farswap_rdma_rpc_call(struct farswap_rdma_conn *conn, void *msg, size_t len,
+			  u16 type, struct farswap_region *region, void *answer,
 			   unsigned int timeout_ms)
 {
 	long left = msecs_to_jiffies(timeout_ms);
-	struct farswap_rdma_call *call;
+	struct farswap_rdma_rpc *call;
 	int err;
 
 	left = wait_event_timeout(conn->wait,
-				  (call = call_begin(conn, msg, len, type,
+				  (call = rpc_begin(conn, msg, len, type,
 						     region, &err)) || err,
 				  left);
 	if (!call) {
@@ -168,9 +168,9 @@ int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len
 		return err ? -EHOSTDOWN : -ETIMEDOUT;
 	}
 	wait_event_timeout(conn->wait,
-			   READ_ONCE(call->state) == FARSWAP_RDMA_CALL_DONE ||
+			   READ_ONCE(call->state) == FARSWAP_RDMA_RPC_DONE ||
 			   READ_ONCE(conn->error), left);
-	err = call_end(conn, call, answer);
+	err = rpc_end(conn, call, answer);
 	wake_up_all(&conn->wait);
 	if (err == -EHOSTDOWN && region)
 		farswap_rdma_region_free(region);
@@ -178,7 +178,7 @@ int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len
 }
 
 /**
- * farswap_rdma_call_overdue() - is an abandoned request still unanswered
+ * farswap_rdma_rpc_overdue() - is an abandoned request still unanswered
  * @conn:	connection
  *
  * An abandoned request holds a credit until it is answered, so this must be bounded.
@@ -186,15 +186,15 @@ int farswap_rdma_call_make(struct farswap_rdma_conn *conn, void *msg, size_t len
  * Context: process.
  * Return: whether the donor is to be failed.
  */
-bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn)
+bool farswap_rdma_rpc_overdue(struct farswap_rdma_conn *conn)
 {
-	unsigned long bound = msecs_to_jiffies(CALL_OVERDUE_MS);
-	const struct farswap_rdma_call *call;
+	unsigned long bound = msecs_to_jiffies(RPC_OVERDUE_MS);
+	const struct farswap_rdma_rpc *call;
 	bool overdue = false;
 
 	spin_lock(&conn->lock);
-	for (call = conn->call; call < conn->call + FARSWAP_RDMA_CALLS; call++)
-		if (call->state == FARSWAP_RDMA_CALL_ABANDONED &&
+	for (call = conn->call; call < conn->call + FARSWAP_RDMA_RPCS; call++)
+		if (call->state == FARSWAP_RDMA_RPC_ABANDONED &&
 		    time_after(jiffies, call->abandoned_at + bound))
 			overdue = true;
 	spin_unlock(&conn->lock);
@@ -202,22 +202,22 @@ bool farswap_rdma_call_overdue(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_call_quiesce() - drop the abandoned requests
+ * farswap_rdma_rpc_quiesce() - drop the abandoned requests
  * @conn:	dead connection; no message is being handled
  * @dead:	list to which their regions are added
  *
  * Context: process, under conn->lock.
  */
-void farswap_rdma_call_quiesce(struct farswap_rdma_conn *conn,
-			       struct list_head *dead)
+void farswap_rdma_rpc_quiesce(struct farswap_rdma_conn *conn,
+			      struct list_head *dead)
 {
-	struct farswap_rdma_call *call;
+	struct farswap_rdma_rpc *call;
 
 	lockdep_assert_held(&conn->lock);
-	for (call = conn->call; call < conn->call + FARSWAP_RDMA_CALLS; call++) {
-		if (call->state != FARSWAP_RDMA_CALL_ABANDONED)
+	for (call = conn->call; call < conn->call + FARSWAP_RDMA_RPCS; call++) {
+		if (call->state != FARSWAP_RDMA_RPC_ABANDONED)
 			continue;
-		call->state = FARSWAP_RDMA_CALL_FREE;
+		call->state = FARSWAP_RDMA_RPC_FREE;
 		if (call->region)
 			list_add_tail(&call->region->entry, dead);
 		call->region = NULL;

@@ -20,75 +20,75 @@ static struct {
 	unsigned int grace_ms;
 	unsigned int max;
 	unsigned int count;
-} limbo;
+} grace;
 
 /* The client's limit or the donor's, whichever is shorter. */
-static unsigned int limbo_ms(const struct session *session)
+static unsigned int grace_limit_ms(const struct session *session)
 {
 	uint32_t wanted = le32toh(session->hello.grace_ms);
 
-	return wanted < limbo.grace_ms ? wanted : limbo.grace_ms;
+	return wanted < grace.grace_ms ? wanted : grace.grace_ms;
 }
 
-bool limbo_enter(struct session *session, const char *why)
+bool grace_enter(struct session *session, const char *why)
 {
-	unsigned int ms = limbo_ms(session);
+	unsigned int ms = grace_limit_ms(session);
 
 	if (session->state != SESSION_READY || !ms || !session_lent(session) ||
-	    session_leaving() || limbo.count >= limbo.max)
+	    session_leaving() || grace.count >= grace.max)
 		return false;
 	log_peer("%s: session %" PRIu64 " lost: %s; its %u regions are kept for %u ms",
 		 session->peer, session->number, why, session_lent(session), ms);
-	stats_inc(STAT_LIMBO);
-	limbo.count++;
-	session_set_state(session, SESSION_LIMBO);
+	stats_inc(STAT_GRACE);
+	grace.count++;
+	session_set_state(session, SESSION_GRACE);
 	session->resuming = false;
 	session->sweeping = false;
 	region_owner_leave(&session->owner);
-	queue_stop(session);
+	control_stop(session);
 	loop_work_cancel(&session->sweep);
 	message_stop(session);
-	request_limbo(session);
+	request_grace(session);
 	loop_timer_set(&session->deadline, ms);
 	return true;
 }
 
-void limbo_leave(void)
+void grace_leave(void)
 {
-	limbo.count--;
+	grace.count--;
 }
 
-unsigned int limbo_count(void)
+unsigned int grace_count(void)
 {
-	return limbo.count;
+	return grace.count;
 }
 
 /* The connections may have failed without an event so far, so a ready session counts too. */
-static struct session *limbo_of(uint64_t secret)
+static struct session *grace_of(uint64_t secret)
 {
 	struct list *pos;
 
-	if (!secret || !limbo.grace_ms)
+	if (!secret || !grace.grace_ms)
 		return NULL;
 	list_for_each(pos, &session_list) {
 		struct session *old = container_of(pos, struct session, link);
 
 		if (old->secret == secret &&
-		    (old->state == SESSION_READY || old->state == SESSION_LIMBO))
+		    (old->state == SESSION_READY || old->state == SESSION_GRACE))
 			return old;
 	}
 	return NULL;
 }
 
-bool limbo_may_resume(uint64_t secret)
+bool grace_may_resume(uint64_t secret)
 {
-	return limbo_of(secret);
+	return grace_of(secret);
 }
 
 /* Called for @session, whose own secret the client does not know yet. */
-struct session *limbo_find(const struct session *session, const struct farswap_hello *hello)
+struct session *grace_find(const struct session *session, const struct farswap_hello *hello)
 {
-	struct session *old = limbo_of(le64toh(hello->resume));
+	struct session *old = grace_of(le64toh(hello->resume));
 
 	if (!old || old == session || old->hello.instance != hello->instance ||
 	    memcmp(old->hello.node, hello->node, sizeof(hello->node)))
@@ -96,7 +96,7 @@ struct session *limbo_find(const struct session *session, const struct farswap_h
 	return old;
 }
 
-void limbo_adopt(struct session *session, struct session *old)
+void grace_adopt(struct session *session, struct session *old)
 {
 	struct ibv_pd *unused = session->lend_pd;
 
@@ -128,7 +128,7 @@ void limbo_adopt(struct session *session, struct session *old)
 	session_end(old, STAT_END_RESUMED, "resumed as session %" PRIu64, session->number);
 }
 
-bool limbo_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone)
+bool grace_claim(struct session *session, const struct farswap_resume *resume, uint64_t *gone)
 {
 	unsigned int i;
 
@@ -153,7 +153,7 @@ bool limbo_claim(struct session *session, const struct farswap_resume *resume, u
 }
 
 /* Reclaim one region per turn that the client did not claim: its MR_INFO or UNMAP was lost. */
-static void limbo_sweep(void *arg)
+static void grace_sweep(void *arg)
 {
 	struct session *session = arg;
 
@@ -164,7 +164,7 @@ static void limbo_sweep(void *arg)
 		request_send_evicts(session);
 }
 
-void limbo_resumed(struct session *session)
+void grace_resumed(struct session *session)
 {
 	session->resuming = false;
 	session->sweeping = true;
@@ -173,13 +173,13 @@ void limbo_resumed(struct session *session)
 		 session->peer, session->number, session->nr_gone, session->nr_claims);
 }
 
-void limbo_init_session(struct session *session)
+void grace_init_session(struct session *session)
 {
-	loop_work_init(&session->sweep, limbo_sweep, session);
+	loop_work_init(&session->sweep, grace_sweep, session);
 }
 
-void limbo_init(unsigned int grace_ms, unsigned int max)
+void grace_init(unsigned int grace_ms, unsigned int max)
 {
-	limbo.grace_ms = grace_ms;
-	limbo.max = max;
+	grace.grace_ms = grace_ms;
+	grace.max = max;
 }
