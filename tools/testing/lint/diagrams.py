@@ -9,8 +9,8 @@ Compares the state diagrams of the documents with the code. A diagram is a block
 
 A node is a state in lower case, without the prefix that all states share. A node with
 shape=point is the absence of the object. Prints each difference, and each table of moves
-in the code that has no diagram; status 1 if there is one. Of a .dot file it checks that
-the .svg beside it has the same labels.
+in the code that has no diagram; status 1 if there is one. For a .dot file it checks
+that the .svg beside it has the same labels.
 """
 
 import glob

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Counts the constructions that make our prose hard to read, in comments and documents.
 
-Reads file names from stdin. Sentences that begin with Who, What, Which, Of or Likewise, and the
-words "of which", are counted per 10,000 words of each folder and of the whole. With a number as
+Reads file names from stdin. Counts sentences that begin with Who, What, Which, Of or Likewise, and
+"of" followed by "which", per 10,000 words of each folder and of the whole. With a number as
 argument, fails if the whole has more than that. With -v, prints each of them."""
 
 import re
@@ -45,6 +45,8 @@ def document(text):
     """A document without literal blocks, tables' rules and roff requests."""
     text = re.sub(r"::\n\n(?:[ \t]+.*\n|\n)+", "\n\n", text)
     text = re.sub(r"^\.\\\".*$", "", text, flags=re.M)
+    # The keys of Documentation/ABI.
+    text = re.sub(r"^(?:What|Date|KernelVersion|Contact|Description):.*$", "\n", text, flags=re.M)
     text = re.sub(r"^\.[A-Z]{1,2}\b.*$", lambda m: "\n\n" if m[0][1:3] in ("TP", "PP", "SH", "TH")
                   else re.sub(r"^\.\w+ ?", "", m[0]), text, flags=re.M)
     return [re.sub(r"^\s*(?:[-*+]|\d+\.|\* -)\s+", "\n\n", text, flags=re.M)]
