@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Completion vectors: the queues for loads have each in turn, however many other queues there are.
+ * Completion vectors: the queues for loads use all of them in turn, independent of other queues.
  */
 #include <kunit/test.h>
 

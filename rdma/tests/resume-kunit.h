@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Resuming: where regions go that the donor has or has no more, who is told so, and what
- * counts as well. Connections are without a device.
+ * Resuming: which connection the regions move to, whether the donor has them or not; the callbacks;
+ * and when a connection was healthy. Connections have no device.
  */
 #include <kunit/test.h>
 
@@ -28,7 +28,7 @@ static const struct farswap_session_ops resume_test_ops = {
 	.lost	= resume_test_lost,
 };
 
-/* All regions are held, their connection has failed, and another has taken them. */
+/* All regions are held: their connection has failed, and another has taken them over. */
 static int resume_test_init(struct kunit *test)
 {
 	struct resume_test *resume_test = kunit_kzalloc(test, sizeof(*resume_test), GFP_KERNEL);
@@ -67,7 +67,7 @@ static int resume_test_init(struct kunit *test)
 	return 0;
 }
 
-/* It has died, too: what is left is freed at once. */
+/* The second connection has died, too, so releasing frees the regions at once. */
 static void resume_test_exit(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
@@ -96,11 +96,11 @@ static void resume_test_revoked(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, resume_test->regions[0]->conn, conn);
 	KUNIT_EXPECT_EQ(test, RESUME_TEST_REGIONS - 1, resume_count(conn));
 	KUNIT_EXPECT_EQ(test, 2, kref_read(&dead->ref));
-	/* A second time, or one that never was: nothing. */
+	/* A repeated or unknown region has no effect. */
 	resume_lose(conn, dead, 101);
 	resume_lose(conn, dead, 4711);
 	KUNIT_EXPECT_EQ(test, 1, resume_test->nr_lost);
-	/* The donor does not know it: it is not told. */
+	/* The donor no longer has the region, so it gets no UNMAP. */
 	farswap_rdma_region_release(region);
 	resume_test->regions[1] = NULL;
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->releases));
@@ -145,23 +145,23 @@ static void resume_test_healthy(struct kunit *test)
 	conn->live_since = jiffies;
 	conn->queue[0].good = true;
 	conn->queue[1].submitted[0] = 1;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "it was never suspended");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "not resumed before");
 	conn->resumed = true;
 	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "no store got through");
 	conn->queue[1].good = true;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "one did");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "a store got through");
 	conn->revoked = true;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "a dead key, for the first time");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "first revoked rkey");
 	conn->revoked_unexplained = true;
-	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "again, and nobody knows why");
+	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "revoked rkey again");
 	conn->revoked = false;
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "it is something else");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "another error");
 	conn->revoked = true;
 	conn->live_since = jiffies - msecs_to_jiffies(20000);
-	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "but not for long");
+	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "live for long enough");
 }
 
-/* The network, our device, or a key that was dead; not who breaks the protocol. */
+/* After errors of the network, the local device or an rkey, but not of the protocol. */
 static void resume_test_is_possible(struct kunit *test)
 {
 	static const int resumable[] = {
