@@ -13,12 +13,15 @@ git() {
 
 SUBJECT_MAX=72
 COMMITS_MAX=40
+# Published before anybody ran this check.
+KNOWN='fff6dfaa04c8'
 
 # As a path of its own, so that the commit is found even after a rebase.
 base=$(git log -1 --diff-filter=A --format=%H -- tools/testing/lint/commits.sh)
 [ -n "$base" ] || exit 0
 bad=0
 while read -r commit; do
+	[[ $commit =~ ^($KNOWN) ]] && continue
 	subject=$(git log -1 --format=%s "$commit")
 	if [ ${#subject} -gt $SUBJECT_MAX ]; then
 		echo "${commit:0:12}: subject of ${#subject} characters (at most $SUBJECT_MAX): $subject"
