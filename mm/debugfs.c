@@ -147,7 +147,7 @@ static unsigned int slabs_copies(const struct farswap_slab *slab, unsigned int s
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		copies += mapping && !READ_ONCE(mapping->leaving) &&
+		copies += mapping && !farswap_mapping_goes(mapping) &&
 			  farswap_mapping_has(mapping, slot, 1);
 	}
 	rcu_read_unlock();

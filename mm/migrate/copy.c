@@ -448,7 +448,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 	/* A repair of pages that the device has too can wait. */
 	if (!from && !sole && READ_ONCE(copy_is_urgent))
 		return false;
-	return !mover_failed(mover) && !READ_ONCE(to->leaving) &&
+	return !mover_failed(mover) && !farswap_mapping_goes(to) &&
 	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       !farswap_donor_is_suspect(to->donor) &&

@@ -151,7 +151,7 @@ static int home_fetch(struct home *home, unsigned int slot)
 /* Of one mapping of several that leaves alone, only what none has that stays. */
 static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slot)
 {
-	if (READ_ONCE(mapping->leaving) &&
+	if (farswap_mapping_goes(mapping) &&
 	    READ_ONCE(mapping->slab->state) == FARSWAP_SLAB_MAPPED)
 		return farswap_drain_is_only(mapping, slot);
 	return farswap_mapping_has(mapping, slot, 1);

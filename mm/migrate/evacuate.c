@@ -178,7 +178,7 @@ static void leave_copy(struct farswap_mapping *from)
 		to = farswap_mapping_get(from->slab, nth);
 		if (!to)
 			continue;
-		if (to != from && !READ_ONCE(to->leaving))
+		if (to != from && !farswap_mapping_goes(to))
 			farswap_copy(to, from, 0, false);
 		farswap_mapping_put(to);
 	}
@@ -190,7 +190,8 @@ static void leave_find_other(struct farswap_mapping *mapping)
 	/* The donor does not wait for our disk. */
 	unsigned int noio = memalloc_noio_save();
 
-	if (READ_ONCE(mapping->moving) && farswap_mapping_is_slabs(mapping))
+	if (farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) &&
+	    farswap_mapping_is_slabs(mapping))
 		farswap_replica_add(mapping->slab, 1, READ_ONCE(mapping->leave_until));
 	memalloc_noio_restore(noio);
 }
@@ -205,7 +206,7 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	       READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       (farswap_mapping_staying(slab, mapping) ||
-		(READ_ONCE(mapping->moving) &&
+		(farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) &&
 		 farswap_mapping_count(slab) == FARSWAP_REPLICAS_MAX)) &&
 	       leave_has_only(mapping);
 }
@@ -247,7 +248,8 @@ void farswap_leave_fetch_work(struct work_struct *work)
 static void leave_account(const struct farswap_mapping *mapping)
 {
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LEFT, 1);
-	if (!mapping->moving || !farswap_mapping_staying(mapping->slab, NULL))
+	if (!farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) ||
+	    !farswap_mapping_staying(mapping->slab, NULL))
 		return;
 	farswap_stat_add(FARSWAP_STAT_SLAB_EVICTED, 1);
 	farswap_stat_add(FARSWAP_STAT_SLAB_MOVED, 1);
@@ -261,11 +263,11 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 	if (farswap_drain_is_one_of_several(mapping)) {
 		farswap_drain_remove(mapping);
 		leave_account(mapping);
-		if (mapping->moving && !whole)
+		if (farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) && !whole)
 			farswap_rebuild_want(mapping->slab);
 	} else {
 		/* It has lost the others; an eviction alone takes pages to the device. */
-		if (!mapping->moving)
+		if (!farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING))
 			farswap_rebuild_want(mapping->slab);
 		farswap_drain_start(mapping->slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_EVICTED);
@@ -349,14 +351,18 @@ void farswap_leave_mapping_work(struct work_struct *work)
 void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long until)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	if (mapping->leaving) {
+	if (mapping->state == FARSWAP_MAPPING_EVACUATING) {
 		if (time_before(until, mapping->leave_until))
 			WRITE_ONCE(mapping->leave_until, until);
 		return;
 	}
 	mapping->leave_until = until;
-	/* Pairs with farswap_mapping_store_begin(). */
-	smp_store_mb(mapping->leaving, true);
+	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_EVACUATING);
+	/*
+	 * The state is written before the work reads mapping->stores. Pairs with
+	 * farswap_mapping_store_begin(), which counts its store before it reads the state.
+	 */
+	smp_mb();
 	refcount_inc(&mapping->users);
 	WRITE_ONCE(mapping->slab->nr_leaving, mapping->slab->nr_leaving + 1);
 	queue_work(leave_wq, &mapping->leave_work);
@@ -480,7 +486,7 @@ static void eviction_due(struct timer_list *timer)
 	if (farswap_donor_is_suspect(mapping->donor))
 		mod_timer(timer, jiffies + EVICTION_LOOK);
 	else
-		WRITE_ONCE(mapping->due, true);
+		set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 }
 
 /* Nothing is known of when the donor takes it. */
@@ -488,8 +494,8 @@ static void eviction_forget(struct farswap_mapping *mapping)
 {
 	/* Takes no lock, and may just be running. */
 	timer_delete_sync(&mapping->evict_timer);
-	WRITE_ONCE(mapping->wanted, false);
-	WRITE_ONCE(mapping->due, false);
+	clear_bit(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags);
+	clear_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 }
 
 /* Have no I/O begin when the donor is about to take the region. */
@@ -501,8 +507,13 @@ static void eviction_set_timer(struct farswap_mapping *mapping, unsigned int ms)
 	lockdep_assert_held(&farswap_state_lock);
 	eviction_forget(mapping);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies((ms - last) / 2));
-	/* Not by the timer, which isn't pending any more shortly before the region is due. */
-	smp_store_release(&mapping->wanted, true);
+	/*
+	 * hurry_at is written before the flag. Pairs with farswap_eviction_is_near(), which reads
+	 * them in the other order. The timer would not do: shortly before the region is due it
+	 * is not pending.
+	 */
+	smp_mb__before_atomic();
+	set_bit(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags);
 	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
 }
 
@@ -521,13 +532,13 @@ static void eviction_of_used(struct farswap_mapping *mapping, unsigned long unti
 {
 	struct farswap_slab *slab = mapping->slab;
 
-	if (mapping->leaving) {
+	if (mapping->state == FARSWAP_MAPPING_EVACUATING) {
 		/* The donor knows best, be it asked again or for another reason. */
 		WRITE_ONCE(mapping->leave_until, until);
 	} else if (farswap_mapping_staying(slab, mapping)) {
 		farswap_leave_mapping_start(mapping, until);
 	} else if (eviction_is_worth_moving(slab)) {
-		WRITE_ONCE(mapping->moving, true);
+		set_bit(FARSWAP_MAPPING_MIGRATING, &mapping->flags);
 		farswap_leave_mapping_start(mapping, until);
 	} else {
 		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
@@ -573,7 +584,7 @@ void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms
 	else if (farswap_mapping_is_in_use(mapping))
 		eviction_of_used(mapping, jiffies + msecs_to_jiffies(ms / EVICTION_MOVE_PART));
 	else
-		WRITE_ONCE(mapping->gone, true);
+		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 	if (mapping && mapping->slab->state == FARSWAP_SLAB_DRAINING)
 		leave_hurry(mapping->slab);
 	spin_unlock(&farswap_state_lock);
@@ -607,8 +618,8 @@ bool farswap_eviction_was_early(const struct farswap_mapping *mapping)
  */
 bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 {
-	/* Pairs with the release in eviction_set_timer(). */
-	return smp_load_acquire(&mapping->wanted) &&
+	/* Pairs with the barrier in eviction_set_timer(). */
+	return test_bit_acquire(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags) &&
 	       time_after_eq(jiffies, READ_ONCE(mapping->hurry_at));
 }
 
@@ -622,7 +633,8 @@ void farswap_eviction_suspend(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	/* Most are not wanted at all. One that the donor has taken is due for good. */
-	if (mapping->wanted && hash_hashed(&mapping->id_entry))
+	if (farswap_mapping_is(mapping, FARSWAP_MAPPING_EVICT_REQUESTED) &&
+	    hash_hashed(&mapping->id_entry))
 		eviction_forget(mapping);
 }
 

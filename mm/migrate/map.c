@@ -194,7 +194,7 @@ static void map_release_work(struct work_struct *work)
 	hash_del(&mapping->id_entry);
 	donor->nr_slabs--;
 	/* A donor that took it back is short of memory. */
-	if (!mapping->wanted)
+	if (!farswap_mapping_is(mapping, FARSWAP_MAPPING_EVICT_REQUESTED))
 		donor->is_full = false;
 	slab->device->busy--;
 	if (last)
@@ -264,7 +264,7 @@ out_free:
  *
  * Context: process context, under farswap_state_lock.
  * Return: false if its donor's session has failed since; the region is dead.
- * Otherwise @mapping->gone tells whether the donor wants it back already.
+ * Otherwise FARSWAP_MAPPING_REVOKED tells whether the donor wants it back already.
  */
 bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 {
@@ -275,7 +275,8 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	list_add_tail(&mapping->donor_entry, &donor->mappings);
 	donor->nr_slabs++;
 	mapping->slab->device->busy++;
-	mapping->gone = farswap_eviction_was_early(mapping);
+	if (farswap_eviction_was_early(mapping))
+		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
 		return false;
 	/* A daemon that was started anew gives the same names again. */
@@ -350,7 +351,7 @@ static void map_done(struct farswap_slab *slab, struct farswap_mapping *mapping,
 	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
 	if (!alive)
 		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
-	else if (mapping->gone)
+	else if (farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED))
 		map_drain_early(slab);
 	else if (mapping->donor->state == FARSWAP_DONOR_LEAVING ||
 		 slab->device->closing || !farswap_may_store())

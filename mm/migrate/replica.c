@@ -70,7 +70,7 @@ static bool replica_is_moving(const struct farswap_slab *slab)
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !moving; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		moving = mapping && READ_ONCE(mapping->moving);
+		moving = mapping && farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING);
 	}
 	rcu_read_unlock();
 	return moving;
@@ -85,7 +85,7 @@ static unsigned int replica_usable(const struct farswap_slab *slab)
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		usable += mapping && !READ_ONCE(mapping->leaving) &&
+		usable += mapping && !farswap_mapping_goes(mapping) &&
 			  !farswap_donor_is_suspect(mapping->donor);
 	}
 	rcu_read_unlock();
@@ -110,7 +110,7 @@ static bool replica_is_cut_off(const struct farswap_slab *slab)
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && cut_off; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
 		room += !mapping;
-		if (!mapping || READ_ONCE(mapping->leaving))
+		if (!mapping || farswap_mapping_goes(mapping))
 			continue;
 		cut_off = farswap_donor_is_suspect(mapping->donor) &&
 			  replica_suspect_before(mapping, REPLICA_SUSPECT_TIME);
@@ -134,7 +134,8 @@ static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapp
 
 	spin_lock(&farswap_state_lock);
 	others = farswap_mapping_staying(slab, NULL);
-	good = farswap_mapping_link(mapping, epoch) && !mapping->gone &&
+	good = farswap_mapping_link(mapping, epoch) &&
+	       !farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED) &&
 	       slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing &&
 	       farswap_may_store() &&
 	       mapping->donor->state != FARSWAP_DONOR_LEAVING &&
@@ -145,11 +146,11 @@ static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapp
 		slab->stopgap = others;
 		farswap_rebuild_want(slab);
 	}
-	spin_unlock(&farswap_state_lock);
 	if (good)
 		farswap_stat_add(FARSWAP_STAT_REPLICA_MAPPED, 1);
 	else
 		farswap_mapping_kill(mapping);
+	spin_unlock(&farswap_state_lock);
 	return good;
 }
 
@@ -247,7 +248,7 @@ static bool replica_has_sole(const struct farswap_mapping *mapping)
 		rcu_read_lock();
 		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 			other = rcu_dereference(slab->mapping[nth]);
-			if (other && other != mapping && !READ_ONCE(other->leaving))
+			if (other && other != mapping && !farswap_mapping_goes(other))
 				word |= READ_ONCE(other->missing[i]);
 		}
 		rcu_read_unlock();
@@ -284,7 +285,7 @@ static struct farswap_mapping *replica_least(struct farswap_slab *slab)
 		if (!mapping)
 			continue;
 		pages = replica_pages(mapping);
-		if (!READ_ONCE(mapping->leaving) &&
+		if (!farswap_mapping_goes(mapping) &&
 		    !farswap_donor_is_suspect(mapping->donor) && pages < fewest) {
 			swap(least, mapping);
 			fewest = pages;
@@ -304,7 +305,8 @@ static void replica_give_back(struct farswap_slab *slab)
 	bool leaves = least && !replica_has_sole(least);
 
 	spin_lock(&farswap_state_lock);
-	if (leaves && slab->generation == generation && slab->stopgap && !least->leaving &&
+	if (leaves && slab->generation == generation && slab->stopgap &&
+	    !farswap_mapping_goes(least) &&
 	    slab->state == FARSWAP_SLAB_MAPPED && replica_has_surplus(slab) &&
 	    replica_is_calm(slab))
 		farswap_leave_mapping_start(least, jiffies + REPLICA_LEAVE_TIME);
@@ -321,7 +323,7 @@ static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned i
 {
 	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
 
-	if (!mapping || (!READ_ONCE(mapping->leaving) &&
+	if (!mapping || (!farswap_mapping_goes(mapping) &&
 			 !farswap_donor_is_suspect(mapping->donor) &&
 			 farswap_copy_is_wanted(mapping, sole)))
 		return mapping;
@@ -358,7 +360,7 @@ static void replica_back_up_from(struct farswap_slab *slab, unsigned int nth)
 		if (!mapping)
 			return;
 		begun = ktime_get();
-		nr = READ_ONCE(mapping->leaving) || !farswap_donor_works(mapping->donor) ?
+		nr = farswap_mapping_goes(mapping) || !farswap_donor_works(mapping->donor) ?
 		     -EHOSTDOWN : farswap_home_back_up(mapping, &slot);
 		farswap_mapping_put(mapping);
 		if (nr > 0)

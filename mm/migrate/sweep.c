@@ -36,10 +36,12 @@
 
 static struct farswap_giveway handover_giveway;
 
-static bool handover_is_usable(const struct farswap_mapping *mapping)
+/* Will the donor leave us the region? */
+static bool handover_is_ours(const struct farswap_mapping *mapping)
 {
-	return !READ_ONCE(mapping->leaving) && !READ_ONCE(mapping->wanted) &&
-	       !READ_ONCE(mapping->due) && farswap_donor_works(mapping->donor);
+	return !farswap_mapping_is(mapping, FARSWAP_MAPPING_EVICT_REQUESTED) &&
+	       !farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED) &&
+	       farswap_donor_works(mapping->donor);
 }
 
 /* Has it one region, which the donor leaves us, and no page that is nowhere else? */
@@ -55,7 +57,8 @@ static bool handover_may_give(const struct farswap_slab *slab)
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
 		nr += !!mapping;
-		usable += mapping && handover_is_usable(mapping);
+		usable += mapping && !farswap_mapping_goes(mapping) &&
+			  handover_is_ours(mapping);
 	}
 	rcu_read_unlock();
 	return nr == 1 && usable == 1;
@@ -135,8 +138,9 @@ bool farswap_handover_end(struct farswap_mapping *mapping)
 	spin_lock(&farswap_state_lock);
 	heir = mapping->slab->heir;
 	mapping->slab->heir = NULL;
-	handed = heir && hash_hashed(&mapping->id_entry) && !mapping->gone &&
-		 handover_is_usable(mapping) && farswap_donor_use(donor);
+	handed = heir && hash_hashed(&mapping->id_entry) &&
+		 !farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED) &&
+		 handover_is_ours(mapping) && farswap_donor_use(donor);
 	if (handed) {
 		/* From here on farswap_mapping_link() hears of an EVICT, as after a MAP. */
 		hash_del(&mapping->id_entry);

@@ -85,7 +85,7 @@ void farswap_drain_start(struct farswap_slab *slab,
 
 static bool drain_will_stay(const struct farswap_mapping *mapping)
 {
-	return !READ_ONCE(mapping->leaving) && farswap_donor_works(mapping->donor);
+	return !farswap_mapping_goes(mapping) && farswap_donor_works(mapping->donor);
 }
 
 /* Does another of the slab's mappings have the slot? Or even one that will stay? */
@@ -403,13 +403,13 @@ static void drain_lose(struct farswap_mapping *mapping)
 {
 	farswap_mapping_disown(mapping);
 	/* Who fetches would else try again when the donor works again. */
-	WRITE_ONCE(mapping->due, true);
+	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 	if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
 		drain_lose_one(mapping);
 	else if (farswap_mapping_is_in_use(mapping))
 		farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 	else
-		WRITE_ONCE(mapping->gone, true);
+		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 }
 
 /* False: none of the donor's mappings is left to be lost. */
@@ -504,7 +504,7 @@ void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id)
 		return;
 	}
 	/* Who fetches what it has would else try again, as the donor works. */
-	WRITE_ONCE(mapping->due, true);
+	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 	drain_lose(mapping);
 }
 
@@ -522,7 +522,7 @@ static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until
 	else if (farswap_mapping_is_in_use(mapping))
 		drain_unmap(mapping->slab);
 	else
-		WRITE_ONCE(mapping->gone, true);
+		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 }
 
 /*

@@ -14,6 +14,7 @@
  * Who looks without it is under RCU, and holds a reference from then on.
  */
 #include <linux/bitmap.h>
+#include <linux/bits.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -23,16 +24,54 @@
 /* The last remote write of a mapping has ended. */
 DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
 
+/* From the row's state to which others. */
+static const u8 mapping_moves[FARSWAP_MAPPING_STATES] = {
+	[FARSWAP_MAPPING_NEW]		= BIT(FARSWAP_MAPPING_LIVE) |
+					  BIT(FARSWAP_MAPPING_DEAD),
+	[FARSWAP_MAPPING_LIVE]		= BIT(FARSWAP_MAPPING_EVACUATING) |
+					  BIT(FARSWAP_MAPPING_DEAD),
+	[FARSWAP_MAPPING_EVACUATING]	= BIT(FARSWAP_MAPPING_DEAD),
+};
+
+static bool mapping_may_become(enum farswap_mapping_state from, enum farswap_mapping_state to)
+{
+	return mapping_moves[from] & BIT(to);
+}
+
+/* False, with nothing changed, if @state may not follow. */
+static bool mapping_become(struct farswap_mapping *mapping, enum farswap_mapping_state state)
+{
+	lockdep_assert_held(&farswap_state_lock);
+
+	if (!mapping_may_become(mapping->state, state))
+		return false;
+	WRITE_ONCE(mapping->state, state);
+	return true;
+}
+
+/**
+ * farswap_mapping_set_state() - the only writer of mapping->state
+ * @mapping:	the mapping
+ * @state:	one that may follow on its present state
+ *
+ * Context: process context, under farswap_state_lock.
+ */
+void farswap_mapping_set_state(struct farswap_mapping *mapping,
+			       enum farswap_mapping_state state)
+{
+	WARN_ON_ONCE(!mapping_become(mapping, state));
+}
+
 /**
  * farswap_mapping_kill() - let no I/O begin any more, and give the region back
  * when the last has ended
  * @mapping:	a linked one
  *
- * Context: any.
+ * Context: process context, under farswap_state_lock.
  */
 void farswap_mapping_kill(struct farswap_mapping *mapping)
 {
-	WRITE_ONCE(mapping->dead, true);
+	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_DEAD);
 	farswap_mapping_put(mapping);
 }
 
@@ -115,7 +154,7 @@ static unsigned int mapping_count(const struct farswap_slab *slab,
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		if (mapping && mapping != but && !(staying && READ_ONCE(mapping->leaving)))
+		if (mapping && mapping != but && !(staying && farswap_mapping_goes(mapping)))
 			nr++;
 	}
 	rcu_read_unlock();
@@ -186,6 +225,7 @@ bool farswap_mapping_add(struct farswap_mapping *mapping)
 	lockdep_assert_held(&farswap_state_lock);
 	if (nth == FARSWAP_REPLICAS_MAX)
 		return false;
+	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_LIVE);
 	rcu_assign_pointer(mapping->slab->mapping[nth], mapping);
 	/* Pairs with leave_mapping_end(): the array is written before the generation. */
 	smp_store_release(&mapping->slab->generation, mapping->slab->generation + 1);
@@ -246,7 +286,7 @@ static unsigned int mapping_rank(const struct farswap_mapping *mapping,
 				 const struct farswap_mapping *avoid)
 {
 	return 4 * farswap_donor_is_suspect(mapping->donor) + 2 * (mapping == avoid) +
-	       READ_ONCE(mapping->leaving);
+	       farswap_mapping_goes(mapping);
 }
 
 /* The best of those there are just now. */
@@ -330,7 +370,7 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !stays; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		stays = mapping && !READ_ONCE(mapping->leaving) &&
+		stays = mapping && !farswap_mapping_goes(mapping) &&
 			farswap_donor_works(mapping->donor) &&
 			farswap_mapping_has(mapping, slot, 1);
 	}
@@ -373,7 +413,7 @@ struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 		/* Mapped again, perhaps, and not there any more. */
 		smp_rmb();
 		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
-		    !READ_ONCE(mapping->leaving) &&
+		    !farswap_mapping_goes(mapping) &&
 		    !farswap_donor_is_suspect(mapping->donor) &&
 		    !farswap_guard_copy_excludes(mapping, slot, nr))
 			return mapping;
@@ -417,3 +457,7 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 	}
 	rcu_read_unlock();
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/mapping-kunit.h"
+#endif

@@ -6,6 +6,7 @@
 #define _FARSWAP_MAPPING_H
 
 #include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/farswap-transport.h>
@@ -20,19 +21,46 @@
 #include "slab/slabmap.h"
 
 /**
+ * enum farswap_mapping_state - the states of a mapping
+ * @FARSWAP_MAPPING_NEW:	not yet one of its slab's
+ * @FARSWAP_MAPPING_LIVE:	one of its slab's; I/O begins
+ * @FARSWAP_MAPPING_EVACUATING: one of several of its slab's; its pages go to the others, and
+ *				no store begins
+ * @FARSWAP_MAPPING_DEAD:	no I/O begins; its region goes back when the last has ended
+ * @FARSWAP_MAPPING_STATES:	how many there are
+ */
+enum farswap_mapping_state {
+	FARSWAP_MAPPING_NEW,
+	FARSWAP_MAPPING_LIVE,
+	FARSWAP_MAPPING_EVACUATING,
+	FARSWAP_MAPPING_DEAD,
+	FARSWAP_MAPPING_STATES,
+};
+
+/**
+ * enum farswap_mapping_flag - what its donor and its slab want of a mapping, in any state
+ * @FARSWAP_MAPPING_EVICT_REQUESTED: its donor has said when it takes the region back
+ * @FARSWAP_MAPPING_DEADLINE_PASSED: its donor is about to take the region, or has: no I/O
+ *				begins
+ * @FARSWAP_MAPPING_REVOKED:	it was lost, or is to go back, while it was not one of its
+ *				slab's; farswap_state_lock
+ * @FARSWAP_MAPPING_MIGRATING:	it was its slab's only one when it began to evacuate: the slab
+ *				goes to another donor
+ */
+enum farswap_mapping_flag {
+	FARSWAP_MAPPING_EVICT_REQUESTED,
+	FARSWAP_MAPPING_DEADLINE_PASSED,
+	FARSWAP_MAPPING_REVOKED,
+	FARSWAP_MAPPING_MIGRATING,
+};
+
+/**
  * struct farswap_mapping - a region that a slab has
  * @users:	I/O in flight, and one until farswap_mapping_kill(). Not a percpu_ref:
  *		that takes a grace period to die, and the donor waits for it
  * @stores:	remote writes in flight, or to begin
- * @dead:	no I/O begins any more
- * @due:	nor now, for its donor is about to take it, or has
- * @wanted:	its donor has said when it takes it back
- * @leaving:	no store begins any more, for its donor wants it back and the slab
- *		has others; written under farswap_state_lock
- * @moving:	it leaves, and was the slab's only one then: the slab goes to another donor;
- *		farswap_state_lock
- * @gone:	it was lost, or is wanted back, before it was the slab's;
- *		farswap_state_lock
+ * @state:	written by farswap_mapping_set_state() under farswap_state_lock
+ * @flags:	bits of enum farswap_mapping_flag
  * @slab:	whose region it is
  * @region:	the donor's memory
  * @donor:	who lends it; a reference is held
@@ -40,8 +68,8 @@
  * @lost:	pages that were lost with it while the slab went on
  * @leave_until: jiffies until which its pages may be copied to the others
  * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free, and what is
- *		written to it comes too late; if @wanted
- * @evict_timer: its donor takes it back soon: @due
+ *		written to it comes too late; if FARSWAP_MAPPING_EVICT_REQUESTED
+ * @evict_timer: its donor takes it back soon: sets FARSWAP_MAPPING_DEADLINE_PASSED
  * @donor_entry: in one of the donor's lists; farswap_state_lock
  * @uncounted_entry: in its slab's list, while @lost is still to be counted
  * @id_entry:	in the donor's @mappings_by_id, likewise
@@ -55,12 +83,8 @@
 struct farswap_mapping {
 	refcount_t users;
 	atomic_t stores;
-	bool dead;
-	bool wanted;
-	bool due;
-	bool leaving;
-	bool moving;
-	bool gone;
+	u8 state;
+	unsigned long flags;
 	struct farswap_slab *slab;
 	struct farswap_region *region;
 	struct farswap_donor *donor;
@@ -80,6 +104,32 @@ struct farswap_mapping {
 };
 
 /**
+ * farswap_mapping_is() - look at a flag
+ * @mapping:	a mapping
+ * @flag:	the flag
+ *
+ * Context: any.
+ * Return: whether it is set.
+ */
+static inline bool farswap_mapping_is(const struct farswap_mapping *mapping,
+				      enum farswap_mapping_flag flag)
+{
+	return test_bit(flag, &mapping->flags);
+}
+
+/**
+ * farswap_mapping_goes() - has a mapping begun to end
+ * @mapping:	a mapping
+ *
+ * Context: any; a hint without farswap_state_lock.
+ * Return: true if it evacuates, or is dead.
+ */
+static inline bool farswap_mapping_goes(const struct farswap_mapping *mapping)
+{
+	return READ_ONCE(mapping->state) >= FARSWAP_MAPPING_EVACUATING;
+}
+
+/**
  * farswap_mapping_ends() - may no I/O begin
  * @mapping:	a mapping
  *
@@ -88,13 +138,16 @@ struct farswap_mapping {
  */
 static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
 {
-	return READ_ONCE(mapping->dead) || READ_ONCE(mapping->due);
+	return READ_ONCE(mapping->state) == FARSWAP_MAPPING_DEAD ||
+	       farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED);
 }
 
 /* mapping.c */
 void farswap_mapping_release(struct farswap_mapping *mapping);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
+void farswap_mapping_set_state(struct farswap_mapping *mapping,
+			       enum farswap_mapping_state state);
 void farswap_mapping_kill(struct farswap_mapping *mapping);
 void farswap_mapping_disown(struct farswap_mapping *mapping);
 struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
@@ -158,7 +211,7 @@ static inline bool farswap_mapping_tryget(struct farswap_mapping *mapping)
  */
 static inline int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io)
 {
-	if (unlikely(READ_ONCE(mapping->due)))
+	if (unlikely(farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED)))
 		return -EHOSTDOWN;
 	io->region = mapping->region;
 	return mapping->donor->transport->submit(io);

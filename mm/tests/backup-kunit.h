@@ -199,7 +199,7 @@ static void stay(struct world *world)
 {
 	world->in_region = 0;
 	world->slab->state = FARSWAP_SLAB_MAPPED;
-	world->mapping->leaving = false;
+	world->mapping->state = FARSWAP_MAPPING_LIVE;
 	world->donor->io = FARSWAP_DONOR_IO_WORKS;
 }
 
@@ -265,7 +265,7 @@ static bool is_sole(const struct world *world)
 
 static bool stays(const struct world *world)
 {
-	return world->slab->state == FARSWAP_SLAB_MAPPED && !world->mapping->leaving &&
+	return world->slab->state == FARSWAP_SLAB_MAPPED && !farswap_mapping_goes(world->mapping) &&
 	       world->donor->io == FARSWAP_DONOR_IO_WORKS;
 }
 
@@ -329,9 +329,9 @@ static bool happen(struct world *world, enum event event)
 		world->slab->state = FARSWAP_SLAB_DRAINING;
 		return true;
 	case EVENT_LEAVE:
-		if (world->mapping->leaving)
+		if (farswap_mapping_goes(world->mapping))
 			return false;
-		world->mapping->leaving = true;
+		world->mapping->state = FARSWAP_MAPPING_EVACUATING;
 		return true;
 	case EVENT_GO:
 		return go(world);
@@ -437,7 +437,7 @@ static u64 look(const struct world *world)
 		is_now(world, world->in_region), world->fetch && is_now(world, world->read),
 		test_bit(SLOT, world->slab->bits.remote),
 		test_bit(SLOT, world->slab->bits.unbacked),
-		world->slab->state == FARSWAP_SLAB_MAPPED, world->mapping->leaving,
+		world->slab->state == FARSWAP_SLAB_MAPPED, farswap_mapping_goes(world->mapping),
 		world->donor->io == FARSWAP_DONOR_IO_WORKS,
 	};
 	struct farswap_backup *backup;

@@ -88,6 +88,11 @@ static struct farswap_mapping *place_link(struct kunit *test, u64 id)
 	return mapping;
 }
 
+static bool place_link_is_revoked(struct kunit *test, u64 id)
+{
+	return farswap_mapping_is(place_link(test, id), FARSWAP_MAPPING_REVOKED);
+}
+
 static void place_lose(struct place *place, u64 id)
 {
 	spin_lock(&farswap_state_lock);
@@ -149,8 +154,8 @@ static void eviction_test_requested_early(struct kunit *test)
 	struct place *place = place_make(test);
 
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
-	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
-	KUNIT_EXPECT_FALSE(test, place_link(test, REGION + 1)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION));
+	KUNIT_EXPECT_FALSE(test, place_link_is_revoked(test, REGION + 1));
 }
 
 static void eviction_test_lost_early(struct kunit *test)
@@ -158,7 +163,7 @@ static void eviction_test_lost_early(struct kunit *test)
 	struct place *place = place_make(test);
 
 	place_lose(place, REGION);
-	KUNIT_EXPECT_TRUE(test, place_link(test, REGION)->gone);
+	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION));
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
 }
 
@@ -170,9 +175,9 @@ static void eviction_test_many_early(struct kunit *test)
 
 	for (i = 0; i <= FARSWAP_EARLY_EVICTS; i++)
 		farswap_eviction_begin(place->donor, REGION + i, DEADLINE_MS);
-	KUNIT_EXPECT_FALSE(test, place_link(test, REGION)->gone);
-	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + 1)->gone);
-	KUNIT_EXPECT_TRUE(test, place_link(test, REGION + FARSWAP_EARLY_EVICTS)->gone);
+	KUNIT_EXPECT_FALSE(test, place_link_is_revoked(test, REGION));
+	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION + 1));
+	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION + FARSWAP_EARLY_EVICTS));
 }
 
 static void eviction_test_requested(struct kunit *test)
@@ -184,14 +189,14 @@ static void eviction_test_requested(struct kunit *test)
 		kunit_skip(test, "with hotslab 0 all pages are worth moving");
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
-	KUNIT_EXPECT_TRUE(test, mapping->dead);
-	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_EQ(test, mapping->state, FARSWAP_MAPPING_DEAD);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
 	KUNIT_EXPECT_FALSE(test, farswap_eviction_is_near(mapping));
 
 	/* Again: it is being given back already, and only once. */
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
-	KUNIT_EXPECT_TRUE(test, mapping->gone);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 }
 
@@ -203,14 +208,14 @@ static void eviction_test_lost(struct kunit *test)
 	place_lose(place, REGION);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
 	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
-	KUNIT_EXPECT_TRUE(test, mapping->dead);
-	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_EQ(test, mapping->state, FARSWAP_MAPPING_DEAD);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
 
 	/* A page without a copy is not lost twice. */
 	place_lose(place, REGION);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
-	KUNIT_EXPECT_FALSE(test, mapping->gone);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 }
 
 static void eviction_test_lost_of_two(struct kunit *test)
@@ -222,7 +227,7 @@ static void eviction_test_lost_of_two(struct kunit *test)
 	place_lose(place, REGION);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_MAPPED);
 	KUNIT_EXPECT_NE(test, place->slab.rebuilds, 0);
-	KUNIT_EXPECT_TRUE(test, mapping->dead);
+	KUNIT_EXPECT_EQ(test, mapping->state, FARSWAP_MAPPING_DEAD);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_ends(other));
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(other));
@@ -242,8 +247,8 @@ static void eviction_test_donor_lost(struct kunit *test)
 	bitmap_set(last->missing, 0, 2);
 	farswap_slabs_lose(place->donor);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_LOST);
-	KUNIT_EXPECT_TRUE(test, mapping->dead);
-	KUNIT_EXPECT_TRUE(test, last->dead);
+	KUNIT_EXPECT_EQ(test, mapping->state, FARSWAP_MAPPING_DEAD);
+	KUNIT_EXPECT_EQ(test, last->state, FARSWAP_MAPPING_DEAD);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(last));
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 2);
@@ -359,9 +364,9 @@ static void eviction_test_lost_while_draining(struct kunit *test)
 	place->slab.state = FARSWAP_SLAB_DRAINING;
 	place_lose(place, REGION);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
-	KUNIT_EXPECT_TRUE(test, mapping->due);
-	KUNIT_EXPECT_TRUE(test, mapping->gone);
-	KUNIT_EXPECT_FALSE(test, mapping->dead);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
+	KUNIT_EXPECT_NE(test, mapping->state, FARSWAP_MAPPING_DEAD);
 	KUNIT_EXPECT_FALSE(test, place_knows(place, REGION));
 }
 
@@ -394,11 +399,11 @@ static void eviction_test_suspect(struct kunit *test)
 	place->slab.state = FARSWAP_SLAB_DRAINING;
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
 	eviction_due(&mapping->evict_timer);
-	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	place_suspend(place);
-	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&mapping->evict_timer));
-	KUNIT_EXPECT_TRUE(test, lost->due);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(lost, FARSWAP_MAPPING_DEADLINE_PASSED));
 }
 
 /* The request came on a connection that failed before it was used. */
@@ -411,11 +416,11 @@ static void eviction_test_requested_while_suspect(struct kunit *test)
 	place->donor->io = FARSWAP_DONOR_IO_SUSPENDED;
 	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
 	eviction_due(&mapping->evict_timer);
-	KUNIT_EXPECT_FALSE(test, mapping->due);
+	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
 	place->donor->io = FARSWAP_DONOR_IO_WORKS;
 	eviction_due(&mapping->evict_timer);
-	KUNIT_EXPECT_TRUE(test, mapping->due);
+	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 }
 
 static struct kunit_case eviction_cases[] = {

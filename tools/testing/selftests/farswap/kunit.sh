@@ -16,8 +16,9 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup donor eviction giveway guard latency placement poll rdma_cm"
-SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_resume rdma_session rdma_keepalive sessions"
+SUITES="activity address backup donor eviction giveway guard latency mapping placement poll rdma_cm"
+SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_probe rdma_resume rdma_session rdma_watch sessions"
+SUITES="$SUITES slab slabmap staging trend window wire"
 SUITES="$SUITES slab slabmap staging trend window wire"
 
 # Every suite is in the list.
