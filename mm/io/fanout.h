@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One folio's writes to all the regions that its slab has.
+ * The writes of one folio to all regions of its slab.
  */
 #ifndef _FARSWAP_FANOUT_H
 #define _FARSWAP_FANOUT_H
@@ -16,9 +16,9 @@ struct folio;
 /**
  * struct farswap_fanout_write - the write to one region
  * @io:		the remote write
- * @fanout:	whose it is
- * @mapping:	where to; a reference is held
- * @room:	what it has of the window of its donor
+ * @fanout:	fan-out that the write belongs to
+ * @mapping:	destination of the write; a reference is held
+ * @room:	room that the write occupies in the window of its donor
  */
 struct farswap_fanout_write {
 	struct farswap_io io;
@@ -29,11 +29,11 @@ struct farswap_fanout_write {
 
 /**
  * struct farswap_fanout - the remote writes of one store
- * @writes:	to every region that the slab has and that can be written to
- * @nr_writes:	how many
- * @pending:	how many of them have not ended
- * @good:	how many have succeeded
- * @refused:	none of them was even begun; known when all have ended
+ * @writes:	one write for each region of the slab that can be written to
+ * @nr_writes:	number of @writes
+ * @pending:	number of @writes that have not ended, plus one until @refused is set
+ * @good:	number of @writes that have succeeded
+ * @refused:	no write could be submitted; valid when all have ended
  */
 struct farswap_fanout {
 	struct farswap_fanout_write writes[FARSWAP_REPLICAS_MAX];
@@ -44,15 +44,16 @@ struct farswap_fanout {
 };
 
 /**
- * farswap_fanout_is_there() - does one of the regions have the folio, and can it still be read
- * @fanout:	one whose writes have ended, of which one has succeeded
- * @slot:	the folio's first slot
- * @nr:		how many
+ * farswap_fanout_is_there() - check that a region has the folio and can still be read
+ * @fanout:	fan-out whose writes have ended, at least one of them with success
+ * @slot:	first slot of the folio
+ * @nr:		number of slots
  *
- * Of a region that is about to go, what comes late might not be fetched any more.
+ * A region that is about to be evicted does not count: the evacuation might not fetch a page that
+ * is written this late.
  *
  * Context: any.
- * Return: whether it has.
+ * Return: true if there is such a region.
  */
 static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
 					   unsigned int slot, unsigned int nr)
@@ -70,8 +71,8 @@ static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
 }
 
 /**
- * farswap_fanout_written() - who wants one of its regions back need not wait for it
- * @fanout:	one whose writes have ended
+ * farswap_fanout_written() - drop the write counts, so that a pending eviction can proceed
+ * @fanout:	fan-out whose writes have ended
  *
  * Context: any; see farswap_mapping_store_written().
  */
@@ -84,14 +85,14 @@ static inline void farswap_fanout_written(struct farswap_fanout *fanout)
 }
 
 /**
- * farswap_fanout_end() - its regions are used no more, but for one
- * @fanout:	one of which farswap_fanout_written() has been told
+ * farswap_fanout_end() - put all mappings of a fan-out but one
+ * @fanout:	fan-out after farswap_fanout_written()
  *
- * Nothing keeps what @fanout is a part of when farswap_mapping_put() has been called for the
- * last of them.
+ * The last reference keeps the memory of the enclosing store. The caller frees the store first, and
+ * calls farswap_mapping_put() for the returned mapping after that.
  *
  * Context: any.
- * Return: the last, for which it is to be called.
+ * Return: the mapping that is still to be put.
  */
 static inline struct farswap_mapping *farswap_fanout_end(struct farswap_fanout *fanout)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page-out, page-in, readahead and promotion: by the file that does it.
+ * Page-out, page-in, readahead and promotion: the functions for other folders, by file.
  */
 #ifndef _FARSWAP_IO_H
 #define _FARSWAP_IO_H
@@ -25,8 +25,8 @@ void farswap_prefetch_exit(void);
 /**
  * enum farswap_remote - how a page would be loaded
  * @FARSWAP_REMOTE_NOT:		from the swap device, or from a staging page
- * @FARSWAP_REMOTE_NOW:		from a donor that answers
- * @FARSWAP_REMOTE_LATER:	from a suspect donor, which has the only copy
+ * @FARSWAP_REMOTE_NOW:		from a donor that is not suspect
+ * @FARSWAP_REMOTE_LATER:	from a suspect donor that has the only copy
  */
 enum farswap_remote {
 	FARSWAP_REMOTE_NOT,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-out: a folio of a mapped slab is written to its regions. What else its
- * writeback waits for is up to the backup policy: nothing when the device gets
- * it from staging copies, or not at all; the device's write from the same pages
- * when the staging pool is empty. If every remote write fails, or one of those that
- * were to stand for the device, that has the folio when its writeback ends. What can't
- * go to a region is left to the kernel's own device write.
+ * Page-out: writes a folio of a mapped slab to the slab's regions. Also forgets the copies of
+ * slots that are freed, or whose page zswap has taken.
  *
- * Two stores of one slot never meet in a region: the second needs the folio
- * without writeback, which ends only after the remote writes of the first.
+ * The backup policy decides what else the folio's writeback waits for. It waits for nothing else
+ * if the swap device gets the pages later, from staging copies, or does not get them at all. It
+ * waits for the device's write of the same pages if the staging pool is empty. If every remote
+ * write fails, or one of the writes that replace the device's copy, the device has the folio when
+ * its writeback ends. The kernel writes a folio to the device itself if farswap_store() refuses it.
+ *
+ * Two stores of one slot never overlap in a region: the second store needs a folio that is not
+ * under writeback, and the writeback ends only after the remote writes of the first store.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -31,15 +33,16 @@
 #include "io/fanout.h"
 #include "io/reqpool.h"
 
-/* Stores that never lack a request, however little memory there is. */
+/* Requests in reserve: this many stores can be in flight even without free memory. */
 #define STORE_POOL	512
 
 /*
- * Fan-out: a store writes its folio to every region that the slab has; with
- * backup=replica these are several. Which of them are written to, and how many writes
- * have succeeded, is known here; what follows from that is up to store.c.
+ * Fan-out: writes the folio of a store to every region of its slab. With backup=replica a slab has
+ * several regions. This section chooses the regions and counts the writes that succeed;
+ * store_written() decides what the result means.
  *
- * Locking: none; an atomic count, and who ends the last write has the rest to itself.
+ * Locking: none. The count of pending writes is atomic, and the context that completes the last
+ * write owns the other fields.
  */
 
 static void store_written(struct farswap_fanout *fanout);
@@ -67,7 +70,10 @@ static void fanout_write_done(struct farswap_io *io, int error)
 		farswap_slotbits_clear(write->mapping->missing, slot, nr);
 		atomic_inc(&fanout->good);
 	}
-	/* Orders what was cleared before the remote bits. */
+	/*
+	 * Fully ordered: the missing bits are cleared here before store_account() sets the remote
+	 * bits. A reader of both, with the folio locked, tests the remote bits first.
+	 */
 	if (atomic_dec_and_test(&fanout->pending))
 		store_written(fanout);
 }
@@ -87,7 +93,10 @@ static void fanout_write_init(struct farswap_fanout_write *write,
 	io->done = fanout_write_done;
 }
 
-/* Room in all windows but one, which may be waited for; nothing is held meanwhile. */
+/*
+ * Wait for room in the window that is full, while no other room is held, then retry the other
+ * windows. A write that finds no room is dropped.
+ */
 static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned int full,
 				       unsigned int nr)
 {
@@ -111,16 +120,16 @@ static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned i
 }
 
 /**
- * fanout_begin() - begin a write to each region that a slab has
- * @fanout:	the store's
+ * fanout_begin() - begin a write to each region of a slab
+ * @fanout:	fan-out of the store
  * @slab:	a slab that has bits
- * @slot:	the first slot, without the remote bit
- * @nr:		how many
- * @sole:	the device may not get it
+ * @slot:	first slot; its remote bit is clear
+ * @nr:		number of slots
+ * @sole:	the swap device may not get the pages
  *
  * Context: process context; does not sleep.
- * Return: false if there is none that can be written to; see
- * farswap_mapping_store_begin(). Otherwise fanout_enter() must follow.
+ * Return: true if at least one region can be written to; fanout_enter() must follow. False
+ * otherwise; farswap_mapping_store_begin() lists the reasons.
  */
 static bool fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
 			 unsigned int slot, unsigned int nr, bool sole)
@@ -141,15 +150,15 @@ static bool fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sla
 
 /**
  * fanout_enter() - take room for each write in its donor's window
- * @fanout:	one that has begun
- * @nr:		how many pages each write has
+ * @fanout:	fan-out that fanout_begin() has set up
+ * @nr:		pages in each write
  *
- * A write for which there is no room is left out. At most one window is waited for, and
- * nothing held meanwhile that another store could wait for.
+ * A write that finds no room is dropped. The function waits for one window at most, and holds no
+ * other room during that wait, so that no other store waits for this one.
  *
  * Context: process context; may sleep, as farswap_window_enter() does.
- * Return: false if no write is left. Otherwise fanout_submit() must follow, or
- * fanout_cancel().
+ * Return: true if a write is left; fanout_submit() or fanout_cancel() must follow. False
+ * otherwise.
  */
 static bool fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 {
@@ -162,9 +171,9 @@ static bool fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
 }
 
 /**
- * fanout_cancel() - nothing is written after all
- * @fanout:	one that has room
- * @nr:		how many pages each write would have had
+ * fanout_cancel() - end the writes before they are submitted
+ * @fanout:	fan-out that has room
+ * @nr:		pages in each write
  *
  * Context: process context; does not sleep.
  */
@@ -179,13 +188,13 @@ static void fanout_cancel(struct farswap_fanout *fanout, unsigned int nr)
 }
 
 /**
- * fanout_submit() - write the folio to every region
- * @fanout:	one that has room
- * @folio:	under writeback
- * @slot:	its first slot
+ * fanout_submit() - write a folio to every region of a fan-out
+ * @fanout:	fan-out that has room
+ * @folio:	the folio; under writeback
+ * @slot:	first slot of @folio
  *
- * store_written() is called when all writes have ended, perhaps before this
- * returns: @fanout may be gone then.
+ * store_written() is called when all writes have ended. This may happen before the function
+ * returns, and @fanout may be freed then.
  *
  * Context: process context; does not sleep; after farswap_mapping_store_mark().
  */
@@ -195,7 +204,7 @@ static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 	unsigned int nr_writes = fanout->nr_writes, refused = 0, i;
 	struct farswap_fanout_write *write;
 
-	/* One more, so that it is known what was refused when all have ended. */
+	/* The extra count delays store_written() until @refused is set. */
 	atomic_set(&fanout->pending, nr_writes + 1);
 	atomic_set(&fanout->good, 0);
 	for (i = 0; i < nr_writes; i++) {
@@ -212,10 +221,10 @@ static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
 }
 
 /**
- * enum store_mode - what the device gets
- * @STORE_STAGED:	copies, later
- * @STORE_UNSTAGED:	the folio, now; its writeback waits for both
- * @STORE_SOLE:		nothing, unless the remote write fails
+ * enum store_mode - how the swap device gets the folio
+ * @STORE_STAGED:	later, from staging copies
+ * @STORE_UNSTAGED:	now, from the folio; the writeback waits for this write, too
+ * @STORE_SOLE:		not at all, unless a remote write fails
  */
 enum store_mode {
 	STORE_STAGED,
@@ -223,24 +232,25 @@ enum store_mode {
 	STORE_SOLE,
 };
 
-/*
- * One store.
+/**
+ * struct farswap_store - one store
  * @fanout:	the remote writes
- * @owner:	of the staging copies that it waits for
- * @bio:	the device write from the folio, if any
- * @bvec:	its only segment
- * @work:	begins that, should it turn out to be needed
- * @folio:	what is stored; locked until submission, then under writeback
- * @slab:	whose folio it is
- * @start:	when it was submitted, ns
- * @sector:	of the folio on the device
- * @slot:	the first slot in @slab
- * @mode:	what the device gets
- * @all:	@mode is STORE_SOLE because there are replicas: one region is not enough
- * @pending:	what the writeback waits for and that has not ended: the remote writes
- *		together, and those to the device
- * @error:	of the device's write
- * @remote_error: of the remote writes, if all failed
+ * @owner:	gets the results of the device writes from staging copies
+ * @bio:	the device write from @folio, if there is one
+ * @bvec:	the only segment of @bio
+ * @work:	starts @bio after a remote write of a STORE_SOLE store has failed
+ * @folio:	the folio; locked until submission, then under writeback
+ * @slab:	slab of @folio
+ * @start:	when the store was submitted, ns
+ * @sector:	sector of @folio on the swap device
+ * @slot:	first slot of @folio in @slab
+ * @mode:	how the swap device gets the folio
+ * @all:	the policy is backup=replica: every remote write must succeed, or else the
+ *		writeback waits for the device
+ * @pending:	what the writeback still waits for: the remote writes together count as one,
+ *		each write to the device counts as one
+ * @error:	result of the device writes, 0 or -errno
+ * @remote_error: -EIO if no remote write counts as successful, else 0
  */
 struct farswap_store {
 	struct farswap_fanout fanout;
@@ -262,7 +272,7 @@ struct farswap_store {
 
 static struct farswap_requests store_requests;
 
-/* As the kernel does for a failed device write: the page stays, dirty. */
+/* Keep the page in memory, dirty, as the kernel does after a failed device write. */
 static void store_keep_dirty(struct farswap_store *store)
 {
 	struct folio *folio = store->folio;
@@ -287,7 +297,7 @@ static void store_note_stray(struct farswap_slab *slab)
 	WRITE_ONCE(slab->strayed, true);
 }
 
-/* What has become of it. */
+/* Count the result. Set the remote bits after success, keep the folio dirty after an error. */
 static void store_account(struct farswap_store *store)
 {
 	unsigned int nr = folio_nr_pages(store->folio);
@@ -308,21 +318,24 @@ static void store_free(struct farswap_store *store)
 {
 	struct farswap_mapping *last;
 
-	/* After this the folio may be gone; swapoff still waits for the slab. */
+	/* The folio may be freed after this. The slab remains, because swapoff waits for it. */
 	folio_end_writeback(store->folio);
 	last = farswap_fanout_end(&store->fanout);
 	farswap_request_free(&store_requests, store);
 	farswap_mapping_put(last);
 }
 
-/* All that the writeback waited for has ended. Any context up to interrupts. */
+/* Everything that the writeback waited for has ended. Context: any up to interrupts. */
 static void store_end(struct farswap_store *store)
 {
 	store_account(store);
 	store_free(store);
 }
 
-/* The same, if that was nothing but the remote writes. Who fetches pages must see the bits. */
+/*
+ * End a store that waited for remote writes only. The remote bits are set before the write counts
+ * drop, so that an evacuation that waits for the counts sees the bits.
+ */
 static void store_end_written(struct farswap_store *store)
 {
 	store_account(store);
@@ -330,14 +343,17 @@ static void store_end_written(struct farswap_store *store)
 	store_free(store);
 }
 
-/* One of several writes has ended; orders what each left in @store. */
+/*
+ * One of several writes has ended. The decrement is fully ordered: each write stores its result
+ * before it, and the caller that ends the store reads all results after it.
+ */
 static void store_write_ended(struct farswap_store *store)
 {
 	if (atomic_dec_and_test(&store->pending))
 		store_end(store);
 }
 
-/* A write from a staging copy has ended. */
+/* A device write from a staging copy has ended. */
 static void store_backed(struct farswap_backup_owner *owner, int error)
 {
 	struct farswap_store *store = container_of(owner, struct farswap_store, owner);
@@ -347,7 +363,7 @@ static void store_backed(struct farswap_backup_owner *owner, int error)
 	store_write_ended(store);
 }
 
-/* The copies are on their way to the device anyway: wait for them. */
+/* Make the writeback wait for the device writes from the staging copies; these run anyway. */
 static void store_adopt(struct farswap_store *store)
 {
 	unsigned int nr = folio_nr_pages(store->folio), adopted;
@@ -405,19 +421,19 @@ static void store_fallback_work(struct work_struct *work)
 	store_to_device(store);
 }
 
-/* A remote write has failed, and the device was to get nothing. */
+/* A remote write of a STORE_SOLE store has failed: write the folio to the device. */
 static void store_fall_back(struct farswap_store *store)
 {
 	INIT_WORK(&store->work, store_fallback_work);
 	queue_work(farswap_wq, &store->work);
 }
 
-/* How many of the writes that have succeeded count. */
+/* Return how many of the successful remote writes count. */
 static unsigned int store_good(const struct farswap_store *store)
 {
 	unsigned int nr = folio_nr_pages(store->folio), good = atomic_read(&store->fanout.good);
 
-	/* The regions that have it may be lost by now, or too close to that. */
+	/* The regions that have a sole copy may be lost by now, or about to be evicted. */
 	if (!good || (store->mode == STORE_SOLE &&
 		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
 		return 0;
@@ -427,8 +443,8 @@ static unsigned int store_good(const struct farswap_store *store)
 }
 
 /**
- * store_written() - all remote writes have ended
- * @fanout:	the store's
+ * store_written() - continue a store whose remote writes have all ended
+ * @fanout:	fan-out of the store
  *
  * Context: any up to softirq.
  */
@@ -447,7 +463,7 @@ static void store_written(struct farswap_fanout *fanout)
 		store_end_written(store);
 		return;
 	}
-	/* The device may take long, and a donor may want its region back. */
+	/* Drop the write counts now: the device may be slow, and an eviction waits for them. */
 	farswap_fanout_written(fanout);
 	if (store->mode == STORE_UNSTAGED)
 		store_write_ended(store);
@@ -457,7 +473,7 @@ static void store_written(struct farswap_fanout *fanout)
 		store_fall_back(store);
 }
 
-/* Everything that could fail has been done. */
+/* Submit a store after every step that could refuse it. */
 static void store_submit(struct farswap_store *store, struct list_head *staged)
 {
 	struct farswap_slab *slab = store->slab;
@@ -471,10 +487,10 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 
 	farswap_hook_count(folio);
 	farswap_mapping_store_mark(slab, store->slot, folio_nr_pages(folio));
-	/* Known to the table before anyone could read the slot. */
+	/* The table of backups must have the copies before any task can read the slot. */
 	if (mode == STORE_STAGED) {
 		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
-		/* As long as the folio is locked the device stays. */
+		/* The locked folio keeps the device. */
 		farswap_backup_kick(slab->device);
 	} else if (mode == STORE_SOLE) {
 		farswap_slotbits_set(slab->bits.unbacked, store->slot,
@@ -488,7 +504,10 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 		store_to_device(store);
 }
 
-/* A request whose folio may be written to the slab now, or why not. */
+/*
+ * Prepare a request to write the folio to its slab. Return FARSWAP_STAT_STORE_REMOTE, or the reason
+ * for refusing the folio.
+ */
 static enum farswap_stat store_prepare(struct folio *folio,
 				       struct farswap_slab *slab, unsigned int slot,
 				       enum farswap_backup_policy policy,
@@ -522,7 +541,7 @@ out_free:
 	return outcome;
 }
 
-/* With fewer regions than there should be, the device is the replica. */
+/* If the slab has fewer regions than there should be replicas, the device serves as a replica. */
 static enum store_mode store_choose_mode(const struct farswap_store *store,
 					 enum farswap_backup_policy policy,
 					 struct list_head *staged)
@@ -541,7 +560,10 @@ static void store_cancel(struct farswap_store *store)
 	farswap_request_free(&store_requests, store);
 }
 
-/* Likewise, with its mode. Who waits for the device holds no region that a donor may want. */
+/*
+ * Prepare a request and choose its mode. A request is cancelled before it waits for the device, so
+ * that it does not delay the eviction of a region.
+ */
 static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *slab,
 				     unsigned int slot, struct farswap_store **begun,
 				     struct list_head *staged)
@@ -572,7 +594,7 @@ static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *s
 	}
 }
 
-/* Try to store remotely; on failure tell why not. */
+/* Try to store remotely. Return FARSWAP_STAT_STORE_REMOTE, or the reason for refusing the folio. */
 static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
 				   unsigned int slot)
 {
@@ -596,16 +618,16 @@ static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *sla
 }
 
 /**
- * farswap_store() - a folio goes to swap
- * @folio:	locked, in the swap cache, clean, not under writeback; what it
- *		holds is neither all zero nor in zswap
+ * farswap_store() - page out a folio to remote memory
+ * @folio:	locked, in the swap cache, clean, not under writeback; its contents are
+ *		neither all zero nor in zswap
  *
- * Context: process context; may sleep as submit_bio() does, a fifth of a second for
- * room, and, when it is the device's, as long as that takes for an older write of
- * the slot. May be in reclaim, so nothing here waits for memory.
- * Return: true when the folio was taken: it is unlocked and its writeback has
- * begun, or even ended. False when the caller must write it to the device; what
- * was known of its slots has then been forgotten.
+ * Context: process context, possibly in reclaim, so it never waits for memory. It may sleep as
+ * submit_bio() does, up to 200 ms for room in a window, and, if the folio goes to the device,
+ * until an older device write of the slot has ended.
+ * Return: true if the folio was taken: it is unlocked, and its writeback has begun or has even
+ * ended. False if the caller must write the folio to the device; all copies of its slots have been
+ * forgotten then.
  */
 bool farswap_store(struct folio *folio)
 {
@@ -623,7 +645,7 @@ bool farswap_store(struct folio *folio)
 	if (slab)
 		farswap_slab_account(slab, nr);
 	if (slab && farswap_slab_has_bits(slab)) {
-		/* The copies of before are stale whatever happens now. */
+		/* The older copies are stale from now on, whether this store succeeds or not. */
 		excluded = farswap_guard_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
 		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
@@ -647,8 +669,9 @@ bool farswap_store(struct folio *folio)
 }
 
 /**
- * farswap_store_init() - make the requests
+ * farswap_store_init() - allocate the pool of store requests
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_store_init(void)
@@ -658,7 +681,9 @@ int farswap_store_init(void)
 }
 
 /**
- * farswap_store_exit() - free it; no store is in flight
+ * farswap_store_exit() - free the pool of store requests
+ *
+ * Context: may sleep; no store is in flight.
  */
 void farswap_store_exit(void)
 {
@@ -666,10 +691,11 @@ void farswap_store_exit(void)
 }
 
 /*
- * Forgets copies: slots are freed, or zswap has taken something newer.
+ * Forgetting: drops the remote and the staging copies of slots that are freed, or whose page zswap
+ * has taken.
  */
 
-/* Forget the copies of slots, if there are any. */
+/* Forget the copies of slots, if there are any. Return how many remote copies there were. */
 static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 				 unsigned long nr)
 {
@@ -698,7 +724,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 }
 
 /**
- * farswap_forget() - a newer copy of a folio went to zswap
+ * farswap_forget() - forget the copies of a folio whose newer contents are in zswap
  * @folio:	locked, in the swap cache
  *
  * Context: any.
@@ -713,13 +739,13 @@ void farswap_forget(struct folio *folio)
 }
 
 /**
- * farswap_invalidate() - slots were freed, or hold zeroes from now on
- * @type:	their swap type
- * @first:	the first
- * @last:	the last
+ * farswap_invalidate() - forget the copies of slots that were freed, or that hold zeroes now
+ * @type:	swap type of the slots
+ * @first:	first slot
+ * @last:	last slot, inclusive
  *
- * Context: any, also with interrupts off. Under the kernel's lock of the slots, or the
- * folio's lock if they are still in use, so they can't be used again before this returns.
+ * Context: any, also with interrupts off. The caller holds the kernel's lock of the slots, or the
+ * folio's lock if they are still in use, so the slots cannot be reused before this returns.
  */
 void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last)
 {
