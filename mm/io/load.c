@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-in: a folio that is staged for the device is copied from there; one whose
- * slots all have the remote bit is read straight from the region. If that fails the
- * kernel reads the swap device instead, within the same load, unless the device
- * does not have it: then the reader gets an error. Anything else is the kernel's
- * from the beginning.
+ * Page-in: copies a folio that is staged for the swap device from its staging pages, and reads a
+ * folio whose slots all have the remote bit from a region. The kernel handles every other folio
+ * itself from the start. If a remote read fails, the kernel reads the swap device within the same
+ * load; if the device does not have the folio, the reader gets an error.
  *
- * Under a load a slot's bits change in three ways only: its slab is drained, the device
- * has got it, or a rebuild gives it the remote bit.
+ * This file also has the spinning of faults for a page in flight, and the hints on how a page would
+ * be loaded.
+ *
+ * The bits of a slot change during a load of it in three ways only: its slab is drained, the device
+ * completes the slot's backup write, or a rebuild sets the remote bit.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -28,38 +30,42 @@
 #include "internal.h"
 #include "io/reqpool.h"
 
-/* Loads that never lack a request, however little memory there is. */
+/* Requests in reserve: this many loads can be in flight even without free memory. */
 #define LOAD_POOL	256
-/* Reads of a page that only a region has that may fail though its donor's session did not. */
+/* Failed reads after which a sole copy is given up. A failure of the session does not count. */
 #define LOAD_TRIES	4
-/* Between looks at a donor that loads wait for, and before another try without memory. */
+/* Interval of scans for loads that need not wait any longer, and delay of a retry after -ENOMEM. */
 #define LOAD_PAUSE_MS	10
-/* The part of io_timeout_ms after which another region could take longer than that in all. */
+/*
+ * After this fraction of io_timeout_ms a load does not try another region if the device has the
+ * page: the whole load could exceed io_timeout_ms.
+ */
 #define LOAD_LATE_PART	10
-/* After a large folio that could not be read, for so long a slab's are read page by page. */
+/* For this long after a failed large folio the pages of its slab are read one by one, jiffies. */
 #define LOAD_LARGE_PAUSE	HZ
 
 /**
  * struct load_request - one load
  * @io:		the remote read
- * @work:	the device read, should that fail
- * @folio:	what is loaded, locked
- * @slab:	whose page it is
- * @mapping:	from where; a reference is held until the remote read has ended
- * @entry:	in its donor's list of loads that wait
- * @waits_for:	the mapping whose donor it waits for, or has waited for; a reference is held
- * @donor:	whose session @suspects and @worked are about; compared only
- * @suspects:	that donor's, before the last read
- * @worked:	that donor worked then
- * @waited:	the wait since the last read has ended
- * @until:	jiffies until which it waits for a donor that works, as far as is known
- * @start:	when it was submitted, ns
- * @began:	when the first read was, jiffies
- * @slot:	of its first page
- * @tries:	remote reads begun
- * @failed:	those that failed though the donor's session did not
- * @error:	of the last read
- * @cpu:	who asked
+ * @work:	continues the load after @io has failed
+ * @folio:	the folio; locked
+ * @slab:	slab of @folio
+ * @mapping:	source of the read; a reference is held until @io has ended
+ * @entry:	in the list of waiting loads of a donor
+ * @waits_for:	mapping of the donor that the load waits for, or has waited for; a reference is
+ *		held
+ * @donor:	the donor that @suspects and @worked describe; compared only
+ * @suspects:	how often that donor had been suspect before the last read
+ * @worked:	whether that donor worked before the last read
+ * @waited:	the load has waited since the last read
+ * @until:	end of the wait for a donor that works as far as is known, jiffies
+ * @start:	when the last read was submitted, ns
+ * @began:	when the load began, jiffies
+ * @slot:	slot of the first page
+ * @tries:	number of remote reads so far
+ * @failed:	number of them that failed although the session of the donor did not
+ * @error:	result of the last read, 0 or -errno
+ * @cpu:	CPU that submitted the last read
  */
 struct load_request {
 	struct farswap_io io;
@@ -85,7 +91,7 @@ struct load_request {
 
 static struct farswap_requests load_requests;
 
-/* Runs loads of what only regions have: no other work waits for it. */
+/* Continues loads of sole copies after a failed read. No other work waits for these. */
 static struct workqueue_struct *load_wait_wq;
 
 static void load_fail(struct folio *folio)
@@ -112,14 +118,14 @@ static bool load_staged(struct folio *folio, struct farswap_slab *slab,
 }
 
 /*
- * Spinning: a fault that finds its page on the way from a donor waits for it without
- * sleeping, where reads take less than that would cost.
+ * Spinning: a fault that finds its page in flight from a donor spins for it, if reads take less
+ * time than sleeping would.
  */
 
-/* The moving average of what a read takes: 1/8 new. */
+/* The weight of a new sample in the moving average of the read latency is 1/8. */
 #define POLL_AVERAGE_SHIFT	3
 
-/* What the fault's own reads took lately, ns. */
+/* Moving average of the latency of the reads that faults wait for, ns. */
 static DEFINE_PER_CPU(u32, poll_average_ns);
 
 static u32 poll_average(u32 old, u32 ns)
@@ -128,9 +134,9 @@ static u32 poll_average(u32 old, u32 ns)
 }
 
 /**
- * poll_learn() - the fault's own page has come
- * @cpu:	who asked for it, which is where the next fault will look
- * @ns:		how long it took
+ * poll_learn() - add the latency of a read that a fault waited for
+ * @cpu:	CPU that submitted the read, where the next fault uses the average
+ * @ns:		latency of the read
  *
  * Context: any.
  */
@@ -142,15 +148,15 @@ static void poll_learn(int cpu, u32 ns)
 }
 
 /**
- * farswap_poll_lock() - spin for a page that is about to come
+ * farswap_poll_lock() - spin for a page that is in flight
  * @folio:	a folio of the swap cache that a fault found locked; a reference is
  *		held
  *
- * Twice the average of what a read takes, at most poll_us; not at all if the
- * average itself is longer than that, since then sleeping is cheaper.
+ * The function spins for twice the average read latency, and for poll_us at most. It does not spin
+ * if the average is not below poll_us, because sleeping is cheaper then.
  *
  * Context: process context; does not sleep.
- * Return: true when the folio has been locked.
+ * Return: true if the function has locked the folio.
  */
 bool farswap_poll_lock(struct folio *folio)
 {
@@ -176,8 +182,8 @@ bool farswap_poll_lock(struct folio *folio)
 }
 
 /*
- * Without the region: true if that's the end of it, well or not; false if the
- * device has the folio.
+ * Load a folio without a region. Return true if the load has ended, with success or not; false if
+ * the device has the folio.
  */
 static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 			 unsigned int slot)
@@ -189,7 +195,7 @@ static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 	farswap_backup_await(slab, slot, nr);
 	if (load_staged(folio, slab, slot))
 		return true;
-	/* A copy that is gone by now has reached the device. */
+	/* The unbacked bit was cleared when the device had the page and its copy was dropped. */
 	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
 		return false;
 	load_fail(folio);
@@ -199,14 +205,14 @@ static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
 			bool urgent);
 
-/* Nobody waits for a suspect donor, unless nobody else has the page. */
+/* A load waits for a suspect donor only if the device does not have the page. */
 static bool load_may_wait(const struct farswap_slab *slab, unsigned int slot,
 			  unsigned int nr)
 {
 	return farswap_slotbits_any(slab->bits.unbacked, slot, nr);
 }
 
-/* What else has the page would have been faster, and may be again. */
+/* The device, if it has the page, would be faster by now than another region. */
 static bool load_is_late(const struct load_request *request)
 {
 	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms) / LOAD_LATE_PART;
@@ -214,7 +220,7 @@ static bool load_is_late(const struct load_request *request)
 	return time_after(jiffies, request->began + msecs_to_jiffies(ms));
 }
 
-/* Look at a donor's waiting loads. A pending work holds a reference on the donor. */
+/* Schedule a scan of a donor's waiting loads. A pending work holds a reference on the donor. */
 static void load_look_in(struct farswap_donor *donor, unsigned long delay)
 {
 	kref_get(&donor->ref);
@@ -222,25 +228,29 @@ static void load_look_in(struct farswap_donor *donor, unsigned long delay)
 		farswap_donor_put(donor);
 }
 
-/* Note the state of a donor's session that a later failure is compared with. */
+/* Record the state of a donor's session, for comparison after a failed read. */
 static void load_note(struct load_request *request, const struct farswap_donor *donor)
 {
 	request->donor = donor;
 	request->suspects = READ_ONCE(donor->suspects);
-	/* Pairs with donor_suspended(), which writes @io before @suspects. */
+	/*
+	 * Read @suspects before @io, which farswap_donor_works() reads. donor_suspended() writes
+	 * them in the opposite order, with smp_wmb() between.
+	 */
 	smp_rmb();
 	request->worked = farswap_donor_works(donor);
 }
 
-/* Has the donor's session failed, or come back, since the last read began? */
+/* Return true if the donor's session has failed or come back since the last read began. */
 static bool load_has_news(const struct load_request *request, const struct farswap_donor *donor)
 {
 	return !request->worked || READ_ONCE(donor->suspects) != request->suspects;
 }
 
 /*
- * Put a load on the list of its donor, with the reference on @mapping. A donor may be told to be
- * suspect only after the failure of an I/O, by io_timeout_ms at most.
+ * Put a load on the list of its donor, together with the reference on @mapping. The transport may
+ * report a donor as suspect up to io_timeout_ms after an I/O has failed, so the load waits that
+ * long.
  */
 static void load_park(struct load_request *request, struct farswap_mapping *mapping)
 {
@@ -264,7 +274,10 @@ static void load_park(struct load_request *request, struct farswap_mapping *mapp
 	spin_unlock(&donor->load_lock);
 }
 
-/* Is there no use in waiting any longer? The grace of a suspect donor is the transport's. */
+/*
+ * Return true if a load need not wait any longer. A load waits for a suspect donor without a limit
+ * of its own, because the transport limits the grace period.
+ */
 static bool load_is_ready(const struct load_request *request, const struct farswap_donor *donor)
 {
 	if (farswap_mapping_ends(request->waits_for))
@@ -277,8 +290,8 @@ static bool load_is_ready(const struct load_request *request, const struct farsw
 }
 
 /**
- * farswap_load_work() - let those of a donor's waiting loads go on that need not wait any longer
- * @work:	the donor's
+ * farswap_load_work() - continue the loads of a donor that need not wait any longer
+ * @work:	load_work of the donor
  *
  * Context: process context; does not sleep.
  */
@@ -305,10 +318,10 @@ void farswap_load_work(struct work_struct *work)
 }
 
 /**
- * farswap_load_kick() - what has become of a donor is known
+ * farswap_load_kick() - scan the waiting loads of a donor whose state has changed
  * @donor:	the donor, referenced
  *
- * Otherwise its waiting loads see it at their next look.
+ * Without this call the loads notice the change at their next periodic scan.
  *
  * Context: process context; does not sleep.
  */
@@ -321,8 +334,8 @@ void farswap_load_kick(struct farswap_donor *donor)
 }
 
 /**
- * farswap_load_cancel() - end the looks at a donor that nobody waits for any more
- * @donor:	without mappings
+ * farswap_load_cancel() - stop the scans of a donor that no load waits for
+ * @donor:	a donor without mappings
  *
  * Context: may sleep.
  */
@@ -333,12 +346,12 @@ void farswap_load_cancel(struct farswap_donor *donor)
 }
 
 /*
- * Read a region once more. Another one at once, unless time is up and the device has
- * the page. The same, or another once each was tried, only if the device does not have
- * it, and after a wait: the donor may be suspect and come back, or there was no memory to map the
- * page for the adapter. Only the donor's end, that of its region, or reads that fail again and
- * again in a session that works make us give up a page that nobody else has. The mapping of the
- * last try may be freed: it is compared only.
+ * Retry a failed read. Another region is tried at once, unless the load is late and the device has
+ * the page. The same region, or any region once each was tried, is tried only if the device does
+ * not have the page, and only after a wait: the donor may be suspect and come back, or there was no
+ * memory to map the page for the adapter. A sole copy is given up only if its donor or its region
+ * is gone, or if reads fail repeatedly in a session that works. The mapping of the last try may
+ * have been freed, so its pointer is only compared.
  */
 static bool load_again(struct load_request *request)
 {
@@ -367,8 +380,8 @@ static bool load_again(struct load_request *request)
 }
 
 /*
- * Whoever waits for it has it read page by page. The locked folio keeps the slab. Process
- * context, if it is in the swap cache.
+ * Give up a large folio, so that the task that waits for it has its pages read one by one. The
+ * locked folio keeps the slab. Context: process context, if the folio is in the swap cache.
  */
 static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 {
@@ -377,7 +390,7 @@ static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 	farswap_hook_give_up(folio);
 }
 
-/* The remote read failed: the swap device, in process context. */
+/* Continue after a failed remote read: retry, or read the swap device. */
 static void load_fallback(struct work_struct *work)
 {
 	struct load_request *request = container_of(work, struct load_request,
@@ -403,7 +416,7 @@ static void load_fallback(struct work_struct *work)
 	farswap_hook_read(folio);
 	memalloc_noio_restore(noio);
 out_free:
-	/* Last: the next load's work would wait for ours to end. */
+	/* Free it last: the work of a new load in this request starts only after this work ends. */
 	farswap_request_free(&load_requests, request);
 }
 
@@ -445,7 +458,10 @@ static void load_done(struct farswap_io *io, int error)
 	farswap_request_free(&load_requests, request);
 	folio_end_read(folio, true);
 out_put:
-	/* Last: who unmaps the slab waits for us, and then for farswap_wq. */
+	/*
+	 * Put the mapping last: an unmap of the slab waits for this reference and then flushes
+	 * farswap_wq, so the work must be queued by now.
+	 */
 	farswap_mapping_put(mapping);
 }
 
@@ -470,7 +486,7 @@ static void load_submit(struct load_request *request, struct farswap_mapping *ma
 	request->tries++;
 	load_note(request, mapping->donor);
 
-	/* As swap_read_folio() does, before the folio may be gone. */
+	/* Account for the stall as swap_read_folio() does. The folio may be freed by the I/O. */
 	if (workingset)
 		psi_memstall_enter(&pflags);
 	farswap_hook_swapin(folio);
@@ -481,7 +497,7 @@ static void load_submit(struct load_request *request, struct farswap_mapping *ma
 		psi_memstall_leave(&pflags);
 }
 
-/* Is any of the slots a zero page, which the kernel keeps as a mark only? */
+/* Return true if any of the slots is a zero page, which the kernel keeps only as a flag. */
 static bool load_zero(const struct farswap_device *device, pgoff_t offset,
 		      unsigned int nr)
 {
@@ -498,13 +514,14 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 {
 	unsigned int nr = folio_nr_pages(folio);
 	struct farswap_mapping *mapping;
-	/* The only copy is worth waiting for; what can be read page by page isn't. */
+	/* Only a sole copy is worth waiting for, and only if it can't be read page by page. */
 	bool may_wait = nr == 1 && load_may_wait(slab, slot, nr);
 	struct load_request *request;
 
 	/*
-	 * Before it is asked who has the slots: what a region has of them without the bits
-	 * may be older.
+	 * Read the remote bits before farswap_mapping_find() reads the missing bits. Pairs with
+	 * farswap_guard_rebuild_end(), which sets the missing bits before the remote bits. Without
+	 * the remote bits, a region may have an older page.
 	 */
 	if (!farswap_slotbits_full(slab->bits.remote, slot, nr))
 		return false;
@@ -542,15 +559,15 @@ out_put:
 }
 
 /**
- * farswap_load() - a folio comes from swap
+ * farswap_load() - page in a folio
  * @folio:	locked, not up to date
- * @urgent:	a task is about to wait for it
+ * @urgent:	a task is about to wait for the folio
  *
- * Context: process context; does not wait, but for memory pressure to be
- * accounted, and, if so many are under way that there is no request, for one of
- * those to end.
- * Return: true when the folio was taken: it will be unlocked, with its contents
- * or without. False when the caller must read it.
+ * Context: process context. Waits for the accounting of memory pressure, for copies of a sole page
+ * that are just being fetched, and for another load to end if there are so many that no request is
+ * left.
+ * Return: true if the folio was taken: it will be unlocked, with its contents or without. False if
+ * the caller must read it.
  */
 bool farswap_load(struct folio *folio, bool urgent)
 {
@@ -564,13 +581,13 @@ bool farswap_load(struct folio *folio, bool urgent)
 	slab = farswap_slab_lookup(device, offset, &slot);
 	if (slab)
 		farswap_slab_account(slab, nr);
-	/* Stale bits may stand below a zero page, of which the kernel tells nobody. */
+	/* Stale bits may remain below a zero page, because the kernel does not report those. */
 	if (!slab || !farswap_slab_has_bits(slab) || load_zero(device, offset, nr))
 		goto out_device;
-	/* Without the lock it is a hint: what it misses load_locally() finds. */
+	/* The count is read without the lock and is a hint; load_locally() finds what it misses. */
 	if (READ_ONCE(device->backups.nr) && load_staged(folio, slab, slot))
 		return true;
-	/* Out of the swap cache nothing keeps the folio while we read into it. */
+	/* Outside the swap cache, nothing keeps the folio until the read ends. */
 	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, urgent))
 		return true;
 	if (load_locally(folio, slab, slot))
@@ -584,16 +601,16 @@ out_device:
 }
 
 /**
- * farswap_load_large() - a large folio comes from swap, all at once or not at all
- * @folio:	locked, not up to date. In the swap cache; or not, if its owner holds its slots
- *		as if it were until this returns
+ * farswap_load_large() - page in a large folio as a whole, or not at all
+ * @folio:	locked, not up to date; in the swap cache, or its owner holds its slots as if it
+ *		were until this returns
  *
- * What can't be read is to be read page by page: farswap_is_remote() denies that it can, for a
- * second at least.
+ * If the folio can't be read as a whole, its pages must be read one by one: for a second at least,
+ * farswap_is_remote() returns false for large folios of the slab.
  *
  * Context: may sleep, for io_timeout_ms at most.
- * Return: true when the folio was taken: it will be unlocked, with its contents or given up;
- * it is already, unless it is in the swap cache. False if nothing of it was ever stored.
+ * Return: true if the folio was taken: it will be unlocked, read or given up; a folio outside the
+ * swap cache is unlocked already. False if nothing of it was ever stored.
  */
 bool farswap_load_large(struct folio *folio)
 {
@@ -611,16 +628,16 @@ bool farswap_load_large(struct folio *folio)
 	if (!farswap_slab_has_bits(slab) || load_zero(device, offset, nr) ||
 	    !load_remotely(folio, slab, slot, true))
 		load_large_fail(folio, slab);
-	/* Whoever needs it has a reference. */
+	/* The owner of a folio outside the swap cache holds a reference on it. */
 	if (!cached)
 		folio_wait_locked(folio);
 	return true;
 }
 
 /**
- * farswap_load_flush() - wait until loads whose remote read failed have gone on
+ * farswap_load_flush() - wait until loads whose remote read failed have been continued
  *
- * Not those on a donor's list, which hold a reference on its mapping.
+ * Loads in the list of a donor are not waited for; they hold a reference on a mapping of the donor.
  *
  * Context: may sleep.
  */
@@ -630,8 +647,9 @@ void farswap_load_flush(void)
 }
 
 /**
- * farswap_load_init() - make the requests
+ * farswap_load_init() - allocate the pool of load requests and the workqueue
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_load_init(void)
@@ -652,7 +670,9 @@ out_exit_requests:
 }
 
 /**
- * farswap_load_exit() - free it; no load is in flight
+ * farswap_load_exit() - free the pool of load requests and the workqueue
+ *
+ * Context: may sleep; no load is in flight.
  */
 void farswap_load_exit(void)
 {
@@ -661,14 +681,14 @@ void farswap_load_exit(void)
 }
 
 /*
- * What a load would do, asked before there is a folio to load: by who chooses what is read
- * ahead, and how large a folio a fault gets. The answer is of this moment, a hint.
+ * Hints: how a page would be loaded, before there is a folio to load. Readahead and the choice of
+ * a folio's size in a fault use them. The answer may change at any time.
  */
 
-/* Pages of the largest that is read as a whole: a fault waits for all of it. */
+/* Pages of the largest folio that is read as a whole: a fault waits for all of them. */
 #define REMOTE_LARGE_MAX	16
 
-/* The slab of a swap entry, if it may have remote contents. */
+/* Return the slab of a swap entry if it may have remote contents, or NULL. */
 static struct farswap_slab *remote_slab(struct farswap_device *device,
 					swp_entry_t entry, unsigned int *slot)
 {
@@ -678,7 +698,7 @@ static struct farswap_slab *remote_slab(struct farswap_device *device,
 	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
 }
 
-/* All of them, in one region of a donor that answers. */
+/* Return true if one region has all of the slots and its donor is not suspect. */
 static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
 {
 	struct farswap_mapping *mapping;
@@ -696,7 +716,7 @@ static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsign
 	return whole;
 }
 
-/* Would one page be read at once, by a donor that answers, or is one to be waited for? */
+/* Return how one page would be loaded. */
 static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned int slot)
 {
 	const struct farswap_mapping *mapping;
@@ -718,11 +738,11 @@ static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned
 }
 
 /**
- * farswap_remote_of() - how would a page be loaded
+ * farswap_remote_of() - tell how a page would be loaded
  * @entry:	a swap entry in use
  *
  * Context: any.
- * Return: how, just now.
+ * Return: the way in which it would be loaded now; a hint.
  */
 enum farswap_remote farswap_remote_of(swp_entry_t entry)
 {
@@ -741,14 +761,14 @@ enum farswap_remote farswap_remote_of(swp_entry_t entry)
 }
 
 /**
- * farswap_is_remote() - would a load be remote
- * @entry:	a swap entry in use
- * @nr:		so many entries, from this one on, as one folio
+ * farswap_is_remote() - tell whether a load would be remote
+ * @entry:	first swap entry, in use
+ * @nr:		number of entries, loaded as one folio
  *
- * A page that only suspect donors have is not: reading it ahead would only make it wait.
+ * A page that only suspect donors have does not count: readahead of it would only make it wait.
  *
  * Context: any.
- * Return: whether it would, just now.
+ * Return: true if a load would be remote now; a hint.
  */
 bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
 {
