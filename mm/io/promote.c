@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promotion: a page that had to be read from the swap device although its slab
- * is mapped is written to the region as well, so that the next time it comes
- * from there. Pages get into that state when they were stored before their slab
- * became hot, or when a donor was lost; if they are only read they would stay
+ * Promotion: a page that had to be read from the swap device, although its slab is mapped, is
+ * also written to a region, so that the next page-in reads it from there. Such pages were stored
+ * before their slab became hot, or a donor was lost. Pages that are only read would otherwise stay
  * on the device for ever.
  *
- * A folio in the swap cache that is up to date, clean and not under writeback
- * holds what the device holds, unless it is a zero page, or zswap took it, or the
- * device is still owed its write. So one remote write makes the remote bit true. It
- * runs as a writeback: the folio may be written to by its owners meanwhile, or just
- * before, with only their page tables knowing, but then it is stored anew before the
- * slot is ever read.
+ * A folio in the swap cache that is up to date, clean and not under writeback has the same contents
+ * as the device, unless it is a zero page, or zswap took it, or its backup write is still pending.
+ * So one remote write makes the remote bit true. The write runs as a writeback. A task may write to
+ * the folio during the write, or just before it, so that only its page table knows; the folio is
+ * then stored again before the slot is ever read.
  */
 #include <linux/farswap.h>
 #include <linux/llist.h>
@@ -22,26 +20,27 @@
 
 #include "internal.h"
 
-/* Promotions that may wait or be in flight: each keeps a page. */
+/* Limit of pending promotions; each of them holds a page. */
 #define PROMOTE_MAX	256
 
-/* Jiffies between two looks at what the device has not given yet. */
+/* Interval of scans for pages that the device has read, jiffies. */
 #define PROMOTE_LOOK	1
 
-/* Jiffies after which a page that it has not given is promoted another time, if ever. */
+/* A page that the device has not read after this time is not promoted, jiffies. */
 #define PROMOTE_WAIT	HZ
 
 /**
- * struct promotion - one page on its way
+ * struct promotion - the promotion of one page
  * @io:		the remote write
- * @node:	in promote_list until the worker looks at it, in promote_waiting until it is read
+ * @node:	in promote_list until the worker scans it, then in promote_waiting until the page
+ *		is read
  * @folio:	the page; a reference is held
- * @mapping:	where to; a reference is held during the write
- * @entry:	what the page was loaded from
- * @until:	jiffies until which it may wait for the device
- * @slot:	its slot in the slab
- * @room:	what it has of the window of its donor
- * @readahead:	the page carried that mark
+ * @mapping:	destination of the write; a reference is held during the write
+ * @entry:	swap entry that the page was loaded from
+ * @until:	end of the wait for the device, jiffies
+ * @slot:	slot of the page in its slab
+ * @room:	room that the write occupies in the window of its donor
+ * @readahead:	the folio had the readahead flag
  */
 struct promotion {
 	struct farswap_io io;
@@ -60,10 +59,10 @@ static atomic_t promote_pending = ATOMIC_INIT(0);
 static struct workqueue_struct *promote_wq;
 static LLIST_HEAD(promote_list);
 
-/* What the device had not given at the last look: the worker's own. */
+/* Pages that the device had not read at the last scan. Only the worker uses the list. */
 static LLIST_HEAD(promote_waiting);
 
-/* Nothing is to wait for the device. */
+/* A flush is in progress: no promotion waits for the device. */
 static bool promote_flushing;
 
 static void promote_free(struct promotion *promotion)
@@ -81,7 +80,10 @@ static void promote_done(struct farswap_io *io, int error)
 	farswap_window_leave(&mapping->donor->window, 1, promotion->room);
 	if (!error) {
 		farswap_slotbits_clear(mapping->missing, promotion->slot, 1);
-		/* A look without the folio's lock is not to find both bits set. */
+		/*
+		 * Clear the missing bit before setting the remote bit: a reader of both that does
+		 * not hold the folio's lock, such as drain_is_elsewhere(), must not find both set.
+		 */
 		smp_mb__after_atomic();
 		farswap_slotbits_set(mapping->slab->bits.remote, promotion->slot, 1);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
@@ -93,7 +95,7 @@ static void promote_done(struct farswap_io *io, int error)
 	farswap_mapping_store_end(mapping);
 }
 
-/* Does the device hold just what this locked folio holds? */
+/* Return true if the device holds the contents of this locked folio. */
 static bool promote_is_clean(const struct promotion *promotion,
 			     const struct farswap_device *device)
 {
@@ -105,7 +107,10 @@ static bool promote_is_clean(const struct promotion *promotion,
 	       !farswap_zswap_seen();
 }
 
-/* Without the remote bit afterwards, if not. */
+/*
+ * Return true if the page needs no promotion: a region has it, or its backup write is pending.
+ * Otherwise clear the remote bit if no region is left that has the page.
+ */
 static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
 {
 	struct farswap_mapping *mapping;
@@ -117,17 +122,17 @@ static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
 		return false;
 	mapping = farswap_mapping_find(slab, slot, 1, NULL);
 	if (!mapping) {
-		/* All the regions that had it have gone, others have not. */
+		/* All regions that had the page are gone; the others never had it. */
 		farswap_slotbits_clear(slab->bits.remote, slot, 1);
 		return false;
 	}
 	suspect = farswap_donor_is_suspect(mapping->donor);
 	farswap_mapping_put(mapping);
-	/* Then another one may get it. */
+	/* If the donor is suspect, another region may get the page. */
 	return !suspect;
 }
 
-/* One region is enough: the others get the page from there. */
+/* Begin a write to one region; the other regions get the page from there. */
 static struct farswap_mapping *promote_begin(struct farswap_slab *slab,
 					     unsigned int slot)
 {
@@ -139,7 +144,7 @@ static struct farswap_mapping *promote_begin(struct farswap_slab *slab,
 	return mapping;
 }
 
-/* Where the page is to be written, if now; a store has begun there then. */
+/* Return the mapping that the page is to be written to, with a store begun, or NULL. */
 static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
@@ -147,7 +152,7 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 
-	/* In the swap cache, the locked folio keeps its slot, and so the device. */
+	/* A locked folio of the swap cache keeps its slot, and so the device. */
 	if (!folio_test_swapcache(folio) ||
 	    folio->swap.val != promotion->entry.val || !farswap_may_store())
 		return NULL;
@@ -159,25 +164,25 @@ static struct farswap_mapping *promote_mapping(struct promotion *promotion)
 		return NULL;
 	if (promote_is_there(slab, promotion->slot))
 		return NULL;
-	/* This is a newer page, perhaps, than that which may be on its way there. */
+	/* A rebuild may be writing an older page to the region. */
 	if (farswap_guard_rebuild_excludes(slab, promotion->slot, 1))
 		return NULL;
 	mapping = promote_begin(slab, promotion->slot);
 	if (!mapping)
 		return NULL;
-	/* Page-outs go first. */
+	/* Page-outs have priority, so a promotion does not wait for room. */
 	promotion->room = farswap_window_try(&mapping->donor->window, 1);
 	if (!promotion->room) {
 		farswap_mapping_store_end(mapping);
 		return NULL;
 	}
-	/* With the bit it is there too, at a suspect donor. */
+	/* If the remote bit is set, a suspect donor has the same page, which stays valid. */
 	if (!test_bit(promotion->slot, slab->bits.remote))
 		farswap_mapping_store_mark(slab, promotion->slot, 1);
 	return mapping;
 }
 
-/* The folio is locked: the read from the device has ended. */
+/* Promote a folio that is locked now, so that its read from the device has ended. */
 static void promote_one(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
@@ -198,8 +203,8 @@ static void promote_one(struct promotion *promotion)
 	io->urgent = false;
 	io->done = promote_done;
 	/*
-	 * The mark shares its bit with reclaim's: the end of the writeback would
-	 * take it for that, and move the page to where the next victims are.
+	 * The readahead flag is also the reclaim flag. The end of the writeback would take it for
+	 * the latter, and move the page to the tail of the inactive list.
 	 */
 	promotion->readahead = folio_test_clear_readahead(folio);
 	folio_start_writeback(folio);
@@ -223,7 +228,10 @@ static void promote_look(struct llist_node *list)
 	}
 }
 
-/* Sleeping on each folio in turn would have all wait for one that the device keeps. */
+/*
+ * Scan all pending promotions. Waiting for one folio after the other would delay all of them while
+ * the device reads one.
+ */
 static void promote_fn(struct work_struct *work)
 {
 	struct llist_node *waiting = __llist_del_all(&promote_waiting);
@@ -237,10 +245,11 @@ static void promote_fn(struct work_struct *work)
 static DECLARE_DELAYED_WORK(promote_work, promote_fn);
 
 /**
- * farswap_promote() - a page of a mapped slab is about to be read from the device
+ * farswap_promote() - promote a page of a mapped slab after its read from the device
  * @folio:	locked, in the swap cache, not yet read
  *
- * Does nothing that could wait; when many wait already, nothing at all.
+ * The function never waits. It does nothing if there is no memory or if PROMOTE_MAX promotions are
+ * pending.
  *
  * Context: process context.
  */
@@ -268,9 +277,9 @@ void farswap_promote(struct folio *folio)
 }
 
 /**
- * farswap_promote_flush() - let go of every page
+ * farswap_promote_flush() - end all pending promotions
  *
- * Those that the device has not given yet are not promoted.
+ * Pages that the device has not read yet are not promoted.
  *
  * Context: may sleep; one caller at a time.
  */
@@ -283,8 +292,9 @@ void farswap_promote_flush(void)
 }
 
 /**
- * farswap_promote_init() - make what promotions come from, and the worker
+ * farswap_promote_init() - create the cache of promotions and the workqueue
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_promote_init(void)
@@ -304,7 +314,9 @@ out_destroy_cache:
 }
 
 /**
- * farswap_promote_exit() - free them; nothing is promoted any more
+ * farswap_promote_exit() - destroy the cache of promotions and the workqueue
+ *
+ * Context: may sleep; no promotion is pending.
  */
 void farswap_promote_exit(void)
 {
