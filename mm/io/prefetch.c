@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prefetching: on a fault for a page that a donor has, the pages are read too that its
- * stream of faults is going to need by its trend, in place of the kernel's readahead. A
- * stream is the faults of one task in one range of addresses, so that threads, and arrays
- * that are gone through at the same time, don't hide each other's trends.
+ * Prefetching: replaces the kernel's readahead on a fault for a page that a donor has. It also
+ * reads the pages that the fault's stream will need next according to its trend. A stream consists
+ * of the faults of one task in one range of addresses, so that threads, and arrays that are
+ * traversed at the same time, don't hide each other's trends.
  *
- * Locking: stream->busy, never waited for: whose stream another uses just now has none.
+ * Locking: stream->busy is a lock that no task waits for. A fault whose stream is locked by another
+ * task has no stream.
  */
 #include <linux/bitops.h>
 #include <linux/farswap.h>
@@ -26,15 +27,15 @@
 #define PREFETCH_RANGE_SHIFT	(ilog2(SZ_16M) - PAGE_SHIFT)
 #define PREFETCH_BITS		8
 #define PREFETCH_WAYS		2
-/* A stream that has rested for so long gives way to another. */
+/* A stream without faults for this time may be replaced by another one, jiffies. */
 #define PREFETCH_REST		HZ
 
 /**
  * struct prefetch_stream - the faults of a task in a range of addresses
- * @busy:	bit 0 is the lock of all
- * @key:	whose, and where
- * @seen:	the last one, jiffies
- * @trend:	where they are going
+ * @busy:	bit 0 is the lock of all other members
+ * @key:	identifies the task and the range
+ * @seen:	time of the last fault, jiffies
+ * @trend:	the trend of the faults
  */
 struct prefetch_stream {
 	unsigned long busy;
@@ -65,7 +66,7 @@ static void prefetch_unlock(struct prefetch_stream *stream)
 	clear_bit_unlock(0, &stream->busy);
 }
 
-/* The stream with that key, locked, or NULL. */
+/* Return the stream with that key, locked, or NULL. */
 static struct prefetch_stream *prefetch_find(unsigned long key)
 {
 	struct prefetch_stream *stream = prefetch_bucket(key), *end = stream + PREFETCH_WAYS;
@@ -82,12 +83,12 @@ static struct prefetch_stream *prefetch_find(unsigned long key)
 
 static bool prefetch_rests(const struct prefetch_stream *stream)
 {
-	/* A hint: it is looked at again with the lock. */
+	/* The unlocked reads are a hint: prefetch_take() checks again under the lock. */
 	return !data_race(stream->trend.window) ||
 	       time_after(jiffies, READ_ONCE(stream->seen) + PREFETCH_REST);
 }
 
-/* A place for a stream, locked, or NULL. */
+/* Return a free entry for a stream, locked, or NULL. */
 static struct prefetch_stream *prefetch_take(unsigned long key)
 {
 	struct prefetch_stream *stream = prefetch_bucket(key), *end = stream + PREFETCH_WAYS;
@@ -102,7 +103,7 @@ static struct prefetch_stream *prefetch_take(unsigned long key)
 	return NULL;
 }
 
-/* It may have come from the range beside this. */
+/* Take over the trend of a stream that may have come from this adjacent range. */
 static bool prefetch_adopt(struct farswap_trend *trend, unsigned long range)
 {
 	struct prefetch_stream *stream = prefetch_find(prefetch_key(range));
@@ -120,7 +121,7 @@ static bool prefetch_adopt(struct farswap_trend *trend, unsigned long range)
 	return adopted;
 }
 
-/* The stream that a fault belongs to, locked, or NULL. */
+/* Return the stream that a fault belongs to, locked, or NULL. */
 static struct prefetch_stream *prefetch_stream(unsigned long page)
 {
 	unsigned long range = page >> PREFETCH_RANGE_SHIFT, key = prefetch_key(range);
@@ -139,8 +140,8 @@ static struct prefetch_stream *prefetch_stream(unsigned long page)
 }
 
 /*
- * What the page table has for an address of the fault's area, which keeps all of it but its
- * lowest level from being freed.
+ * Return the page table entry of an address. The area of the fault keeps all levels of its page
+ * table but the lowest from being freed; RCU keeps the lowest.
  */
 static pte_t prefetch_pte(const struct vm_area_struct *vma, unsigned long address)
 {
@@ -167,13 +168,13 @@ static pte_t prefetch_pte(const struct vm_area_struct *vma, unsigned long addres
 	return pte;
 }
 
-/* Is the page one that a fault in this area can read ahead? */
+/* Return true if a fault in this area can read the page ahead. */
 static bool prefetch_is_in(const struct vm_area_struct *vma, unsigned long page)
 {
 	return page >= PHYS_PFN(vma->vm_start) && page < PHYS_PFN(vma->vm_end);
 }
 
-/* Which of those that were asked for have been accessed? */
+/* Return a mask of the pages read ahead last that have been accessed since. */
 static u64 prefetch_used(const struct farswap_trend *trend, const struct vm_area_struct *vma)
 {
 	u64 used = 0, left;
@@ -190,7 +191,7 @@ static u64 prefetch_used(const struct farswap_trend *trend, const struct vm_area
 	return used;
 }
 
-/* How many pages to read ahead of the next fault of a stream. */
+/* Return how many pages to read ahead of the next fault of a stream. */
 static unsigned int prefetch_window(struct farswap_trend *trend,
 				    const struct vm_area_struct *vma, unsigned long page,
 				    unsigned int max)
@@ -198,7 +199,7 @@ static unsigned int prefetch_window(struct farswap_trend *trend,
 	u64 asked = trend->asked, used;
 	unsigned int nr;
 
-	/* It may be the last one, again. */
+	/* The fault may be for the same page as the last one. */
 	if (page == trend->last || farswap_trend_stray(trend, page))
 		return 0;
 	used = prefetch_used(trend, vma);
@@ -210,7 +211,7 @@ static unsigned int prefetch_window(struct farswap_trend *trend,
 	return nr;
 }
 
-/* Would a donor be read for that entry, and by nobody else yet? */
+/* Return true if a read of the entry would be remote, and nobody has begun one yet. */
 static bool prefetch_is_remote(swp_entry_t entry)
 {
 	const struct farswap_device *device;
@@ -224,7 +225,7 @@ static bool prefetch_is_remote(swp_entry_t entry)
 	return !cached && farswap_is_remote(entry, 1);
 }
 
-/* Begin to read a page. 1 if so, 0 if it needn't or can't be, -ENOMEM. */
+/* Begin to read a page. Return 1 if it was begun, 0 if it need not or can't be, or -ENOMEM. */
 static int prefetch_page(struct vm_fault *vmf, gfp_t gfp, unsigned long page)
 {
 	unsigned long address = page << PAGE_SHIFT;
@@ -257,7 +258,7 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 	trend = stream->trend;
 	prefetch_unlock(stream);
 
-	/* Nobody is to be killed for what nobody may need. */
+	/* Readahead must not invoke the OOM killer. */
 	gfp |= __GFP_NORETRY | __GFP_NOWARN;
 	for (nth = 0; nth < nr; nth++) {
 		read = prefetch_page(vmf, gfp, farswap_trend_ahead(&trend, nth));
@@ -278,19 +279,19 @@ static void prefetch_ahead(struct vm_fault *vmf, gfp_t gfp, unsigned int max)
 }
 
 /**
- * farswap_swapin_readahead() - a fault needs a page that is not in the swap cache
- * @entry:	where it is; the fault keeps its device
- * @gfp:	how to allocate memory for it, and for what is read ahead
+ * farswap_swapin_readahead() - page in for a fault, with readahead
+ * @entry:	swap entry of the page, which is not in the swap cache; the fault keeps its device
+ * @gfp:	how to allocate memory for the page and for readahead
  * @vmf:	the fault
- * @ahead:	false: the fault's own page only
+ * @ahead:	read ahead; if false, read only the page of the fault
  *
- * That is read first, also where readahead is the kernel's, which reads in ascending order. The
- * trend and the window are those of Leap, section 3.2. Nothing is read ahead of a page for which
- * the fault has to wait until its donor comes back.
+ * The page of the fault is read first, even if the kernel does the readahead, because the kernel
+ * reads in ascending order. The trend and the window are those of Leap, section 3.2. There is no
+ * readahead for a page whose fault must wait until a suspect donor comes back.
  *
- * Context: process context, under mmap_lock or the area's lock; may sleep, for memory.
- * Return: its folio, with a reference, in the swap cache; it may be on its way. NULL if the
- * kernel is to read it, and what it would read ahead.
+ * Context: process context, under mmap_lock or the area's lock; may sleep for memory.
+ * Return: the page's folio, in the swap cache, with a reference; its read may be in flight. NULL if
+ * the kernel must read the page and do the readahead.
  */
 struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_fault *vmf,
 				       bool ahead)
@@ -314,8 +315,9 @@ struct folio *farswap_swapin_readahead(swp_entry_t entry, gfp_t gfp, struct vm_f
 }
 
 /**
- * farswap_prefetch_init() - make room for streams
+ * farswap_prefetch_init() - allocate the table of streams
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_prefetch_init(void)
@@ -326,7 +328,9 @@ int farswap_prefetch_init(void)
 }
 
 /**
- * farswap_prefetch_exit() - free it; no fault is inside
+ * farswap_prefetch_exit() - free the table of streams
+ *
+ * Context: may sleep; no fault is in farswap_swapin_readahead().
  */
 void farswap_prefetch_exit(void)
 {

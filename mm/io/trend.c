@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trend of a stream of faults: the distance that most of the last accesses had from the
- * one before (Leap, section 3.2.1), and how many pages to read ahead by how many of the
- * last ones were of use (3.2.2). What was of use causes no fault, so it is looked for in the
- * page table, and counts as accesses.
+ * The trend of a stream of faults is the distance between accesses that most of the last accesses
+ * have in common (Leap, section 3.2.1). The number of pages to read ahead follows from how many of
+ * the pages read ahead last were used (section 3.2.2). An access to a page that was read ahead
+ * causes no fault, so such accesses are found in the page table.
  *
- * Faults now and then that are none of the stream's are told from those with which it goes on
- * elsewhere by what such faults led to before.
+ * A fault off the trend is either a stray one, which is not part of the stream, or it shows that the
+ * stream goes on elsewhere. The results of earlier faults of this kind decide between the two.
  *
  * Locking: none; the caller owns the memory.
  */
@@ -19,16 +19,19 @@
 
 #include "io/trend.h"
 
-/* Two accesses may go the same way by chance. */
+/* The first window of a new trend is small, because two accesses may agree by chance. */
 #define TREND_FIRST	2
-/* Faults elsewhere after which a stream is looked for, and not waited for if it rests. */
+/*
+ * After this many stray faults, the stream is checked for progress. A stream without progress is
+ * taken to go on elsewhere.
+ */
 #define TREND_STRAYS	4
 #define TREND_TRUST	3
 
 /**
- * farswap_trend_init() - the first fault of a stream
+ * farswap_trend_init() - begin a stream with its first fault
  * @trend:	the stream
- * @page:	its number
+ * @page:	page number of the fault
  */
 void farswap_trend_init(struct farswap_trend *trend, unsigned long page)
 {
@@ -45,8 +48,8 @@ static void trend_push(struct farswap_trend *trend, s16 delta)
 }
 
 /*
- * Is it the next access of the stream? Between them may lie accesses that were no faults, and
- * pages that needn't be read.
+ * Return true if the page is the next access of the stream. Accesses without a fault, and pages
+ * that need not be read, may lie between.
  */
 static bool trend_is_followed(const struct farswap_trend *trend, unsigned long page)
 {
@@ -56,7 +59,7 @@ static bool trend_is_followed(const struct farswap_trend *trend, unsigned long p
 	       delta / trend->stride >= 1 && delta / trend->stride <= trend->window + 1;
 }
 
-/* The distance from the last fault; 0 if it is too long to be one of a stream. */
+/* Return the distance from the last fault; 0 if it is too long for a stream. */
 static s16 trend_delta(const struct farswap_trend *trend, unsigned long page)
 {
 	long delta = page - trend->last;
@@ -64,7 +67,7 @@ static s16 trend_delta(const struct farswap_trend *trend, unsigned long page)
 	return delta >= S16_MIN && delta <= S16_MAX ? delta : 0;
 }
 
-/* The vote of Boyer and Moore: what more than half of them are, or 0. */
+/* Return the distance that more than half of the last ones are equal to, or 0 (Boyer-Moore). */
 static s16 trend_majority(const struct farswap_trend *trend)
 {
 	unsigned int i, votes = 0, nr = 0;
@@ -83,24 +86,24 @@ static s16 trend_majority(const struct farswap_trend *trend)
 	return nr > FARSWAP_TREND_DELTAS / 2 ? delta : 0;
 }
 
-/* Without a majority: two that are the same, or neighbours, may be the begin of one. */
+/* Without a majority, two equal distances, or two adjacent pages, may begin a trend. */
 static s16 trend_begin(s16 delta, s16 before)
 {
 	return delta == before || abs(delta) == 1 ? delta : 0;
 }
 
-/* Of a stream that goes on as it did. */
+/* Return the window of a stream that goes on as before. */
 static unsigned int trend_window_on(const struct farswap_trend *trend, unsigned int hits)
 {
 	if (hits)
 		return roundup_pow_of_two(hits + 1);
-	/* Nothing ahead had to be read: that says nothing. */
+	/* If no page was asked for, nothing is known about the use of the window. */
 	return trend->asked ? 1 : trend->window;
 }
 
 /*
- * Of one that goes on elsewhere. Unlike Leap's it is taken to go as far there as it did before:
- * things of one size are gone through one after the other.
+ * Return the window of a stream that goes on elsewhere. Unlike in Leap, it is expected to go as far
+ * there as it did before, because objects of one size are often traversed one after the other.
  */
 static unsigned int trend_window_elsewhere(const struct farswap_trend *trend, bool sure)
 {
@@ -113,20 +116,21 @@ static void trend_learn(struct farswap_trend *trend, bool follows, bool sure, un
 {
 	if (trend->jumped && trend->asked)
 		trend->trust += 2 * hits >= hweight64(trend->asked) ? 1 : -1;
-	/* It was waited for while it was elsewhere; or it has come back. */
+	/* Waiting was wrong if the stream goes on elsewhere, and right if it has come back. */
 	if (trend->strays)
 		trend->trust += sure - follows;
 	trend->trust = clamp(trend->trust, -TREND_TRUST, TREND_TRUST);
 }
 
 /**
- * farswap_trend_stray() - is a fault none of the stream's
+ * farswap_trend_stray() - check whether a fault is a stray one
  * @trend:	the stream
- * @page:	the fault's
+ * @page:	page number of the fault
  *
- * Then the stream is waited for, and what was asked for ahead of it stays so.
+ * After a stray fault the stream waits for its next access, and the pages that were asked for ahead
+ * of it remain valid.
  *
- * Return: whether it is; if not, farswap_trend_fault() is to follow.
+ * Return: true for a stray fault; otherwise farswap_trend_fault() must follow.
  */
 bool farswap_trend_stray(struct farswap_trend *trend, unsigned long page)
 {
@@ -139,15 +143,15 @@ bool farswap_trend_stray(struct farswap_trend *trend, unsigned long page)
 }
 
 /**
- * farswap_trend_fault() - the next fault of a stream
- * @trend:	the stream; the pages to read ahead are farswap_trend_ahead() now
- * @page:	its number
- * @used:	which of those that were asked for last were of use since
- * @max:	pages ahead at most, up to FARSWAP_TREND_MAX
+ * farswap_trend_fault() - add the next fault of a stream and choose the window
+ * @trend:	the stream; farswap_trend_ahead() gives the pages to read ahead afterwards
+ * @page:	page number of the fault
+ * @used:	mask of the pages asked for last that have been used since
+ * @max:	limit of the window, pages; at most FARSWAP_TREND_MAX
  *
- * Return: how many pages to read ahead; 0 if there is no trend, the last ones were of no use
- * and this is not one of them either, or it is a stray one after all: only then what was asked
- * for is still to be.
+ * Return: number of pages to read ahead. It is 0 if there is no trend, if none of the pages asked
+ * for last were used and this one is not among them, or if the fault is a stray one after all. Only
+ * in the last case the pages that were asked for remain so in @trend.
  */
 unsigned int farswap_trend_fault(struct farswap_trend *trend, unsigned long page, u64 used,
 				 unsigned int max)

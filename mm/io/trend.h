@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where a stream of faults is going: numbers in, numbers out, no kernel types.
+ * The trend of a stream of faults, computed from numbers only, without types of the kernel.
  */
 #ifndef _FARSWAP_TREND_H
 #define _FARSWAP_TREND_H
@@ -8,23 +8,24 @@
 #include <linux/types.h>
 
 #define FARSWAP_TREND_DELTAS	8
-/* Pages ahead at most: as many as a mask has bits. */
+/* Limit of the window, pages: the number of bits in a mask. */
 #define FARSWAP_TREND_MAX	64
 
 /**
- * struct farswap_trend - what a stream of faults has shown
- * @asked:	pages ahead of @page that were asked for; bit 0 is the next
- * @page:	of the last fault that was not stray
- * @last:	of the last one
- * @stride:	pages from one access to the next; 0: there is no trend
- * @window:	pages ahead that were to be asked for
- * @run:	accesses since it last went elsewhere, up to FARSWAP_TREND_MAX and that one
- * @strays:	faults since @page, or since it was last seen to go on
- * @hits:	pages of @asked that had been of use by then
- * @trust:	over 0: where it goes elsewhere it goes on in the same way
- * @jumped:	@page is where it went on so
- * @next:	the oldest of @deltas
- * @deltas:	the last distances between accesses; 0: one that says nothing
+ * struct farswap_trend - the trend of a stream of faults
+ * @asked:	mask of the pages ahead of @page that were asked for; bit 0 is the next page
+ * @page:	page number of the last fault that was not stray
+ * @last:	page number of the last fault
+ * @stride:	distance from one access to the next, pages; 0 without a trend
+ * @window:	number of pages ahead that were to be asked for
+ * @run:	number of accesses since the stream last went elsewhere, up to
+ *		FARSWAP_TREND_MAX + 1 plus the last fault
+ * @strays:	number of stray faults since @page, or since the last sign of progress
+ * @hits:	number of pages in @asked that were used until that sign of progress
+ * @trust:	if over 0, the stream is expected to go on elsewhere with the same stride
+ * @jumped:	the fault at @page went elsewhere in that way
+ * @next:	index of the oldest of @deltas
+ * @deltas:	the last distances between accesses, pages; 0 for a distance without meaning
  */
 struct farswap_trend {
 	u64 asked;
@@ -47,11 +48,11 @@ unsigned int farswap_trend_fault(struct farswap_trend *trend, unsigned long page
 				 unsigned int max);
 
 /**
- * farswap_trend_ahead() - a page of the window
+ * farswap_trend_ahead() - get a page of the window
  * @trend:	the stream
- * @nth:	which one, from 0
+ * @nth:	index in the window, from 0
  *
- * Return: its number; it may be less than 0, wrapped.
+ * Return: the page number; it may have wrapped below 0.
  */
 static inline unsigned long farswap_trend_ahead(const struct farswap_trend *trend,
 						unsigned int nth)
