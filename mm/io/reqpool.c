@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making and freeing what requests come from.
+ * Pools of requests: creation and destruction.
  */
 #include <linux/cpumask.h>
 #include <linux/slab.h>
@@ -8,11 +8,11 @@
 #include "io/reqpool.h"
 
 /**
- * farswap_requests_init() - make a kind of requests
- * @requests:	filled in
- * @name:	of its cache
- * @size:	of a request, bytes
- * @min:	so many there are however little memory there is
+ * farswap_requests_init() - create a pool of requests of one kind
+ * @requests:	the pool
+ * @name:	name of its slab cache
+ * @size:	size of a request, bytes
+ * @min:	number of requests in reserve, which exist without free memory
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -39,8 +39,8 @@ out_destroy_cache:
 }
 
 /**
- * farswap_requests_exit() - free them; none is under way
- * @requests:	what was made
+ * farswap_requests_exit() - destroy a pool of requests
+ * @requests:	the pool; no request of it is in use
  *
  * Context: may sleep.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests: what a load or a store needs from its beginning to its end.
+ * Requests: the memory that a load or a store uses from its beginning to its end.
  */
 #ifndef _FARSWAP_REQUEST_H
 #define _FARSWAP_REQUEST_H
@@ -11,12 +11,12 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-/* What ends in a burst begins in one: reclaim's are as large, SWAP_CLUSTER_MAX. */
+/* Requests end in bursts as large as those they begin in: SWAP_CLUSTER_MAX in reclaim. */
 #define FARSWAP_REQUESTS_READY	32
 
 /**
  * struct farswap_requests_ready - requests that have ended on a CPU
- * @nr:		how many
+ * @nr:		number of requests
  * @request:	the requests
  */
 struct farswap_requests_ready {
@@ -25,11 +25,11 @@ struct farswap_requests_ready {
 };
 
 /**
- * struct farswap_requests - requests of one kind
- * @cache:	the allocator's
- * @pool:	never lacks some
- * @ready:	by CPU, the first to be used again: a fraction of what the allocator costs,
- *		which clears each, too, with init_on_alloc
+ * struct farswap_requests - pool of requests of one kind
+ * @cache:	slab cache of the requests
+ * @pool:	reserve of requests
+ * @ready:	requests of each CPU to be reused first. This costs a fraction of an allocation,
+ *		which with init_on_alloc also clears the request
  */
 struct farswap_requests {
 	struct kmem_cache *cache;
@@ -42,12 +42,13 @@ int farswap_requests_init(struct farswap_requests *requests, const char *name,
 void farswap_requests_exit(struct farswap_requests *requests);
 
 /**
- * farswap_request_alloc() - begin a request
- * @requests:	of its kind
- * @gfp:	how
+ * farswap_request_alloc() - allocate a request
+ * @requests:	pool of its kind
+ * @gfp:	how to allocate memory
  *
  * Context: as @gfp, up to softirq.
- * Return: the request, with anything in it; or NULL, if @gfp does not let it wait.
+ * Return: the request, with undefined contents; NULL if there is none and @gfp does not allow to
+ * wait.
  */
 static inline void *farswap_request_alloc(struct farswap_requests *requests, gfp_t gfp)
 {
@@ -64,8 +65,8 @@ static inline void *farswap_request_alloc(struct farswap_requests *requests, gfp
 }
 
 /**
- * farswap_request_free() - it has ended
- * @requests:	of its kind
+ * farswap_request_free() - free a request
+ * @requests:	pool of its kind
  * @request:	the request
  *
  * Context: any up to interrupts.
@@ -75,11 +76,11 @@ static inline void farswap_request_free(struct farswap_requests *requests, void 
 	struct farswap_requests_ready *ready;
 	unsigned long flags;
 
-	/* Who waits for one waits for the pool. */
+	/* A waiting allocation waits for the mempool, so fill up its reserve first. */
 	if (likely(READ_ONCE(requests->pool->curr_nr) >= requests->pool->min_nr)) {
 		local_irq_save(flags);
 		ready = this_cpu_ptr(requests->ready);
-		/* KASAN is to see who uses one that has ended. */
+		/* KASAN can detect a use after free only if the allocator gets the request. */
 		if (likely(ready->nr < FARSWAP_REQUESTS_READY &&
 			   !IS_ENABLED(CONFIG_KASAN))) {
 			ready->request[ready->nr++] = request;
