@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach: on a stock kernel, redirects the functions by which mm stores, loads
- * and frees swap to ours, by ftrace, as live patching does. Knows nothing of
- * slabs and donors; calls the core through <linux/farswap.h> only.
+ * Hook mode ftrace: on a stock kernel, redirects the functions with which mm stores, loads and
+ * frees swap to ours, by ftrace, as live patching does. The hook has no notion of slabs and donors;
+ * it calls the core only through <linux/farswap.h>.
  *
- * Teardown: every replacement counts who is inside, over the call of the original too,
- * because that may sleep, and ftrace's own grace period does not wait for who sleeps. The
- * counts are looked at only when no new caller can come.
+ * Teardown: every replacement counts the tasks inside it. The count also covers the call of the
+ * original function, because that may sleep, and the grace period of ftrace does not wait for
+ * sleeping tasks. The counts are read only when no new caller can enter.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -31,19 +31,25 @@
 #include "hook/hook.h"
 #include "hook/symbol.h"
 
-/* For a swapon that is just going on: it writes back what was written to the device before. */
+/*
+ * How long to wait for a swapon in progress, jiffies. A swapon writes back the dirty pages of its
+ * device first.
+ */
 #define HOOK_SWAPON_TIME	HZ
 #define HOOK_SWAPON_PAUSE_MS	10
-/* Between looks at whether somebody is still inside; after so many the log says so. */
+/* Interval of checks for tasks inside, and the number of checks before a warning. */
 #define HOOK_IDLE_PAUSE_MS	10
 #define HOOK_IDLE_LOOKS		3000
-/* A BPF program that is being loaded or unloaded is in the way for tens of milliseconds. */
+/* A BPF program that is being attached or detached blocks us for tens of milliseconds. */
 #define HOOK_BUSY_PAUSE_MS	20
 #define HOOK_BUSY_TRIES		50
 
 struct swap_iocb;
 
-/* The originals, entered past their ftrace site; and helpers, from their top. */
+/*
+ * Targets of the static calls until farswap attaches. The originals are then called past their
+ * ftrace site, so that they are not redirected again.
+ */
 static void no_writepage(struct folio *folio, struct writeback_control *wbc) {}
 static bool no_zswap_store(struct folio *folio) { return false; }
 static int no_swapon(int type, unsigned long nr) { return 0; }
@@ -67,7 +73,10 @@ DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
 DEFINE_STATIC_CALL(original_caller, no_caller);
 
-/* Of those who are inside, how many came on a CPU, less those who left on it. */
+/*
+ * Tasks that entered a replacement on this CPU minus tasks that left one on it. Only the sum over
+ * all CPUs counts the tasks inside.
+ */
 static DEFINE_PER_CPU(unsigned long, hook_inside);
 
 static void hook_enter(void)
@@ -88,7 +97,7 @@ static void hook_writepage(struct folio *folio, struct writeback_control *wbc)
 	hook_leave();
 }
 
-/* Without a plug it is the fault's own page, or all the readahead there is. */
+/* A read without a plug is for the fault's own page, or there is no other readahead. */
 static void hook_read(struct folio *folio, struct swap_iocb **plug)
 {
 	hook_enter();
@@ -103,7 +112,7 @@ static bool hook_zswap_store(struct folio *folio)
 
 	hook_enter();
 	stored = static_call(original_zswap_store)(folio);
-	/* Still locked: nobody can load it before the old copy is forgotten. */
+	/* The folio is still locked, so no task can load it before the old copy is forgotten. */
 	if (stored)
 		farswap_forget(folio);
 	hook_leave();
@@ -123,7 +132,7 @@ static int hook_swapon(int type, unsigned long nr)
 	return err;
 }
 
-/* The step of swapoff between the last slot and the device's teardown. */
+/* swapoff calls this between freeing the last slot and the teardown of the device. */
 static void hook_reenable(void)
 {
 	struct swap_info_struct *si;
@@ -131,18 +140,18 @@ static void hook_reenable(void)
 
 	hook_enter();
 	for (type = 0; type < MAX_SWAPFILES; type++) {
-		/* The first slot of the first device is no entry: all zero. */
+		/* Offset 0 of type 0 is the invalid entry 0, so use offset 1. */
 		swp_entry_t first = swp_entry(type, 1);
 
 		si = farswap_helper_info(first);
-		/* Only a hint: the reference decides. */
+		/* The flags are a hint; the reference decides. */
 		if (!si || !(data_race(si->flags) & SWP_USED))
 			continue;
-		/* None of one that is just being turned on, but for its last steps. */
+		/* This fails for a device that is being turned on, except in the last steps. */
 		si = farswap_helper_get_device(first);
 		if (!si)
 			continue;
-		/* Who emptied it is our caller; no slot of it will be used again. */
+		/* Our caller is the swapoff that has emptied it, so no slot is used again. */
 		if (!READ_ONCE(si->inuse_pages) && !(READ_ONCE(si->flags) & SWP_WRITEOK))
 			farswap_swapoff_drain(type);
 		put_swap_device(si);
@@ -152,9 +161,9 @@ static void hook_reenable(void)
 }
 
 /**
- * farswap_hook_free_slots() - free the slots that the kernel keeps back to free many at once
+ * farswap_hook_free_slots() - free the slots that the kernel caches to free many at once
  *
- * The core hears of them only then.
+ * The core is notified of a freed slot only when it leaves this cache.
  *
  * Context: may sleep, while the hook is in place.
  */
@@ -172,7 +181,7 @@ static void hook_swapoff(int type)
 	hook_leave();
 }
 
-/* A fault is about to sleep for a page: see whether it comes at once. */
+/* Spin before a fault sleeps for a locked page. */
 static vm_fault_t hook_lock(struct folio *folio, struct vm_fault *vmf)
 {
 	vm_fault_t ret = 0;
@@ -200,9 +209,9 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 }
 
 /*
- * The redirection changes nothing; it keeps live patches off swap_writepage(). One could have
- * __swap_writepage() inlined, as both are in one file, and its pages would pass us by.
- * A BPF trampoline on the function calls what it is redirected to, so that needs an ENDBR
+ * This redirection changes nothing; it keeps live patches off swap_writepage(). A live patch could
+ * have __swap_writepage() inlined, as both are in one file, and its page-outs would bypass us. A
+ * BPF trampoline on the function calls the target of the redirection, so the target needs an ENDBR
  * of its own.
  */
 static int hook_caller(struct page *page, struct writeback_control *wbc)
@@ -217,10 +226,10 @@ static int hook_caller(struct page *page, struct writeback_control *wbc)
 
 /**
  * struct hook - a function that is redirected
- * @name:	the kernel's function
- * @prototype:	what it must look like
- * @to:		ours
- * @ip:		its ftrace site
+ * @name:	name of the kernel's function
+ * @prototype:	its expected prototype
+ * @to:		our replacement
+ * @ip:		address of its ftrace site
  */
 struct hook {
 	const char *name;
@@ -290,7 +299,7 @@ static struct hook hooks[HOOK_NR] = {
 	},
 };
 
-/* Runs without recursion protection: keep it to a look and a store. */
+/* This runs without recursion protection, so it only looks up and stores an address. */
 static void notrace hook_redirect(unsigned long ip, unsigned long parent_ip,
 				  struct ftrace_ops *ops,
 				  struct ftrace_regs *fregs)
@@ -316,8 +325,8 @@ static void notrace hook_slots_freed(unsigned long ip, unsigned long parent_ip,
 }
 
 /*
- * PERMANENT: else kernel.ftrace_enabled=0 would take the hooks off silently,
- * and pages that are only remembered here would be read from the wrong place.
+ * PERMANENT keeps kernel.ftrace_enabled=0 from removing the hooks silently. Pages whose location
+ * only farswap knows would then be read from the wrong place.
  */
 static struct ftrace_ops hook_redirect_ops = {
 	.func	= hook_redirect,
@@ -332,12 +341,12 @@ static struct ftrace_ops hook_slots_freed_ops = {
 #define HOOK_SLOTS_FREED	"clear_shadow_from_swap_cache"
 
 /*
- * A BPF trampoline that runs a program after the function (fexit) shares it with a
- * redirection by an indirect call to where the redirection points. While the kernel puts the
- * redirection in place or takes it away, that is for a moment the original, past its ENDBR,
- * and a CPU with indirect branch tracking stops the kernel there. A function can have one
- * direct call only, a trampoline's or another; so on such CPUs we hold that place
- * meanwhile with a call that returns at once, or refuse if somebody has it.
+ * A BPF trampoline that runs a program after the function (fexit) works together with a redirection
+ * by an indirect call to the target of the redirection. While the kernel adds or removes the
+ * redirection, that target is for a moment the original, past its ENDBR, and a CPU with indirect
+ * branch tracking stops the kernel there. A function can have only one direct call, that of a
+ * trampoline or another one. So on such CPUs we claim this place while we attach or detach, with a
+ * call that returns at once, or refuse if another user has it.
  */
 asm("	.pushsection .text, \"ax\", @progbits\n"
 	"	.balign 16\n"
@@ -350,7 +359,7 @@ asm("	.pushsection .text, \"ax\", @progbits\n"
 	"	.size hook_claim_call, . - hook_claim_call\n"
 	"	.popsection\n");
 
-/* Returning at once, the call goes wherever the redirection points. */
+/* The claimed call returns at once, then the CPU continues at the target of the redirection. */
 static int hook_claim_shares(struct ftrace_ops *ops, enum ftrace_ops_cmd command)
 {
 	return 0;
@@ -362,7 +371,7 @@ static struct ftrace_ops hook_claim_ops = {
 
 static bool hook_claimed;	/* under the lock of attaching and detaching */
 
-/* The originals are entered past the call that brought us here. */
+/* Call the original past the ftrace site that redirects to us. */
 #define HOOK_ORIGINAL(_call, _number) \
 	static_call_update(_call, (void *)(hooks[_number].ip + MCOUNT_INSN_SIZE))
 
@@ -395,7 +404,7 @@ static int hook_find_all(void)
 	return 0;
 }
 
-/* ftrace has failed, but before anything was registered. */
+/* Translate an error of ftrace from before anything was registered. */
 static int hook_filtered(int err)
 {
 	return err == -ENODEV ? -EOPNOTSUPP : err;
@@ -441,7 +450,7 @@ static int hook_redirect_register(void)
 	return register_ftrace_function(&hook_redirect_ops);
 }
 
-/* Again while it fails with that error, which is about to pass if somebody is only loading. */
+/* Call @try until it does not return @busy, a state that ends soon if a program is just loading. */
 static int hook_retry(int (*try)(void), int busy)
 {
 	unsigned int tries;
@@ -503,15 +512,16 @@ static int hook_register_redirect(void)
 }
 
 /*
- * Serve a device that is on, or that is being turned off, which may fail. False if it is
- * just being turned on, and was before we could hear of it, or has all but gone.
+ * Serve a device that is on, or whose swapoff is in progress, because that may fail. Return false
+ * if a swapon is in progress that began before we could be notified, or if a swapoff has almost
+ * ended.
  */
 static bool hook_find_device(unsigned int type)
 {
 	swp_entry_t first = swp_entry(type, 1);
 	struct swap_info_struct *si = farswap_helper_info(first);
 
-	/* Only a hint: the reference decides. */
+	/* The flags are a hint; the reference decides. */
 	if (!si || !(data_race(si->flags) & SWP_USED))
 		return true;
 	si = farswap_helper_get_device(first);
@@ -522,7 +532,7 @@ static bool hook_find_device(unsigned int type)
 	return true;
 }
 
-/* Swap that is on already; later swapons come by hook_swapon(). */
+/* Serve the devices that are on already; hook_swapon() serves later ones. */
 static void hook_find_devices(void)
 {
 	unsigned long until = jiffies + HOOK_SWAPON_TIME;
@@ -537,7 +547,10 @@ static void hook_find_devices(void)
 	}
 }
 
-/* Nobody comes any more: of who leaves while we look, one may still be counted, no other missed. */
+/*
+ * Return true if no task is inside. No new task can enter. A task that leaves during the sum may
+ * still be counted, but no other task is missed.
+ */
 static bool hook_is_idle(void)
 {
 	unsigned long inside = 0;
@@ -548,7 +561,7 @@ static bool hook_is_idle(void)
 	return !inside;
 }
 
-/* Likewise: wait for those who came. */
+/* Wait until all tasks inside have left. No new task can enter. */
 static void hook_wait_idle(void)
 {
 	unsigned int looks = 0;
@@ -558,20 +571,20 @@ static void hook_wait_idle(void)
 			pr_warn("detaching waits for tasks that have been in the swap code for long\n");
 		msleep(HOOK_IDLE_PAUSE_MS);
 	}
-	/* Those who left have a few instructions to go. */
+	/* The tasks that left may still execute the last instructions of a replacement. */
 	synchronize_rcu_tasks();
 }
 
 /**
- * farswap_hook_attach() - put the hook in place
- * @force:	also in a kernel whose release farswap does not know
+ * farswap_hook_attach() - attach the hook
+ * @force:	attach to a kernel whose release farswap does not know, too
  *
- * Frees are heard of first. The core stores nothing until all is in place, so
- * the order among the redirections does not matter.
+ * The tracing of freed slots is registered first. The core stores nothing until all is in place, so
+ * the order of the redirections does not matter.
  *
  * Context: may sleep.
- * Return: 0, or -errno with nothing changed; the log says why. -ENODEV: the kernel's ftrace
- * has failed in the middle of it, and what is in place stays for good.
+ * Return: 0, or -errno with nothing changed; the log has the reason. -ENODEV: the kernel's ftrace
+ * has failed halfway, and what is in place remains for good.
  */
 int farswap_hook_attach(bool force)
 {
@@ -608,18 +621,18 @@ out_unregister_freed:
 }
 
 /**
- * farswap_hook_detach_begin() - see whether the hook could be taken away now
+ * farswap_hook_detach_begin() - check that the hook can be detached now
  *
- * If so, it stays so until farswap_hook_detach() or farswap_hook_detach_cancel().
+ * It remains so until farswap_hook_detach() or farswap_hook_detach_cancel().
  *
  * Context: may sleep.
- * Return: 0, or -errno with nothing changed, and the log says why.
+ * Return: 0, or -errno with nothing changed; the log has the reason.
  */
 int farswap_hook_detach_begin(void)
 {
 	int err = hook_claim("still attached");
 
-	/* Then the hook won't come off either, and detaching goes as far as it can. */
+	/* ftrace has failed: the hook can't be removed, but detaching goes as far as possible. */
 	return err == -ENODEV ? 0 : err;
 }
 
@@ -630,18 +643,19 @@ int farswap_hook_detach_begin(void)
  */
 void farswap_hook_detach_cancel(void)
 {
-	/* If it fails, ftrace is broken, and detaching will say so. */
+	/* If this fails, ftrace is broken, and detaching will report it. */
 	hook_unclaim();
 }
 
 /**
- * farswap_hook_detach() - take the hook away
+ * farswap_hook_detach() - detach the hook
  *
- * The core is drained and stores nothing any more. Comes after farswap_hook_detach_begin().
+ * The core is drained and stores nothing any more. The caller has called
+ * farswap_hook_detach_begin().
  *
  * Context: may sleep.
- * Return: 0: no task is inside our functions. -errno: the kernel's ftrace is
- * broken and the hook stays for good.
+ * Return: 0 when no task is inside our functions. -errno: the kernel's ftrace is broken and the
+ * hook remains for good.
  */
 int farswap_hook_detach(void)
 {
@@ -658,9 +672,9 @@ int farswap_hook_detach(void)
 }
 
 /**
- * farswap_hook_exit() - free what stays between detaching and attaching again
+ * farswap_hook_exit() - free the filters, which are kept from a detach to the next attach
  *
- * Once only, when the module goes: the filters can't be set again after this.
+ * Call it once, when the module is unloaded: the filters can't be set after it.
  */
 void farswap_hook_exit(void)
 {
