@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Helpers: what the hook, and the core by the hook, use of a stock kernel's swap code, found
- * by name.
+ * The parts of a stock kernel's swap code that the hook uses, for itself and for the core. They are
+ * found by name, checked, and wrapped in helpers.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -21,17 +21,16 @@
 #include "hook/symbol.h"
 
 /*
- * Finding the kernel's own functions, and making sure that they are the ones we
- * were made for: that they exist, that their prototypes, read from the kernel's
- * type information, are those we know, and that a call was not inlined.
+ * Symbols: finds functions of the kernel and checks that they are those that farswap was made for.
+ * They must exist, their prototypes, read from the kernel's type information (BTF), must be the
+ * expected ones, and a certain call must not be inlined.
  *
- * Every call to what is found must be a direct one (a static call): the
- * functions' ENDBR was sealed at boot, so an indirect call faults on CPUs with
- * indirect branch tracking.
+ * Every call of such a function must be a direct one (a static call): the function's ENDBR was
+ * sealed at boot, so an indirect call faults on a CPU with indirect branch tracking.
  */
 
 #define SYMBOL_PROTOTYPE_BYTES	160
-/* How far before a function its call thunk's padding may begin. */
+/* Limit of the distance from the padding of a function's call thunk to the function, bytes. */
 #define SYMBOL_PADDING		16
 #define SYMBOL_CALL_BYTES	5
 #define SYMBOL_CALL_OPCODE	0xe8
@@ -62,14 +61,14 @@ DEFINE_STATIC_CALL(symbol_btf_find, symbol_no_find);
 DEFINE_STATIC_CALL(symbol_btf_name, symbol_no_name);
 
 /**
- * symbol_find() - where a function of the kernel is
- * @name:	its name
+ * symbol_find() - find a function of the kernel
+ * @name:	name of the function
  *
  * A kprobe that is never armed resolves the name.
  *
  * Context: may sleep.
- * Return: the address just past ENDBR, if there is one, which is where ftrace
- * calls from; 0 if there is no such function, and then the log says so.
+ * Return: the address past the function's ENDBR, if there is one; ftrace calls from there. 0 if
+ * there is no such function; the log has the reason.
  */
 static unsigned long symbol_find(const char *name)
 {
@@ -91,9 +90,9 @@ static unsigned long symbol_find(const char *name)
 }
 
 /**
- * farswap_symbol_calls() - does one function call another, or is it inlined
- * @caller:	what symbol_find() returned for the one
- * @callee:	the same for the other
+ * farswap_symbol_calls() - check that a function calls another one and does not have it inlined
+ * @caller:	address of the first function, from farswap_symbol_get()
+ * @callee:	address of the second function, from farswap_symbol_get()
  *
  * Context: may sleep.
  * Return: true if there is such a call.
@@ -104,7 +103,7 @@ bool farswap_symbol_calls(unsigned long caller, unsigned long callee)
 	unsigned long offset, size, at;
 	s32 distance;
 
-	/* "name+0x4/0x12f" */
+	/* The text has the form "name+0x4/0x12f". */
 	sprint_symbol(text, caller);
 	slash = strrchr(text, '+');
 	if (!slash || sscanf(slash, "+%lx/%lx", &offset, &size) != 2)
@@ -135,7 +134,7 @@ static bool symbol_is_qualifier(const struct btf_type *type)
 	return false;
 }
 
-/* The name of a type: structs, enums, typedefs and numbers by name, pointers. */
+/* Append the name of a type to @text: a struct, enum, typedef or number, and a star per pointer. */
 static void symbol_type(const struct btf *btf, u32 id, char *text)
 {
 	const struct btf_type *type = btf_type_by_id(btf, id);
@@ -177,12 +176,12 @@ static bool symbol_prototype(const struct btf *btf, const char *name, char *text
 }
 
 /**
- * symbol_check() - is a function's prototype the one we know
- * @name:	the function
- * @prototype:	return type and parameters, as in "void(folio*,int)"
+ * symbol_check() - check the prototype of a function
+ * @name:	name of the function
+ * @prototype:	expected return type and parameters, as in "void(folio*,int)"
  *
  * Context: may sleep.
- * Return: 0; -EOPNOTSUPP if it differs or is not known, and the log says so.
+ * Return: 0; -EOPNOTSUPP if the prototype differs or is unknown; the log has the reason.
  */
 static int symbol_check(const char *name, const char *prototype)
 {
@@ -202,13 +201,13 @@ static int symbol_check(const char *name, const char *prototype)
 }
 
 /**
- * farswap_symbol_get() - find a function, and make sure that it is what we think
- * @name:	the function
- * @prototype:	as for symbol_check()
- * @address:	gets what symbol_find() returns
+ * farswap_symbol_get() - find a function of the kernel and check its prototype
+ * @name:	name of the function
+ * @prototype:	expected prototype, as for symbol_check()
+ * @address:	set to the result of symbol_find()
  *
  * Context: may sleep.
- * Return: 0 or -EOPNOTSUPP, and the log says why.
+ * Return: 0 or -EOPNOTSUPP; the log has the reason.
  */
 int farswap_symbol_get(const char *name, const char *prototype, unsigned long *address)
 {
@@ -217,11 +216,11 @@ int farswap_symbol_get(const char *name, const char *prototype, unsigned long *a
 }
 
 /**
- * symbol_data() - where a variable of the kernel is
- * @name:	its name
+ * symbol_data() - find a variable of the kernel
+ * @name:	name of the variable
  *
  * Context: may sleep.
- * Return: its address; NULL if the kernel doesn't tell, which it need not.
+ * Return: address of the variable; NULL if the kernel does not tell it, which is optional.
  */
 static const void *symbol_data(const char *name)
 {
@@ -229,8 +228,9 @@ static const void *symbol_data(const char *name)
 }
 
 /*
- * kernel.org's 6.12 releases as they are, and Debian's: "6.12.90", "6.12.43+deb13-amd64". Others
- * call a kernel 6.12 that has parts of later ones; names and prototypes don't show that.
+ * The known releases are kernel.org's 6.12, unchanged, and Debian's: "6.12.90",
+ * "6.12.43+deb13-amd64". Other vendors' 6.12 kernels have parts of later ones; names and prototypes
+ * don't show that.
  */
 static bool symbol_release_is_known(const char *release)
 {
@@ -256,11 +256,11 @@ static bool symbol_release_is_known(const char *release)
 }
 
 /**
- * farswap_symbol_release() - is this a release that farswap is made for
- * @force:	the user says that it is
+ * farswap_symbol_release() - check that farswap is made for the running release
+ * @force:	the user asks to accept any release
  *
  * Context: may sleep.
- * Return: 0; -EOPNOTSUPP if not, and the log says so.
+ * Return: 0; -EOPNOTSUPP if it is not; the log has the reason.
  */
 int farswap_symbol_release(bool force)
 {
@@ -279,10 +279,10 @@ int farswap_symbol_release(bool force)
 }
 
 /**
- * farswap_symbol_init() - find what the checks need
+ * farswap_symbol_init() - find the functions that the checks need
  *
  * Context: may sleep.
- * Return: 0 or -EOPNOTSUPP.
+ * Return: 0 or -EOPNOTSUPP; the log has the reason.
  */
 int farswap_symbol_init(void)
 {
@@ -303,10 +303,17 @@ int farswap_symbol_init(void)
 	return err;
 }
 
-/* The kernel's own, where it can't be found. */
+/*
+ * Helpers: call these functions for the hook and the core.
+ */
+
+/* Default of vm.page-cluster, in case the variable can't be found. */
 #define HELPER_PAGE_CLUSTER	3
 
-/* setup_clusters() begins in each of them before it goes on in the first. */
+/*
+ * log2 of the slots in a range. setup_clusters() takes the first cluster of every range before the
+ * second one of any.
+ */
 #define HELPER_STRIDE_SHIFT	14
 
 struct swap_iocb;
@@ -341,14 +348,14 @@ DEFINE_STATIC_CALL(helper_unplug, no_unplug);
 DEFINE_STATIC_CALL(helper_lock_slots, no_lock_slots);
 DEFINE_STATIC_CALL(farswap_kernel_read, no_read);
 
-/* vm.page-cluster */
+/* The kernel's vm.page-cluster, or NULL. */
 static const int *helper_cluster;
 
 /**
- * farswap_helpers_find() - find them, and make sure that they are those we know
+ * farswap_helpers_find() - find the functions that the helpers call and check their prototypes
  *
  * Context: may sleep.
- * Return: 0 or -EOPNOTSUPP, and the log says why.
+ * Return: 0 or -EOPNOTSUPP; the log has the reason.
  */
 int farswap_helpers_find(void)
 {
@@ -387,11 +394,11 @@ int farswap_helpers_find(void)
 }
 
 /**
- * farswap_helper_page_cluster() - vm.page-cluster
+ * farswap_helper_page_cluster() - get vm.page-cluster
  *
  * Context: any.
- * Return: it; 0: nothing is to be read ahead. What it is by default, in a kernel that keeps it
- * to itself (without CONFIG_KALLSYMS_ALL).
+ * Return: its value; 0 disables readahead. The default if the kernel does not tell the address of
+ * the variable (without CONFIG_KALLSYMS_ALL).
  */
 int farswap_helper_page_cluster(void)
 {
@@ -399,11 +406,11 @@ int farswap_helper_page_cluster(void)
 }
 
 /**
- * farswap_helper_info() - the device of a swap entry
- * @entry:	the entry
+ * farswap_helper_info() - get the device of a swap entry
+ * @entry:	the swap entry
  *
  * Context: any.
- * Return: the device; NULL if there never was any of that type.
+ * Return: the device, without a reference; NULL if there never was a device of that type.
  */
 struct swap_info_struct *farswap_helper_info(swp_entry_t entry)
 {
@@ -411,8 +418,8 @@ struct swap_info_struct *farswap_helper_info(swp_entry_t entry)
 }
 
 /**
- * farswap_helper_get_device() - the same, kept by a reference
- * @entry:	the entry
+ * farswap_helper_get_device() - get the device of a swap entry, with a reference
+ * @entry:	the swap entry
  *
  * Context: any.
  * Return: the device, for put_swap_device(); NULL if it is not in use.
@@ -423,9 +430,9 @@ struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry)
 }
 
 /**
- * farswap_helper_lock_slots() - free what CPUs keep back of freed slots, and all from now on
+ * farswap_helper_lock_slots() - free the slots that CPUs cache, and stop the caching
  *
- * Until the kernel's reenable_swap_slots_cache_unlock().
+ * The kernel's reenable_swap_slots_cache_unlock() ends this state.
  *
  * Context: may sleep.
  */
@@ -435,10 +442,10 @@ void farswap_helper_lock_slots(void)
 }
 
 /**
- * farswap_hook_count() - account for a folio that farswap takes
- * @folio:	locked, before its writeback begins
+ * farswap_hook_count() - account for a page-out by farswap
+ * @folio:	the folio, locked, before its writeback begins
  *
- * The counters of cgroups and of folio sizes can't be reached from here.
+ * The counters of cgroups and of folio sizes can't be reached from a module.
  *
  * Context: any.
  */
@@ -452,10 +459,10 @@ void farswap_hook_count(struct folio *folio)
 }
 
 /**
- * farswap_hook_read() - read a folio as if farswap were not there
+ * farswap_hook_read() - read a folio as the kernel does without farswap
  * @folio:	locked, in the swap cache, not up to date
  *
- * Context: may sleep. Whoever calls it is waited for before the hook goes.
+ * Context: may sleep. The hook is detached only after all callers have left.
  */
 void farswap_hook_read(struct folio *folio)
 {
@@ -464,15 +471,15 @@ void farswap_hook_read(struct folio *folio)
 
 /**
  * farswap_hook_read_async() - begin to read a page into the swap cache
- * @entry:	a swap entry
+ * @entry:	swap entry of the page
  * @gfp:	how to allocate memory
- * @vma:	the area it belongs to
- * @address:	its place there
- * @urgent:	a task is about to wait for it
+ * @vma:	area that the page belongs to
+ * @address:	address of the page in @vma
+ * @urgent:	a task is about to wait for the page
  *
- * Context: may sleep, for memory.
- * Return: its folio, with a reference, read or to be read by somebody; NULL without memory,
- * or if the entry is not in use any more.
+ * Context: may sleep for memory.
+ * Return: the folio, with a reference; it has been read, or its read is in flight. NULL without
+ * memory, or if the entry is not in use any more.
  */
 struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
 				      unsigned long address, bool urgent)
@@ -481,19 +488,19 @@ struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_ar
 	struct folio *folio;
 
 	folio = static_call(helper_read_async)(entry, gfp, vma, address, urgent ? NULL : &plug);
-	/* The entry's device may have gone, and another come, on a network's file system. */
+	/* The entry's device may have been replaced by a swap file on a network file system. */
 	if (unlikely(plug))
 		static_call(helper_unplug)(plug);
 	return folio;
 }
 
 /**
- * farswap_hook_entry() - the swap entry of a page table's
- * @pte:	the page table's
- * @entry:	gets the swap entry
+ * farswap_hook_entry() - get the swap entry of a page table entry
+ * @pte:	the page table entry
+ * @entry:	set to the swap entry
  *
  * Context: any.
- * Return: whether it is one, of a swap device.
+ * Return: true if @pte is the swap entry of a swap device.
  */
 bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
 {
@@ -504,8 +511,8 @@ bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
 }
 
 /**
- * farswap_hook_swapin() - tell zswap that a page came from below it
- * @folio:	locked
+ * farswap_hook_swapin() - notify zswap of a page-in from below it
+ * @folio:	the folio, locked
  *
  * Context: may sleep.
  */
@@ -515,8 +522,8 @@ void farswap_hook_swapin(struct folio *folio)
 }
 
 /**
- * farswap_hook_loaded() - account for a folio that farswap has read
- * @folio:	locked
+ * farswap_hook_loaded() - account for a page-in by farswap
+ * @folio:	the folio, locked
  *
  * Context: any.
  */
@@ -526,8 +533,10 @@ void farswap_hook_loaded(struct folio *folio)
 }
 
 /**
- * farswap_hook_give_up() - have a large folio read page by page; not that there are any
+ * farswap_hook_give_up() - end the read of a large folio, to read its pages one by one
  * @folio:	locked, not up to date
+ *
+ * In this mode of the hook there are no large folios to read.
  *
  * Context: any.
  */
@@ -537,20 +546,19 @@ void farswap_hook_give_up(struct folio *folio)
 }
 
 /**
- * farswap_hook_slot() - what the kernel knows of a slot
- * @si:		the device
- * @offset:	the slot, less than the device's size
+ * farswap_hook_slot() - get the kernel's state of a slot
+ * @si:		the swap device
+ * @offset:	offset of the slot, less than the size of the device
  *
  * Context: any, until farswap_swapoff() has returned.
- * Return: flags of enum farswap_slot_flags; 0 while the device is neither on nor being
- * emptied.
+ * Return: flags of enum farswap_slot_flags; 0 unless the device is active or being swapped off.
  */
 unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 {
 	unsigned int slot = 0;
 	unsigned char count;
 
-	/* A swapoff that the hook is not there to hear of waits for this, too. */
+	/* A swapoff waits for this reference, even if the hook is not notified of it. */
 	if (!percpu_ref_tryget_live(&si->users))
 		return 0;
 	count = READ_ONCE(si->swap_map[offset]);
@@ -565,13 +573,14 @@ unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_keep() - have a page stored again that is still in memory
- * @si:		the device
- * @offset:	the slot, less than the device's size
+ * farswap_hook_keep() - mark a page that is still in memory, so that it is stored again
+ * @si:		the swap device
+ * @offset:	offset of the slot, less than the size of the device
  *
  * Reclaim drops a clean folio of the swap cache without a store. It checks the dirty flag after it
- * has frozen the reference count, so a folio that is marked here while a reference is held is
- * stored first. The folio's lock is not taken: its holder may be waiting for the caller.
+ * has frozen the reference count, so a folio that is marked here, with a reference, is stored
+ * first. The function does not lock the folio, because the holder of that lock may wait for the
+ * caller.
  *
  * Context: any but interrupts, until farswap_swapoff() has returned.
  * Return: false if the slot is used and its page is not in memory.
@@ -585,12 +594,12 @@ bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
 	if (!percpu_ref_tryget_live(&si->users))
 		return false;
 	count = READ_ONCE(si->swap_map[offset]);
-	/* Without a user the slot waits in a cache of free slots, or its folio will be dropped. */
+	/* A slot without a user is in the cache of free slots, or its folio will be dropped. */
 	kept = count == SWAP_HAS_CACHE;
 	if (count & SWAP_HAS_CACHE)
 		folio = static_call(helper_cached)(swp_entry(si->type, offset), NULL, 0);
 	if (folio) {
-		/* Without this flag the page has not been read, or could not be. */
+		/* Without this flag the page has not been read, or its read has failed. */
 		if (folio_test_uptodate(folio)) {
 			folio_mark_dirty(folio);
 			kept = true;
@@ -602,12 +611,12 @@ bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
- * @si:		the device
- * @offset:	the slot, in use
+ * farswap_hook_zero() - check whether a slot is a zero page, which the kernel keeps only as a flag
+ * @si:		the swap device
+ * @offset:	offset of the slot, in use
  *
  * Context: any.
- * Return: whether it does.
+ * Return: true if it is.
  */
 bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
 {
@@ -615,24 +624,25 @@ bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_stride() - in which order the kernel hands out a new device's clusters
- * @si:		the device
+ * farswap_hook_stride() - tell in which order the kernel uses the clusters of a new device
+ * @si:		the swap device
  *
  * Context: any.
- * Return: log2 of the slots between two of them; 0: as they are.
+ * Return: log2 of the slots between consecutive clusters; 0 if they are used in order.
  */
 unsigned int farswap_hook_stride(const struct swap_info_struct *si)
 {
-	/* What else is in the flags changes. */
+	/* Only the other flags change concurrently. */
 	return data_race(si->flags) & SWP_SOLIDSTATE ? HELPER_STRIDE_SHIFT : 0;
 }
 
 /**
- * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
- * there
+ * farswap_hook_zswap_holds() - check whether zswap holds pages
+ *
+ * Such pages may be older than the hook.
  *
  * Context: any.
- * Return: whether it has.
+ * Return: true if zswap holds pages now.
  */
 bool farswap_hook_zswap_holds(void)
 {
