@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Direct: in a kernel whose swap code calls frontswap, farswap is its backend. Knows
- * nothing of slabs and donors; calls the core through <linux/farswap.h> only.
+ * Hook mode in-tree: in a kernel whose swap code calls frontswap, farswap is the backend of
+ * frontswap. The hook has no notion of slabs and donors; it calls the core only through
+ * <linux/farswap.h>.
  *
- * Teardown: frontswap waits for who is inside.
+ * Teardown: frontswap waits for the tasks inside our functions.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -39,8 +40,8 @@ static const struct frontswap_ops hook_ops = {
 };
 
 /**
- * farswap_hook_count() - account for a folio that farswap takes
- * @folio:	locked, before its writeback begins
+ * farswap_hook_count() - account for a page-out by farswap
+ * @folio:	the folio, locked, before its writeback begins
  *
  * Context: any.
  */
@@ -50,10 +51,10 @@ void farswap_hook_count(struct folio *folio)
 }
 
 /**
- * farswap_hook_read() - read a folio as if farswap were not there
+ * farswap_hook_read() - read a folio as the kernel does without farswap
  * @folio:	locked, in the swap cache, not up to date
  *
- * Context: may sleep. Whoever calls it is waited for before the hook goes.
+ * Context: may sleep. The hook is detached only after all callers have left.
  */
 void farswap_hook_read(struct folio *folio)
 {
@@ -62,15 +63,15 @@ void farswap_hook_read(struct folio *folio)
 
 /**
  * farswap_hook_read_async() - begin to read a page into the swap cache
- * @entry:	a swap entry
+ * @entry:	swap entry of the page
  * @gfp:	how to allocate memory
- * @vma:	the area it belongs to
- * @address:	its place there
- * @urgent:	a task is about to wait for it
+ * @vma:	area that the page belongs to
+ * @address:	address of the page in @vma
+ * @urgent:	a task is about to wait for the page
  *
- * Context: may sleep, for memory.
- * Return: its folio, with a reference, read or to be read by somebody; NULL without memory,
- * or if the entry is not in use any more.
+ * Context: may sleep for memory.
+ * Return: the folio, with a reference; it has been read, or its read is in flight. NULL without
+ * memory, or if the entry is not in use any more.
  */
 struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_area_struct *vma,
 				      unsigned long address, bool urgent)
@@ -79,12 +80,12 @@ struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_ar
 }
 
 /**
- * farswap_hook_entry() - the swap entry of a page table's
- * @pte:	the page table's
- * @entry:	gets the swap entry
+ * farswap_hook_entry() - get the swap entry of a page table entry
+ * @pte:	the page table entry
+ * @entry:	set to the swap entry
  *
  * Context: any.
- * Return: whether it is one, of a swap device.
+ * Return: true if @pte is the swap entry of a swap device.
  */
 bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
 {
@@ -92,8 +93,8 @@ bool farswap_hook_entry(pte_t pte, swp_entry_t *entry)
 }
 
 /**
- * farswap_hook_swapin() - tell zswap that a page came from below it
- * @folio:	locked
+ * farswap_hook_swapin() - notify zswap of a page-in from below it
+ * @folio:	the folio, locked
  *
  * Context: may sleep.
  */
@@ -103,8 +104,8 @@ void farswap_hook_swapin(struct folio *folio)
 }
 
 /**
- * farswap_hook_loaded() - account for a folio that farswap has read
- * @folio:	locked
+ * farswap_hook_loaded() - account for a page-in by farswap
+ * @folio:	the folio, locked
  *
  * Context: any.
  */
@@ -114,7 +115,7 @@ void farswap_hook_loaded(struct folio *folio)
 }
 
 /**
- * farswap_hook_give_up() - have a large folio read page by page
+ * farswap_hook_give_up() - end the read of a large folio, to read its pages one by one
  * @folio:	locked, not up to date
  *
  * Context: process context, if it is in the swap cache.
@@ -129,13 +130,12 @@ static_assert((unsigned int)FARSWAP_SLOT_CACHED == FRONTSWAP_SLOT_CACHED);
 static_assert((unsigned int)FARSWAP_SLOT_ZERO == FRONTSWAP_SLOT_ZERO);
 
 /**
- * farswap_hook_slot() - what the kernel knows of a slot
- * @si:		the device
- * @offset:	the slot, less than the device's size
+ * farswap_hook_slot() - get the kernel's state of a slot
+ * @si:		the swap device
+ * @offset:	offset of the slot, less than the size of the device
  *
  * Context: any, until farswap_swapoff() has returned.
- * Return: flags of enum farswap_slot_flags; 0 while the device is neither on nor being
- * emptied.
+ * Return: flags of enum farswap_slot_flags; 0 unless the device is active or being swapped off.
  */
 unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 {
@@ -143,9 +143,9 @@ unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_keep() - have a page stored again that is still in memory
- * @si:		the device
- * @offset:	the slot, less than the device's size
+ * farswap_hook_keep() - mark a page that is still in memory, so that it is stored again
+ * @si:		the swap device
+ * @offset:	offset of the slot, less than the size of the device
  *
  * Context: any but interrupts, until farswap_swapoff() has returned.
  * Return: false if the slot is used and its page is not in memory.
@@ -156,12 +156,12 @@ bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_zero() - does a slot hold zeroes, of which the kernel keeps a mark only
- * @si:		the device
- * @offset:	the slot, in use
+ * farswap_hook_zero() - check whether a slot is a zero page, which the kernel keeps only as a flag
+ * @si:		the swap device
+ * @offset:	offset of the slot, in use
  *
  * Context: any.
- * Return: whether it does.
+ * Return: true if it is.
  */
 bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
 {
@@ -169,24 +169,25 @@ bool farswap_hook_zero(struct swap_info_struct *si, pgoff_t offset)
 }
 
 /**
- * farswap_hook_stride() - in which order the kernel hands out a new device's clusters
- * @si:		the device
+ * farswap_hook_stride() - tell in which order the kernel uses the clusters of a new device
+ * @si:		the swap device
  *
  * Context: any.
- * Return: log2 of the slots between two of them; 0: as they are.
+ * Return: log2 of the slots between consecutive clusters; 0 if they are used in order.
  */
 unsigned int farswap_hook_stride(const struct swap_info_struct *si)
 {
-	/* What else is in the flags changes. */
+	/* Only the other flags change concurrently. */
 	return data_race(si->flags) & SWP_SOLIDSTATE ? FRONTSWAP_STRIDE_SHIFT : 0;
 }
 
 /**
- * farswap_hook_zswap_holds() - has zswap pages just now, perhaps since before the hook was
- * there
+ * farswap_hook_zswap_holds() - check whether zswap holds pages
+ *
+ * Such pages may be older than the hook.
  *
  * Context: any.
- * Return: whether it has.
+ * Return: true if zswap holds pages now.
  */
 bool farswap_hook_zswap_holds(void)
 {
@@ -194,9 +195,9 @@ bool farswap_hook_zswap_holds(void)
 }
 
 /**
- * farswap_hook_free_slots() - free the slots that the kernel keeps back to free many at once
+ * farswap_hook_free_slots() - free the slots that the kernel caches to free many at once
  *
- * The core hears of them only then.
+ * The core is notified of a freed slot only when it leaves this cache.
  *
  * Context: may sleep.
  */
@@ -206,11 +207,11 @@ void farswap_hook_free_slots(void)
 }
 
 /**
- * farswap_hook_attach() - put the hook in place
- * @force:	of no use: a kernel that calls farswap fits
+ * farswap_hook_attach() - attach the hook
+ * @force:	unused: a kernel that calls farswap fits
  *
  * Context: may sleep.
- * Return: 0, or -errno with nothing changed; the log says why.
+ * Return: 0, or -errno with nothing changed; the log has the reason.
  */
 int farswap_hook_attach(bool force)
 {
@@ -224,7 +225,7 @@ int farswap_hook_attach(bool force)
 }
 
 /**
- * farswap_hook_detach_begin() - see whether the hook could be taken away now: always
+ * farswap_hook_detach_begin() - check that the hook can be detached now, which is always true
  *
  * Context: any.
  * Return: 0.
@@ -244,12 +245,12 @@ void farswap_hook_detach_cancel(void)
 }
 
 /**
- * farswap_hook_detach() - take the hook away
+ * farswap_hook_detach() - detach the hook
  *
  * The core is drained and stores nothing any more.
  *
  * Context: may sleep.
- * Return: 0: no task is inside our functions.
+ * Return: 0; no task is inside our functions.
  */
 int farswap_hook_detach(void)
 {
@@ -258,7 +259,7 @@ int farswap_hook_detach(void)
 }
 
 /**
- * farswap_hook_exit() - free what stays between detaching and attaching again: nothing
+ * farswap_hook_exit() - free the filters of the other hook mode; this mode has none
  */
 void farswap_hook_exit(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How main.c puts the hook in place and takes it away.
+ * The functions with which main.c attaches and detaches the hook.
  */
 #ifndef _FARSWAP_HOOK_H
 #define _FARSWAP_HOOK_H
@@ -13,7 +13,7 @@ void farswap_hook_detach_cancel(void);
 int farswap_hook_detach(void);
 void farswap_hook_free_slots(void);
 void farswap_hook_exit(void);
-/* Not for C: hook/ftrace.c has ftrace call it. */
+/* Only ftrace calls this function, as hook/ftrace.c tells it to; C code must not. */
 void hook_claim_call(void);
 
 #endif /* _FARSWAP_HOOK_H */

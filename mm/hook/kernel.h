@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the hook uses of a kernel that doesn't know of it.
+ * The parts of a stock kernel's swap code that the hook uses.
  */
 #ifndef _FARSWAP_HELPER_H
 #define _FARSWAP_HELPER_H
@@ -12,7 +12,7 @@ struct folio;
 struct swap_info_struct;
 struct swap_iocb;
 
-/* swap_read_folio(), entered past its ftrace site; hook/ftrace.c says where that is. */
+/* swap_read_folio(), entered past its ftrace site; hook/ftrace.c sets the address. */
 DECLARE_STATIC_CALL(farswap_kernel_read, void (struct folio *, struct swap_iocb **));
 
 int farswap_helpers_find(void);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Finding the kernel's own functions, and making sure that they are the ones we
- * were made for.
+ * Symbols: finds functions of the kernel and checks that they are those that farswap was made for.
  */
 #ifndef _FARSWAP_SYMBOL_H
 #define _FARSWAP_SYMBOL_H
