@@ -220,7 +220,7 @@ int farswap_symbol_get(const char *name, const char *prototype, unsigned long *a
  * @name:	name of the variable
  *
  * Context: may sleep.
- * Return: address of the variable; NULL if the kernel does not tell it, which is optional.
+ * Return: address of the variable; NULL if the kernel does not tell it; the caller needs a default.
  */
 static const void *symbol_data(const char *name)
 {
@@ -304,7 +304,7 @@ int farswap_symbol_init(void)
 }
 
 /*
- * Helpers: call these functions for the hook and the core.
+ * Helpers: wrap the functions that were found, for the hook and for the core.
  */
 
 /* Default of vm.page-cluster, in case the variable can't be found. */

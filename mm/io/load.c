@@ -195,7 +195,7 @@ static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 	farswap_backup_await(slab, slot, nr);
 	if (load_staged(folio, slab, slot))
 		return true;
-	/* The unbacked bit was cleared when the device had the page and its copy was dropped. */
+	/* A copy and its unbacked bit go together, once the device has the page. */
 	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
 		return false;
 	load_fail(folio);

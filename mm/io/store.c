@@ -72,7 +72,7 @@ static void fanout_write_done(struct farswap_io *io, int error)
 	}
 	/*
 	 * Fully ordered: the missing bits are cleared here before store_account() sets the remote
-	 * bits. A reader of both, with the folio locked, tests the remote bits first.
+	 * bits. load_remotely(), with the folio locked, tests them in the opposite order.
 	 */
 	if (atomic_dec_and_test(&fanout->pending))
 		store_written(fanout);

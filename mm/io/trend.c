@@ -5,8 +5,8 @@
  * the pages read ahead last were used (section 3.2.2). An access to a page that was read ahead
  * causes no fault, so such accesses are found in the page table.
  *
- * A fault off the trend is either a stray one, which is not part of the stream, or it shows that the
- * stream goes on elsewhere. The results of earlier faults of this kind decide between the two.
+ * A fault off the trend is either a stray one, which is not part of the stream, or it shows that
+ * the stream goes on elsewhere. The results of earlier faults of this kind decide between the two.
  *
  * Locking: none; the caller owns the memory.
  */
