@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of a slab's mapping: its donor wants the region back or has died, it
- * is not used, or we leave. What happens to its pages first is migrate/evacuate.c's affair.
+ * The end of a slab's mapping. A mapping ends when its donor evicts the region, when the
+ * donor dies, when the slab is idle, or when farswap detaches. Before that,
+ * migrate/evacuate.c saves the pages that no other place has.
  *
- * Locking: farswap_state_lock covers states and lists. The rest runs when the last
- * reference on the mapping is gone.
+ * Locking: farswap_state_lock covers states and lists. The rest runs after the last
+ * reference to the mapping is dropped.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -13,21 +14,21 @@
 
 #include "internal.h"
 
-/* For copying what only a donor has that leaves the donors line. */
+/* Time to copy the sole copies of a donor that is taken off the donors line. */
 #define DRAIN_UNMAP_TIME	(5 * HZ)
-/* Between looks at whether a donor's adapter has memory. */
+/* Interval of the checks whether a donor's adapter has memory. */
 #define DRAIN_LOOK		(HZ / 4)
-/* Mappings of a donor that are handled in one critical section of farswap_state_lock. */
+/* Mappings of a donor that one critical section of farswap_state_lock handles. */
 #define DRAIN_BATCH		32
 
-/* A slab became unmapped. */
+/* Signalled when a slab becomes unmapped. */
 static DECLARE_WAIT_QUEUE_HEAD(drain_ended);
 
-/* So that of a slab's mappings each sees which others there are still. */
+/* Serialises the counts of lost pages, so that each sees which mappings the slab still has. */
 static DEFINE_MUTEX(drain_mutex);
 
 /**
- * farswap_drain_wake() - a slab became unmapped
+ * farswap_drain_wake() - wake the waiters after a slab became unmapped
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -37,8 +38,8 @@ void farswap_drain_wake(void)
 }
 
 /**
- * farswap_drain_kill() - let no I/O with any of a slab's mappings begin any more
- * @slab:	a slab that is not mapped
+ * farswap_drain_kill() - refuse new I/O on all mappings of a slab
+ * @slab:	a slab that is not FARSWAP_SLAB_MAPPED
  *
  * Context: process context.
  */
@@ -57,11 +58,11 @@ void farswap_drain_kill(struct farswap_slab *slab)
 /**
  * farswap_drain_start() - end a slab's mappings
  * @slab:	the slab; nothing happens unless it is mapped
- * @state:	what it becomes, draining or lost
- * @why:	what to count
+ * @state:	the slab's next state, FARSWAP_SLAB_DRAINING or FARSWAP_SLAB_LOST
+ * @why:	the counter to increment
  *
- * No I/O begins any more; only if pages are to be fetched first, loads
- * still do meanwhile. farswap_drain_end() follows the last I/O.
+ * New I/O is refused from now on. If pages have to be fetched first, loads continue until
+ * they are. farswap_drain_end() follows the last I/O of each mapping.
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
@@ -75,7 +76,11 @@ void farswap_drain_start(struct farswap_slab *slab,
 	farswap_stat_add(why, 1);
 	if (state == FARSWAP_SLAB_LOST)
 		farswap_rebuild_want(slab);
-	/* Pairs with farswap_mapping_store_begin() and backup_is_remote(). */
+	/*
+	 * The write of slab->state above is ordered before the read of slab->sole below. Pairs
+	 * with farswap_mapping_store_begin() and backup_is_remote(), which write slab->sole
+	 * before they read slab->state.
+	 */
 	smp_mb();
 	if (state == FARSWAP_SLAB_DRAINING && READ_ONCE(slab->sole))
 		farswap_leave_start(slab, why == FARSWAP_STAT_SLAB_EVICTED);
@@ -88,7 +93,7 @@ static bool drain_will_stay(const struct farswap_mapping *mapping)
 	return !farswap_mapping_goes(mapping) && farswap_donor_works(mapping->donor);
 }
 
-/* Does another of the slab's mappings have the slot? Or even one that will stay? */
+/* Check whether another mapping of the slab has the slot; with @stay, one that will stay. */
 static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
 			       unsigned int slot, bool stay)
 {
@@ -108,12 +113,13 @@ static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_drain_is_only() - is a slot in no other region that is sure to stay
+ * farswap_drain_is_only() - check whether no region that stays has a slot but this one
  * @mapping:	a mapping
  * @slot:	a slot of its slab with the remote bit
  *
  * Context: any; a hint while the slot can be stored to.
- * Return: whether it is in this one, and at best in others that are about to go too.
+ * Return: true if @mapping has the slot, and each other mapping that has it is evacuating or
+ * its donor does not work.
  */
 bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot)
 {
@@ -121,21 +127,22 @@ bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int s
 	       !drain_is_elsewhere(mapping, slot, true);
 }
 
-/* Is the page in memory too? Then reclaim must not drop it, as it may a clean one. */
+/* Mark a page that is in memory dirty: reclaim could drop a clean one without a store. */
 static bool drain_keep(const struct farswap_slab *slab, unsigned int slot)
 {
 	return farswap_device_keep(slab->device, farswap_slab_offset(slab, slot));
 }
 
-/* Does another removed mapping have the slot, one whose pages are still to be counted? */
+/* Check whether another removed mapping, whose lost pages are not counted yet, has the slot. */
 static bool drain_is_uncounted(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	const struct farswap_mapping *other;
 	bool uncounted = false;
 
 	/*
-	 * slab->mapping[] was read before slab->uncounted. Pairs with farswap_drain_remove(),
-	 * which writes them in the other order.
+	 * The caller's read of slab->mapping[] is ordered before the read of slab->uncounted
+	 * below. Pairs with farswap_drain_remove(), which writes slab->uncounted before it
+	 * writes slab->mapping[].
 	 */
 	smp_rmb();
 	rcu_read_lock();
@@ -145,7 +152,7 @@ static bool drain_is_uncounted(const struct farswap_mapping *mapping, unsigned i
 	return uncounted;
 }
 
-/* Is the mapping's copy of a slot the only one, but for those of removed mappings? */
+/* Check whether the mapping has the sole copy of a slot, apart from removed mappings. */
 static bool drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	struct farswap_slab *slab = mapping->slab;
@@ -155,15 +162,20 @@ static bool drain_is_lost(const struct farswap_mapping *mapping, unsigned int sl
 	    drain_is_elsewhere(mapping, slot, false) || farswap_slab_zero(slab, slot) ||
 	    farswap_backup_holds(slab, slot))
 		return false;
-	/* The device may have got it just before, or the slot been freed. */
+	/* The device may have completed the backup write just now, or the slot may be free. */
 	if (!test_bit(slot, slab->bits.unbacked) || !test_bit(slot, slab->bits.remote))
 		return false;
-	/* The page may have moved to a place of slab->mapping[] that had been passed already. */
+	/*
+	 * The first scan of slab->mapping[] above is ordered before the second one below, which
+	 * finds a page that was migrated to an entry that the first scan had passed. Pairs with
+	 * farswap_drain_remove(): the migration clears the destination's stale bit before
+	 * farswap_drain_remove() clears the entry of the source.
+	 */
 	smp_rmb();
 	return !drain_is_elsewhere(mapping, slot, false);
 }
 
-/* Of a word of slots: those that are in no other region, nor on the device. */
+/* Return the mask of slots in a word that neither another region nor the device has. */
 static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, unsigned int i)
 {
 	const struct farswap_slab *slab = mapping->slab;
@@ -184,9 +196,9 @@ static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, u
 }
 
 /**
- * drain_report_lost() - count pages that nobody could fetch
- * @mapping:	where they were
- * @lost:	how many
+ * drain_report_lost() - count and log lost pages
+ * @mapping:	the mapping that had them
+ * @lost:	how many pages; nothing happens if it is 0
  *
  * Context: process context.
  */
@@ -201,16 +213,16 @@ static void drain_report_lost(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_drain_would_lose() - would pages be lost with a mapping
+ * farswap_drain_would_lose() - check whether pages would be lost with a mapping
  * @mapping:	the mapping
  *
- * A page that is in memory is not lost: it is marked dirty, to be stored again.
+ * A page that is in memory is not lost: it is marked dirty, so that reclaim stores it again.
  *
- * Looks at every slot of the slab, so it is never called under farswap_state_lock. The answer
- * holds as long as slab->generation is what it was before the call.
+ * The function scans every slot of the slab, so it is never called under farswap_state_lock.
+ * The result is valid as long as slab->generation is the same as before the call.
  *
  * Context: may sleep.
- * Return: whether a page has no copy but there.
+ * Return: true if @mapping has the sole copy of a page.
  */
 bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
 {
@@ -231,9 +243,9 @@ bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
 }
 
 /*
- * How many pages went with a mapping that its slab no longer has? A page that several such
- * mappings had is counted with the last of them that is counted. One that is in memory is not
- * lost, but marked dirty.
+ * Count the pages lost with a mapping that was removed from its slab. A page that several
+ * removed mappings had is counted with the last of them. A page that is in memory is not
+ * lost: it is marked dirty.
  */
 static unsigned int drain_count(const struct farswap_mapping *mapping)
 {
@@ -255,14 +267,14 @@ static unsigned int drain_count(const struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_end() - a mapping's last I/O has ended
+ * farswap_drain_end() - end a mapping after its last I/O
  * @mapping:	the mapping
  *
- * Counts what is lost with it. After the last of a slab's mappings nothing is known of
- * the slab any more.
+ * The pages lost with the mapping are counted and logged. After the slab's last mapping its
+ * remote bits are cleared.
  *
  * Context: process context; may sleep.
- * Return: true if it was the slab's last.
+ * Return: true if it was the slab's last mapping.
  */
 bool farswap_drain_end(struct farswap_mapping *mapping)
 {
@@ -284,11 +296,15 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 	mutex_unlock(&drain_mutex);
 	drain_report_lost(mapping, lost);
 	if (last) {
-		/* Pairs with farswap_drain_count_removed(), which reads the bits before this. */
+		/*
+		 * The load of nr_uncounted is ordered before the writes to slab->bits below. Pairs
+		 * with farswap_drain_count_removed(), which reads slab->bits before it decrements
+		 * nr_uncounted.
+		 */
 		wait_event(drain_ended, !smp_load_acquire(&slab->nr_uncounted));
 		/*
-		 * Those who clear some do it beside this. A store to a mapping that was
-		 * lost earlier may even set some: no mapping has those slots.
+		 * Other threads may clear bits at the same time. A late store to a mapping that is
+		 * already lost may even set some, which is harmless: no mapping has those slots.
 		 */
 		bitmap_zero(slab->bits.remote, slab->nr_slots);
 		WRITE_ONCE(slab->sole, false);
@@ -297,11 +313,11 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_is_one_of_several() - does its slab have another mapping
- * @mapping:	one of its slab's
+ * farswap_drain_is_one_of_several() - check whether the slab has another mapping
+ * @mapping:	a mapping of the slab
  *
  * Context: under farswap_state_lock.
- * Return: whether it has, even if that one leaves too.
+ * Return: true if it has, even if the other mapping is evacuating too.
  */
 bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
 {
@@ -317,10 +333,10 @@ bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_remove() - take one of several mappings from its slab
- * @mapping:	one of its slab's, with a reference that the caller keeps
+ * farswap_drain_remove() - remove one of several mappings from its slab
+ * @mapping:	a mapping of the slab; the caller holds a reference
  *
- * farswap_drain_count_removed() must follow before the caller drops its reference.
+ * The caller calls farswap_drain_count_removed() before it drops its reference.
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -332,8 +348,9 @@ void farswap_drain_remove(struct farswap_mapping *mapping)
 	slab->nr_uncounted++;
 	hlist_add_head_rcu(&mapping->uncounted_entry, &slab->uncounted);
 	/*
-	 * slab->uncounted is written before slab->mapping[]. Pairs with drain_is_uncounted():
-	 * a mapping that is no longer in the array is in the list.
+	 * The write of slab->uncounted above is ordered before the write of slab->mapping[]
+	 * below. Pairs with drain_is_uncounted(), which reads slab->mapping[] before
+	 * slab->uncounted: it finds a mapping that has left the array in the list.
 	 */
 	smp_wmb();
 	farswap_mapping_remove(mapping);
@@ -341,11 +358,11 @@ void farswap_drain_remove(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_count_removed() - count the pages that went with a removed mapping
- * @mapping:	one that farswap_drain_remove() took from its slab
+ * farswap_drain_count_removed() - count the pages lost with a removed mapping
+ * @mapping:	a mapping that farswap_drain_remove() took from its slab
  *
- * Sets @mapping->lost, for farswap_drain_end(). Looks at every slot of the slab, so it is
- * never called under farswap_state_lock.
+ * The function sets @mapping->lost for farswap_drain_end(). It scans every slot of the slab,
+ * so it is never called under farswap_state_lock.
  *
  * Context: may sleep.
  */
@@ -357,19 +374,22 @@ void farswap_drain_count_removed(struct farswap_mapping *mapping)
 	mapping->lost = drain_count(mapping);
 	spin_lock(&farswap_state_lock);
 	hlist_del_init_rcu(&mapping->uncounted_entry);
-	/* Pairs with farswap_drain_end(), which clears the bits that were read. */
+	/*
+	 * The reads of slab->bits in drain_count() are ordered before the write of nr_uncounted.
+	 * Pairs with farswap_drain_end(), which reads nr_uncounted before it clears slab->bits.
+	 */
 	smp_store_release(&slab->nr_uncounted, slab->nr_uncounted - 1);
 	farswap_drain_wake();
 	spin_unlock(&farswap_state_lock);
 	mutex_unlock(&drain_mutex);
 }
 
-/* One of several has gone: the others have what it had, or it is lost now. */
+/* Remove one of several mappings whose region is dead; the slab stays mapped. */
 static void drain_lose_one(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
-	/* What the device has and the others have not. */
+	/* Rebuild the pages that only the device has now. */
 	farswap_rebuild_want(mapping->slab);
 	refcount_inc(&mapping->users);
 	list_move_tail(&mapping->donor_entry, &mapping->donor->uncounted);
@@ -377,12 +397,12 @@ static void drain_lose_one(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_slab_activity() - how busy is a region
+ * farswap_slab_activity() - report how busy a region is
  * @donor:	the donor that asks
- * @id:		its name for the region
+ * @id:		the donor's ID of the region
  *
  * Context: process context; does not wait.
- * Return: page I/Os a second; 0 for a region that no slab holds.
+ * Return: page I/Os per second; 0 if no slab uses the region.
  */
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 {
@@ -398,11 +418,11 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 	return pages;
 }
 
-/* Its region is dead. */
+/* Handle the loss of a mapping's region. */
 static void drain_lose(struct farswap_mapping *mapping)
 {
 	farswap_mapping_disown(mapping);
-	/* Who fetches would else try again when the donor works again. */
+	/* Otherwise the evacuation would retry once the donor recovers. */
 	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 	if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
 		drain_lose_one(mapping);
@@ -412,7 +432,7 @@ static void drain_lose(struct farswap_mapping *mapping)
 		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 }
 
-/* False: none of the donor's mappings is left to be lost. */
+/* Handle the loss of a batch of the donor's mappings; return true if there are more. */
 static bool drain_lose_some(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
@@ -428,12 +448,12 @@ static bool drain_lose_some(struct farswap_donor *donor)
 }
 
 /**
- * farswap_slabs_lose() - a donor's session has failed
- * @donor:	the donor, whose state says so; farswap_slabs_count_lost() must follow
+ * farswap_slabs_lose() - handle the loss of all regions of a donor whose session failed
+ * @donor:	the donor, whose state already shows the failure
  *
- * The donor may have thousands of mappings, so farswap_state_lock is dropped now and then. A
- * mapping that comes meanwhile is of the session that has failed: farswap_mapping_link()
- * refuses it.
+ * The donor may have thousands of mappings, so farswap_state_lock is dropped between batches.
+ * A mapping that is added between them belongs to the failed session, and
+ * farswap_mapping_link() refuses it. The caller calls farswap_slabs_count_lost() next.
  *
  * Context: one of the session's callbacks; may sleep.
  */
@@ -452,7 +472,7 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 	} while (more);
 }
 
-/* The first of those that farswap_drain_count_removed() has still to count. */
+/* Return the next mapping that farswap_drain_count_removed() has to count, or NULL. */
 static struct farswap_mapping *drain_next_uncounted(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
@@ -467,10 +487,12 @@ static struct farswap_mapping *drain_next_uncounted(struct farswap_donor *donor)
 }
 
 /**
- * farswap_slabs_count_lost() - count what only those of several regions had that were lost
- * @donor:	whose
+ * farswap_slabs_count_lost() - count the pages lost with a donor's removed mappings
+ * @donor:	the donor
  *
- * Others may be lost meanwhile that had the same pages: these are counted with the last.
+ * The mappings are those that farswap_slabs_lose() and farswap_slabs_lose_one() removed from
+ * slabs that have others. If another mapping with the same pages is lost before the count,
+ * those pages are counted with the last one.
  *
  * Context: process context; may sleep.
  */
@@ -485,11 +507,12 @@ void farswap_slabs_count_lost(struct farswap_donor *donor)
 }
 
 /**
- * farswap_slabs_lose_one() - a donor has no more one region, and goes on with the others
+ * farswap_slabs_lose_one() - handle the loss of one region while the donor works
  * @donor:	the donor
- * @id:		its name for the region
+ * @id:		the donor's ID of the region
  *
- * One that we don't know is about to become a slab's. farswap_slabs_count_lost() must follow.
+ * An unknown @id is remembered: its region is about to be mapped. The caller calls
+ * farswap_slabs_count_lost() after it has dropped the lock.
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
@@ -503,7 +526,7 @@ void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id)
 		farswap_eviction_early(donor, id);
 		return;
 	}
-	/* Who fetches what it has would else try again, as the donor works. */
+	/* Otherwise the evacuation would retry, because the donor works. */
 	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 	drain_lose(mapping);
 }
@@ -513,7 +536,7 @@ static void drain_unmap(struct farswap_slab *slab)
 	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
 }
 
-/* Give back a region of a donor that leaves, or see to it that it is not used. */
+/* Give back a region of a donor that is being removed, or prevent that it is used. */
 static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until)
 {
 	if (farswap_mapping_is_in_use(mapping) &&
@@ -526,8 +549,9 @@ static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until
 }
 
 /*
- * All of a donor's. It may have thousands: farswap_state_lock is dropped now and then. Those that
- * farswap_slabs_lose() takes from the list meanwhile end by that.
+ * Unmap all regions of a donor. The donor may have thousands, so farswap_state_lock is
+ * dropped between batches. farswap_slabs_lose() may take mappings from the list between
+ * them, and ends those itself.
  */
 static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
 {
@@ -548,7 +572,7 @@ static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
 	spin_unlock(&farswap_state_lock);
 }
 
-/* Can nothing be fetched from a donor that has a slab of the device? */
+/* Check whether a donor with a slab of the device has no memory for reads. */
 static bool drain_is_starved(struct farswap_device *device)
 {
 	const struct farswap_mapping *mapping;
@@ -574,17 +598,16 @@ static bool drain_is_starved(struct farswap_device *device)
 
 /**
  * farswap_slabs_unmap() - give back all regions of a device, or of a donor
- * @device:	the device, on which no mapping begins any more; or NULL
- * @donor:	the donor, from which no region comes any more; or NULL
+ * @device:	the device, on which no new mapping is made; or NULL
+ * @donor:	the donor, from which no new region is mapped; or NULL
  *
- * Every page is on the swap device as well, or staged for it, unless the donor
- * died with the only copy.
+ * Afterwards every page is on the swap device or staged for it, unless the donor died with
+ * the sole copy.
  *
- * Context: may sleep, until the I/O in flight has ended, on the swap device too,
- * and attempts to map a slab of @device that are being made, and until pages that
- * only a region has are fetched.
- * Return: 0, or -ENOMEM if the adapter has had no memory to fetch any page for seconds. What has
- * begun to leave goes on then, and nothing is lost by it.
+ * Context: may sleep, until the I/O in flight completes, including that of the swap device,
+ * until pending attempts to map a slab of @device end, and until the sole copies are fetched.
+ * Return: 0, or -ENOMEM if the adapter has had no memory to fetch any page for seconds. In that
+ * case the evacuations that were started continue, and no page is lost.
  */
 int farswap_slabs_unmap(struct farswap_device *device,
 			struct farswap_donor *donor)
@@ -595,7 +618,7 @@ int farswap_slabs_unmap(struct farswap_device *device,
 
 	if (donor) {
 		drain_unmap_all(donor, until);
-		/* Idle: a suspect donor's grace is not to be taken for a hang. */
+		/* An idle wait is not reported as hung: a suspect donor's grace may be long. */
 		while (!wait_event_idle_timeout(drain_ended, !READ_ONCE(donor->nr_slabs),
 						DRAIN_LOOK))
 			if (farswap_home_is_starved(donor))
@@ -621,12 +644,12 @@ int farswap_slabs_unmap(struct farswap_device *device,
 				continue;
 			cancel_work_sync(&slab->repair_work);
 			cancel_work_sync(&slab->refill_work);
-			/* It is about to return: only those of other slabs may still fetch. */
+			/* The work is about to return; those of other slabs may still fetch. */
 			flush_work(&slab->leave_work);
 		}
 		farswap_rebuild_cancel(device);
 	}
-	/* map_release_work() may still be about to return. */
+	/* map_release_work() may not have returned yet. */
 	flush_workqueue(farswap_wq);
 	return 0;
 }
