@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a slab does before it leaves its last region: those pages that nobody else has are
- * fetched (migrate/evacuate-fetch.c). Loads go on meanwhile, stores don't.
+ * Evacuation. Before a slab gives up its last region, it fetches the pages that have no other
+ * copy (migrate/evacuate-fetch.c). Loads continue during that time; stores do not.
  *
- * Before it leaves one of several, the others get what only that one has (copy.c), and
- * what they don't get in time is fetched. Stores go on, to the others. A slab that moves to
- * another donor, so that its eviction sends no read to the disk, has two for that time;
- * Infiniswap (section 4.4) drops the pages and maps it anew, empty.
+ * Before a slab gives up one of several regions, it copies the pages that only that region has
+ * to the others (copy.c), and fetches those that are not copied in time. Stores continue, to
+ * the others. A slab that migrates to another donor, so that its eviction causes no disk read,
+ * has two regions during that time; Infiniswap (section 4.4) drops the pages and maps a new,
+ * empty region.
  *
- * Locking: runs once for each mapping, between farswap_drain_start() or
+ * The second part of the file handles the donors' eviction requests.
+ *
+ * Locking: an evacuation runs once for each mapping, between farswap_drain_start() or
  * farswap_leave_mapping_start() and the end of the mapping.
  */
 #define pr_fmt(fmt) "farswap: " fmt
@@ -21,29 +24,30 @@
 #include "internal.h"
 
 /*
- * Looks whether one of several mappings may go, for others may die meanwhile, and one
- * that also leaves may be about to fetch a page. If its donor has said how long it waits, so
- * long.
+ * Retries of an evacuation that cannot remove its mapping yet: other mappings may die, and
+ * another evacuating mapping may be about to fetch a page. If the donor has set a deadline,
+ * the retries continue until then.
  */
 #define LEAVE_ROUNDS	8
 #define LEAVE_PAUSE_MS	250
-/* Between looks at a deadline that may become shorter. */
+/* Interval of the checks of a deadline that may become shorter. */
 #define LEAVE_LOOK_MS	20
-/* Slabs that are drained at once though no donor wants a region back. */
+/* Slabs that are drained at the same time without a donor's request. */
 #define LEAVE_DRAINS	8
 
 /*
- * All may wait for a device and for donors: what a donor wants back waits for nothing else. Slabs
- * wait for both works of their mappings: on one and the same queue that is full they would wait
- * for each other. And what is fetched does not wait for mappings' works that are stuck.
+ * All works here may wait for a device and for donors, so a slab that a donor evicts has another
+ * queue than a slab that drains for another reason. A slab's work waits for both works of its
+ * mappings: on the same queue, once that is full, they would deadlock. Fetches have their own
+ * queue, so that works of mappings that are stuck do not block them.
  */
 static struct workqueue_struct *leave_wq;
 static struct workqueue_struct *leave_fetch_wq;
-/* Slabs that a donor waits for; those that nobody waits for but we ourselves. */
+/* The first is for slabs whose region a donor has requested, the second for all others. */
 static struct workqueue_struct *leave_evict_wq;
 static struct workqueue_struct *leave_drain_wq;
 
-/* No store to any of its mappings is in flight, and none of them leaves by itself any more. */
+/* Check that no store to the slab is in flight and that none of its mappings is evacuating. */
 static bool leave_is_quiet(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -60,8 +64,8 @@ static bool leave_is_quiet(const struct farswap_slab *slab)
 }
 
 /*
- * Of each of its mappings, beside the others': a donor that falls silent holds none up. First of
- * those that work: there may be no memory for more than one worker.
+ * Start to fetch from all mappings in parallel, so that a silent donor blocks no other. The
+ * donors that work come first, because there may be no memory for more than one worker.
  */
 static void leave_fetch(struct farswap_slab *slab)
 {
@@ -80,14 +84,17 @@ static void leave_fetch(struct farswap_slab *slab)
 	}
 }
 
-/* Who waits for a donor's grace in one go would be taken for hung. */
+/* Sleep in short steps: one sleep for a donor's whole grace would be reported as a hung task. */
 static unsigned int leave_pause(unsigned int ms)
 {
 	msleep(ms);
 	return min(2 * ms, LEAVE_LOOK_MS);
 }
 
-/* None begins any more, be it one that its slab wants: that has all fetched once more. */
+/*
+ * Stop the mapping's fetch work. This may cancel a fetch that farswap_leave_work() has started;
+ * that work starts all fetches again once no mapping of the slab is evacuating.
+ */
 static void leave_fetch_cancel(struct farswap_mapping *mapping)
 {
 	unsigned int ms = 1;
@@ -115,12 +122,13 @@ static void leave_fetch_wait(struct farswap_slab *slab)
 }
 
 /**
- * farswap_leave_work() - fetch, then let no I/O begin any more
- * @work:	the slab's
+ * farswap_leave_work() - evacuate a draining slab
+ * @work:	the slab's work
  *
- * The slab is draining, so its mappings stay its until this has ended, their references still
- * live. A donor may want its region back before a suspect one has come back, for which stores or
- * another mapping's leaving may wait: what it has is fetched before that, too.
+ * The slab keeps its mappings, with live references, until this work ends. Stores in flight
+ * and the evacuation of a mapping may wait for a suspect donor, for longer than another donor
+ * waits for its region. So the work fetches pages before those end, and again afterwards. At
+ * the end it refuses new I/O on all of the slab's mappings.
  *
  * Context: may sleep.
  */
@@ -130,11 +138,15 @@ void farswap_leave_work(struct work_struct *work)
 						 leave_work);
 
 	leave_fetch(slab);
-	/* Pairs with farswap_mapping_store_begin(). */
+	/*
+	 * farswap_drain_start() has written slab->state before this reads mapping->stores. Pairs
+	 * with farswap_mapping_store_begin(), which increments mapping->stores before it reads
+	 * slab->state.
+	 */
 	while (!wait_event_timeout(farswap_stores_ended, leave_is_quiet(slab),
 				   msecs_to_jiffies(LEAVE_PAUSE_MS)))
 		leave_fetch(slab);
-	/* What the last of them have written. */
+	/* Fetch the pages that the last stores have written. */
 	leave_fetch(slab);
 	leave_fetch_wait(slab);
 	spin_lock(&farswap_state_lock);
@@ -153,7 +165,10 @@ static bool leave_has_only(const struct farswap_mapping *mapping)
 	return false;
 }
 
-/* Does it have what others that go too are yet to fetch? Theirs may come to nothing. */
+/*
+ * Check whether the mapping has a page that is neither in a staying region nor staged nor on the
+ * device. Another evacuating mapping may be about to fetch it, but the fetch may fail.
+ */
 static bool leave_is_relied_on(const struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
@@ -168,7 +183,7 @@ static bool leave_is_relied_on(const struct farswap_mapping *mapping)
 	return false;
 }
 
-/* The others get what only this one has. */
+/* Copy the pages that only this mapping has to the mappings that stay. */
 static void leave_copy(struct farswap_mapping *from)
 {
 	struct farswap_mapping *to;
@@ -184,10 +199,10 @@ static void leave_copy(struct farswap_mapping *from)
 	}
 }
 
-/* The slab moves there. */
+/* Map a region at another donor, if the slab is to migrate. */
 static void leave_find_other(struct farswap_mapping *mapping)
 {
-	/* The donor does not wait for our disk. */
+	/* The donor waits, so allocations must not wait for our swap device. */
 	unsigned int noio = memalloc_noio_save();
 
 	if (farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) &&
@@ -196,7 +211,7 @@ static void leave_find_other(struct farswap_mapping *mapping)
 	memalloc_noio_restore(noio);
 }
 
-/* Is there time, and somebody who may yet take what only it has? */
+/* Check whether there is time, and a mapping that may still take the remaining pages. */
 static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
@@ -211,7 +226,7 @@ static bool leave_may_copy_more(const struct farswap_mapping *mapping)
 	       leave_has_only(mapping);
 }
 
-/* It looks again soon: who changes leave_until does not know whether there is a work any more. */
+/* The work checks the deadline often: the code that shortens it does not requeue the work. */
 static void leave_fetch_later(struct farswap_mapping *mapping)
 {
 	long left = max(0L, (long)(READ_ONCE(mapping->leave_until) - jiffies));
@@ -221,12 +236,13 @@ static void leave_fetch_later(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_leave_fetch_work() - fetch what only a mapping has
- * @work:	the mapping's
+ * farswap_leave_fetch_work() - fetch the pages that only a mapping has
+ * @work:	the mapping's work
  *
- * Of a slab that drains, or one that is being copied from, from its leave_until on: what is
- * being copied then may be stuck at a donor that has fallen silent, for longer than this one
- * waits; so may a store that also goes there. Its slots have no remote bit yet.
+ * The work runs for a draining slab at once, and for an evacuating mapping of a mapped slab
+ * when its time for copying is over. At that time a copy may be stuck at a silent donor, for
+ * longer than this mapping's donor waits, and so may a store that also goes to that donor. The
+ * slots of such a store have no remote bit yet, so they are not fetched.
  *
  * Context: may sleep.
  */
@@ -244,7 +260,7 @@ void farswap_leave_fetch_work(struct work_struct *work)
 		farswap_home_fetch(mapping);
 }
 
-/* One of several has left. If it was the only one before, the slab has moved. */
+/* Count a removed mapping; if the slab had only this one, the slab has migrated. */
 static void leave_account(const struct farswap_mapping *mapping)
 {
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LEFT, 1);
@@ -256,7 +272,7 @@ static void leave_account(const struct farswap_mapping *mapping)
 	farswap_stat_add(FARSWAP_STAT_SLAB_MAPPED, 1);
 }
 
-/* It goes, or the slab goes with it if there is no other by now. */
+/* Remove the mapping; if it is the slab's last one by now, drain the slab. */
 static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 {
 	lockdep_assert_held(&farswap_state_lock);
@@ -266,7 +282,7 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 		if (farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING) && !whole)
 			farswap_rebuild_want(mapping->slab);
 	} else {
-		/* It has lost the others; an eviction alone takes pages to the device. */
+		/* Rebuild a slab that lost replicas; an eviction alone leaves its pages on disk. */
 		if (!farswap_mapping_is(mapping, FARSWAP_MAPPING_MIGRATING))
 			farswap_rebuild_want(mapping->slab);
 		farswap_drain_start(mapping->slab, FARSWAP_SLAB_DRAINING,
@@ -275,13 +291,17 @@ static void leave_mapping_go(struct farswap_mapping *mapping, bool whole)
 }
 
 /*
- * False: others that had its pages have gone meanwhile, or are yet to fetch them, so it can't
- * yet. If the slab's end has begun, that is the mapping's too.
+ * End the mapping. Return false if it must stay: other replicas were lost, or have not yet
+ * fetched its pages. If the slab is already ending, the mapping ends with it.
  */
 static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 {
 	struct farswap_slab *slab = mapping->slab;
-	/* Pairs with farswap_mapping_remove(): the generation is read before the array. */
+	/*
+	 * The read of slab->generation is ordered before the reads of slab->mapping[] below. Pairs
+	 * with farswap_mapping_add() and farswap_mapping_remove(), which write slab->mapping[]
+	 * before slab->generation.
+	 */
 	unsigned int generation = smp_load_acquire(&slab->generation);
 	bool whole, stays, goes, removed;
 
@@ -307,8 +327,8 @@ static bool leave_mapping_end(struct farswap_mapping *mapping, bool at_once)
 }
 
 /**
- * farswap_leave_mapping_work() - see to what only one of several mappings has
- * @work:	the mapping's
+ * farswap_leave_mapping_work() - evacuate one mapping of a mapped slab
+ * @work:	the mapping's work
  *
  * Context: may sleep.
  */
@@ -322,7 +342,13 @@ void farswap_leave_mapping_work(struct work_struct *work)
 	for (;;) {
 		leave_fetch_later(mapping);
 		leave_find_other(mapping);
-		/* Pairs with farswap_mapping_store_begin() and farswap_mapping_store_written(). */
+		/*
+		 * farswap_leave_mapping_start() has marked the mapping evacuating before this reads
+		 * mapping->stores. Pairs with farswap_mapping_store_begin(), which increments
+		 * mapping->stores before it reads that mark. The acquire orders this read before
+		 * the reads of the remote bits below. Pairs with farswap_mapping_store_written(),
+		 * which decrements mapping->stores after the store has set those bits.
+		 */
 		wait_event(farswap_stores_ended, !atomic_read_acquire(&mapping->stores));
 		leave_copy(mapping);
 		leave_fetch_cancel(mapping);
@@ -341,10 +367,10 @@ void farswap_leave_mapping_work(struct work_struct *work)
 }
 
 /**
- * farswap_leave_mapping_start() - a donor wants a region back of a slab that has others
- * @mapping:	one of its slab's
- * @until:	jiffies after which nothing is copied to the others any more; if it leaves
- *		already, the earlier counts
+ * farswap_leave_mapping_start() - start to evacuate one mapping of a mapped slab
+ * @mapping:	a mapping of the slab
+ * @until:	jiffies after which no page is copied to the other mappings; for a mapping that is
+ *		already evacuating, the earlier of the two times counts
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
@@ -359,8 +385,9 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long 
 	mapping->leave_until = until;
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_EVACUATING);
 	/*
-	 * The state is written before the work reads mapping->stores. Pairs with
-	 * farswap_mapping_store_begin(), which counts its store before it reads the state.
+	 * The state is written before farswap_leave_mapping_work()
+	 * reads mapping->stores. Pairs with farswap_mapping_store_begin(), which increments
+	 * mapping->stores before it reads the state.
 	 */
 	smp_mb();
 	refcount_inc(&mapping->users);
@@ -368,7 +395,7 @@ void farswap_leave_mapping_start(struct farswap_mapping *mapping, unsigned long 
 	queue_work(leave_wq, &mapping->leave_work);
 }
 
-/* Does a donor want one of its regions back, be that why it leaves or not? */
+/* Check whether a donor's request is pending, whether or not it caused the evacuation. */
 static bool leave_is_urgent(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -383,9 +410,9 @@ static bool leave_is_urgent(const struct farswap_slab *slab)
 }
 
 /**
- * farswap_leave_start() - begin
- * @slab:	a slab that was just set draining
- * @evicted:	because a donor wants a region back
+ * farswap_leave_start() - start to evacuate a draining slab
+ * @slab:	a slab that has just become FARSWAP_SLAB_DRAINING
+ * @evicted:	a donor has requested the region
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -397,10 +424,10 @@ void farswap_leave_start(struct farswap_slab *slab, bool evicted)
 }
 
 /**
- * leave_hurry() - a donor wants a region back of a slab that leaves for another reason
- * @slab:	a draining slab
+ * leave_hurry() - expedite the evacuation of a slab whose region a donor requests
+ * @slab:	a slab that is draining for another reason
  *
- * If its turn has not come yet, it need not wait for it.
+ * If the slab's work still waits in its queue, it moves to the queue for evictions.
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -412,7 +439,7 @@ static void leave_hurry(struct farswap_slab *slab)
 }
 
 /**
- * farswap_leave_init() - make the workers
+ * farswap_leave_init() - allocate the workqueues
  *
  * Return: 0 or -ENOMEM.
  */
@@ -444,7 +471,7 @@ out_destroy_leave:
 }
 
 /**
- * farswap_leave_exit() - undo farswap_leave_init()
+ * farswap_leave_exit() - free the workqueues
  */
 void farswap_leave_exit(void)
 {
@@ -455,50 +482,53 @@ void farswap_leave_exit(void)
 }
 
 /*
- * A donor wants a region back, and takes it when its deadline is over. What becomes of the
- * pages there is migrate/evacuate.c's affair.
+ * Eviction requests. A donor requests a region with a deadline, and takes the region when the
+ * deadline has passed. The code above evacuates the pages before that.
  *
- * Locking: farswap_state_lock. Who looks at whether a deadline is near does so without it.
+ * Locking: farswap_state_lock. farswap_eviction_is_near() checks a deadline without it.
  */
 
 /*
- * The part of a donor's deadline in which I/O is begun to move pages. The last may
- * take long, and what is left may have to be fetched.
+ * I/O that migrates pages is started only in the first 1/EVICTION_MOVE_PART of a donor's
+ * deadline. The last of it may take long, and the remaining pages may have to be fetched.
  */
 #define EVICTION_MOVE_PART	4
-/* The last part of it is for I/O to end that has begun, as long as that may take. */
+/* At least the last 1/EVICTION_LAST_PART of the deadline is left for I/O in flight to complete. */
 #define EVICTION_LAST_PART	8
-/* Between looks at whether a suspect donor goes on. */
+/* Interval of the checks whether a suspect donor has resumed. */
 #define EVICTION_LOOK		(HZ / 50)
-/* No daemon waits longer: see farswapd.conf(5), evict_ms. */
+/* The longest deadline that a daemon sets; see evict_ms in farswapd.conf(5). */
 #define EVICTION_MAX_MS		600000U
 
 /*
- * An I/O that its donor refuses fails the connection, and all that is under way on it. What
- * could not be fetched by now is lost, and nothing else.
+ * Refuse new I/O when the deadline has passed. I/O that the donor refuses would fail the
+ * connection and all other I/O on it. This way only the pages that are not fetched are lost.
  */
 static void eviction_due(struct timer_list *timer)
 {
 	struct farswap_mapping *mapping = container_of(timer, struct farswap_mapping,
 						       evict_timer);
 
-	/* Asked for on a connection that failed before it could be used: as above. */
+	/*
+	 * A suspect donor may have sent the request on a connection that failed before it could be
+	 * used: check again until the session resumes or ends.
+	 */
 	if (farswap_donor_is_suspect(mapping->donor))
 		mod_timer(timer, jiffies + EVICTION_LOOK);
 	else
 		set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 }
 
-/* Nothing is known of when the donor takes it. */
+/* Forget the donor's request and its deadline. */
 static void eviction_forget(struct farswap_mapping *mapping)
 {
-	/* Takes no lock, and may just be running. */
+	/* The timer function takes no lock, so it may be waited for under farswap_state_lock. */
 	timer_delete_sync(&mapping->evict_timer);
 	clear_bit(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags);
 	clear_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
 }
 
-/* Have no I/O begin when the donor is about to take the region. */
+/* Refuse new I/O shortly before the donor takes the region. */
 static void eviction_set_timer(struct farswap_mapping *mapping, unsigned int ms)
 {
 	unsigned int last = max(ms / EVICTION_LAST_PART,
@@ -508,16 +538,16 @@ static void eviction_set_timer(struct farswap_mapping *mapping, unsigned int ms)
 	eviction_forget(mapping);
 	WRITE_ONCE(mapping->hurry_at, jiffies + msecs_to_jiffies((ms - last) / 2));
 	/*
-	 * hurry_at is written before the flag. Pairs with farswap_eviction_is_near(), which reads
-	 * them in the other order. The timer would not do: shortly before the region is due it
-	 * is not pending.
+	 * The time from which fetches are expedited is written before this flag. Pairs with
+	 * farswap_eviction_is_near(), which reads the flag before the time. The pending timer
+	 * can't serve as the flag, because it expires shortly before the donor takes the region.
 	 */
 	smp_mb__before_atomic();
 	set_bit(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags);
 	mod_timer(&mapping->evict_timer, jiffies + msecs_to_jiffies(ms - last));
 }
 
-/* Pages that are used, or that nobody else has, are worth the network's time. */
+/* Check whether the pages are worth migrating: the slab is busy, or holds sole copies. */
 static bool eviction_is_worth_moving(const struct farswap_slab *slab)
 {
 	u32 activity = farswap_activity_read(&slab->activity, farswap_slab_second());
@@ -527,13 +557,13 @@ static bool eviction_is_worth_moving(const struct farswap_slab *slab)
 		activity >= READ_ONCE(farswap_settings.hotslab));
 }
 
-/* Of a region that a slab depends on. */
+/* Start to evict a region that a mapped slab uses. */
 static void eviction_of_used(struct farswap_mapping *mapping, unsigned long until)
 {
 	struct farswap_slab *slab = mapping->slab;
 
 	if (mapping->state == FARSWAP_MAPPING_EVACUATING) {
-		/* The donor knows best, be it asked again or for another reason. */
+		/* The latest request counts, whatever started the evacuation. */
 		WRITE_ONCE(mapping->leave_until, until);
 	} else if (farswap_mapping_staying(slab, mapping)) {
 		farswap_leave_mapping_start(mapping, until);
@@ -546,9 +576,9 @@ static void eviction_of_used(struct farswap_mapping *mapping, unsigned long unti
 }
 
 /**
- * farswap_eviction_early() - a region goes back that is not a slab's yet
+ * farswap_eviction_early() - remember that a region was evicted before a slab has it
  * @donor:	the donor
- * @id:		its name for the region
+ * @id:		the donor's ID of the region
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -559,14 +589,14 @@ void farswap_eviction_early(struct farswap_donor *donor, u64 id)
 }
 
 /**
- * farswap_eviction_begin() - a donor wants a region back
+ * farswap_eviction_begin() - handle a donor's request for a region
  * @donor:	the donor
- * @id:		its name for the region
- * @deadline_ms: when it will take it
+ * @id:		the donor's ID of the region
+ * @deadline_ms: milliseconds until the donor takes the region
  *
- * Infiniswap, section 4.4: stop, wait without polling, answer. A part of the time may
- * be spent on moving the pages. A region that is on its way back needs nothing; one
- * that we don't know is about to become a slab's.
+ * Infiniswap, section 4.4: stop, wait without polling, answer. Before that, a part of the time
+ * may be spent on migrating the pages. A region that is already being given back needs no
+ * action. An unknown @id is remembered: its region is about to be mapped.
  *
  * Context: process context; does not wait.
  */
@@ -591,11 +621,11 @@ void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms
 }
 
 /**
- * farswap_eviction_was_early() - did the donor want it before we knew that it is ours
- * @mapping:	one that is being linked
+ * farswap_eviction_was_early() - check whether the donor requested a region before it is linked
+ * @mapping:	a mapping that is being linked
  *
  * Context: process context, under farswap_state_lock.
- * Return: whether it did.
+ * Return: true if the donor requested it.
  */
 bool farswap_eviction_was_early(const struct farswap_mapping *mapping)
 {
@@ -610,37 +640,42 @@ bool farswap_eviction_was_early(const struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_eviction_is_near() - is its donor about to take the region
+ * farswap_eviction_is_near() - check whether the donor takes the region soon
  * @mapping:	a mapping
  *
  * Context: any.
- * Return: whether half of the time for I/O to begin is over.
+ * Return: true if half of the time in which new I/O is accepted has passed.
  */
 bool farswap_eviction_is_near(const struct farswap_mapping *mapping)
 {
-	/* Pairs with the barrier in eviction_set_timer(). */
+	/*
+	 * The flag is read before the time. Pairs with eviction_set_timer(), which writes the time
+	 * before the flag.
+	 */
 	return test_bit_acquire(FARSWAP_MAPPING_EVICT_REQUESTED, &mapping->flags) &&
 	       time_after_eq(jiffies, READ_ONCE(mapping->hurry_at));
 }
 
 /**
- * farswap_eviction_suspend() - a donor is suspect: when it is back it asks anew
- * @mapping:	one of its
+ * farswap_eviction_suspend() - forget a request of a donor that became suspect
+ * @mapping:	a mapping of the donor
+ *
+ * The donor sends the request again when its session has resumed.
  *
  * Context: process context, under farswap_state_lock.
  */
 void farswap_eviction_suspend(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	/* Most are not wanted at all. One that the donor has taken is due for good. */
+	/* Most mappings have no request. The passed deadline of a region that is lost is final. */
 	if (farswap_mapping_is(mapping, FARSWAP_MAPPING_EVICT_REQUESTED) &&
 	    hash_hashed(&mapping->id_entry))
 		eviction_forget(mapping);
 }
 
 /**
- * farswap_eviction_init() - nobody wants it yet
- * @mapping:	a new one
+ * farswap_eviction_init() - set up a mapping without an eviction request
+ * @mapping:	a new mapping
  */
 void farswap_eviction_init(struct farswap_mapping *mapping)
 {
@@ -648,8 +683,8 @@ void farswap_eviction_init(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_eviction_exit() - nobody can want it any more
- * @mapping:	one that is not in its donor's list
+ * farswap_eviction_exit() - shut down the eviction timer of a mapping
+ * @mapping:	a mapping that is no longer in its donor's list
  *
  * Context: process context.
  */
