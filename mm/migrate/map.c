@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a slab gets a region, and how the region goes back. donor/placement.c decides which
- * donors are asked, and which one gets the slab.
+ * Mapping: how a slab gets a region, and how the region is released. The file queries donors,
+ * requests a region from one of them, and retries later if none has room.
+ * donor/placement.c decides which donors are queried and which one gets the slab.
  *
  * Locking: farswap_state_lock covers states and lists.
  */
@@ -14,15 +15,15 @@
 #include "internal.h"
 #include "donor/placement.h"
 
-/* Pauses between attempts to map a slab, doubling. */
+/* The pause between attempts to map a slab doubles from the minimum to the maximum. */
 #define MAP_RETRY_MIN		(HZ / 10)
 #define MAP_RETRY_MAX		(5 * HZ)
-/* Donors that don't answer are not asked for longer. */
+/* Time after which an attempt to map a slab asks no further donor. */
 #define MAP_TIME		(10 * HZ)
 
 struct map_choice {
 	int nr;
-	bool has_neighbour;	/* of a donor of the slab, and so is no candidate */
+	bool has_neighbour;	/* another donor on a machine of the slab was left out */
 	struct farswap_candidate candidate[FARSWAP_DONORS_MAX];
 	struct farswap_donor_use use[FARSWAP_DONORS_MAX];
 };
@@ -41,7 +42,7 @@ static bool map_is_slabs(const struct farswap_donor *donor,
 	return false;
 }
 
-/* Never two regions of a slab on one machine. */
+/* Check whether the slab has a region on the donor's machine; it gets no second one there. */
 static bool map_has_slab(struct map_choice *choice, const struct farswap_donor *donor,
 			 const struct farswap_slab *slab)
 {
@@ -87,7 +88,7 @@ static void map_choice_free(struct map_choice *choice, int except)
 	kfree(choice);
 }
 
-/* Ask a donor how much it could lend. */
+/* Query how much memory a donor could lend. */
 static void map_query(struct map_choice *choice, struct farswap_placement *placement, int nth,
 		      unsigned long until)
 {
@@ -104,7 +105,7 @@ static void map_query(struct map_choice *choice, struct farswap_placement *place
 				farswap_placement_answered(placement, nth, free_bytes));
 }
 
-/* Get a region from a donor that said that it has room. */
+/* Request a region from a donor that reported room. */
 static struct farswap_region *map_ask(struct map_choice *choice,
 				      struct farswap_placement *placement, int nth, u64 name)
 {
@@ -123,19 +124,18 @@ static struct farswap_region *map_ask(struct map_choice *choice,
 }
 
 /**
- * map_select() - find a donor for a slab and get a region there
+ * map_select() - find a donor for a slab and get a region from it
  * @slab:	the slab
- * @until:	jiffies after which nobody is asked any more
- * @region:	where the region goes
- * @epoch:	where the session's number goes
+ * @until:	jiffies after which no further donor is asked
+ * @region:	set to the region
+ * @epoch:	set to the epoch of the donor's session
  *
- * placement.c decides which donors are asked, and which one gets the slab. A machine that
- * has a region of the slab is not asked for another.
+ * placement.c decides which donors are queried, and which one gets the slab. A machine that
+ * already has a region of the slab is left out.
  *
- * Context: may sleep: a few round trips, or until @until when donors are connected but don't
- * answer.
- * Return: the donor, in use until farswap_donor_unuse(); ERR_PTR(-ENOSPC) when the donors
- * have no room, -EHOSTUNREACH when none answered, or -ENOMEM.
+ * Context: may sleep, for a few round trips, or until @until if connected donors do not answer.
+ * Return: the donor, in use until farswap_donor_unuse(); ERR_PTR(-ENOSPC) if the donors have no
+ * room, -EHOSTUNREACH if none answered, or -ENOMEM.
  */
 static struct farswap_donor *map_select(const struct farswap_slab *slab,
 					unsigned long until,
@@ -176,14 +176,14 @@ static struct farswap_donor *map_select(const struct farswap_slab *slab,
 	return ERR_PTR(full ? -ENOSPC : -EHOSTUNREACH);
 }
 
-/* The last I/O has ended: give the region back. */
+/* Release the region after the last I/O, or hand it over to another slab. */
 static void map_release_work(struct work_struct *work)
 {
 	struct farswap_mapping *mapping = container_of(work, struct farswap_mapping,
 						       work);
 	struct farswap_slab *slab = mapping->slab;
 	struct farswap_donor *donor = mapping->donor;
-	/* Before the region can be anyone else's. */
+	/* The slab's remote bits are cleared before another slab or client can get the region. */
 	bool last = farswap_drain_end(mapping);
 
 	if (!last || !farswap_handover_end(mapping))
@@ -193,15 +193,15 @@ static void map_release_work(struct work_struct *work)
 	list_del(&mapping->donor_entry);
 	hash_del(&mapping->id_entry);
 	donor->nr_slabs--;
-	/* A donor that took it back is short of memory. */
+	/* A donor that has requested the region is short of memory, and stays marked full. */
 	if (!farswap_mapping_is(mapping, FARSWAP_MAPPING_EVICT_REQUESTED))
 		donor->is_full = false;
 	slab->device->busy--;
 	if (last)
 		farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
 	/*
-	 * Who waits flushes the workqueue too before it frees the slab. A slab
-	 * that is still hot is mapped again at its next I/O.
+	 * The waiter also flushes the workqueue before it frees the slab. A slab that is still hot
+	 * is mapped again at its next I/O.
 	 */
 	farswap_drain_wake();
 	spin_unlock(&farswap_state_lock);
@@ -213,15 +213,15 @@ static void map_release_work(struct work_struct *work)
 /**
  * farswap_mapping_make() - get a region for a slab
  * @slab:	the slab
- * @until:	jiffies after which nobody is asked any more
- * @epoch:	where the number of the donor's session goes
+ * @until:	jiffies after which no further donor is asked
+ * @epoch:	set to the epoch of the donor's session
  *
- * At a machine where it has none. It misses everything, for a store that began
- * before may still set the remote bits of its slots. The donor is in use until
- * farswap_donor_unuse(). farswap_mapping_link() must follow.
+ * The region is on a machine where the slab has no other. All slots start stale in the new
+ * mapping, because a store that began earlier may still set their remote bits. The donor is in
+ * use until farswap_donor_unuse(). The caller calls farswap_mapping_link() next.
  *
  * Context: may sleep, as map_select() does.
- * Return: the mapping, which nobody else knows; ERR_PTR(-ENOMEM), or the error of
+ * Return: the mapping, which no other thread knows; ERR_PTR(-ENOMEM), or the error of
  * map_select().
  */
 struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
@@ -258,13 +258,15 @@ out_free:
 }
 
 /**
- * farswap_mapping_link() - let the mapping be lost and wanted back
- * @mapping:	a new one
- * @epoch:	of the donor's session when the region was asked for
+ * farswap_mapping_link() - register a mapping with its donor
+ * @mapping:	a new mapping
+ * @epoch:	the epoch of the donor's session when the region was requested
+ *
+ * From now on the mapping is found when the donor loses or requests the region. If the donor has
+ * already requested it, the mapping is marked, and the caller does not use it.
  *
  * Context: process context, under farswap_state_lock.
- * Return: false if its donor's session has failed since; the region is dead.
- * Otherwise FARSWAP_MAPPING_REVOKED tells whether the donor wants it back already.
+ * Return: false if the donor's session has failed since then, so that the region is dead.
  */
 bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 {
@@ -279,7 +281,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
 		return false;
-	/* A daemon that was started anew gives the same names again. */
+	/* A restarted daemon reuses region IDs, so a dead region's ID is not added. */
 	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
 	return true;
 }
@@ -301,8 +303,8 @@ static void map_failed(struct farswap_slab *slab)
 }
 
 /**
- * farswap_slab_map_cancel() - have a mapping that only waits for its turn not made
- * @slab:	a slab of a device on which no mapping begins any more
+ * farswap_slab_map_cancel() - cancel an attempt to map a slab that has not started
+ * @slab:	a slab of a device on which no new mapping is made
  *
  * Context: process context; does not wait.
  */
@@ -310,7 +312,7 @@ void farswap_slab_map_cancel(struct farswap_slab *slab)
 {
 	bool cancelled;
 
-	/* Under the lock, like the queueing. */
+	/* The work is queued under the same lock. */
 	spin_lock(&farswap_state_lock);
 	cancelled = slab->state == FARSWAP_SLAB_MAPPING &&
 		    cancel_work(&slab->map_work);
@@ -319,7 +321,7 @@ void farswap_slab_map_cancel(struct farswap_slab *slab)
 		map_failed(slab);
 }
 
-/* It went as soon as it came: not again at once. */
+/* The donor has already requested the region: drain the slab, and delay the next attempt. */
 static void map_drain_early(struct farswap_slab *slab)
 {
 	WRITE_ONCE(slab->retry_at, jiffies + MAP_RETRY_MIN);
@@ -327,8 +329,8 @@ static void map_drain_early(struct farswap_slab *slab)
 }
 
 /*
- * The region is ours: let I/O begin, or end it at once if it came too late. The device
- * is busy with us until map_end().
+ * Add a new mapping to its slab and let I/O begin, or drain the slab at once if the mapping came
+ * too late. The device stays busy with the slab until map_end().
  */
 static void map_done(struct farswap_slab *slab, struct farswap_mapping *mapping,
 		     unsigned int epoch)
