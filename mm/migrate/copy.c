@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies to a mapping the pages that it lacks and that another mapping of the slab has,
- * while the slab is stored to and read. One run of slots at a time: slab/guard.c keeps
- * stores out of it.
+ * Copying: gives a mapping the pages that are stale or absent there and that another mapping of
+ * the slab has, while the slab is stored to and read. It copies one run of slots at a time, and
+ * slab/guard.c keeps stores out of that run.
+ *
+ * The sections below are the tags that count requests in flight, the mover that transfers pages
+ * between two regions, and the copying itself.
  */
 #include <linux/bitmap.h>
 #include <linux/bits.h>
@@ -17,16 +20,16 @@
 #include "slab/guard.h"
 
 /*
- * Tags: a fixed set of requests, of which a new I/O takes one that is not in flight, and
- * waits if there is none. Whoever began them waits for all before it frees them.
+ * Tags are a fixed set of requests. A new I/O takes a request that is not in flight, and waits
+ * if there is none. The owner waits for all requests before it frees them.
  *
- * Locking: tags->lock; nothing but the wait queue's is taken inside it.
+ * Locking: tags->lock; only the wait queue's lock nests inside it.
  */
 
 /**
- * farswap_tags_init() - no request is in flight
+ * farswap_tags_init() - set up tags with no request in flight
  * @tags:	the tags
- * @nr:		how many, less than BITS_PER_LONG
+ * @nr:		the number of requests, less than BITS_PER_LONG
  */
 void farswap_tags_init(struct farswap_tags *tags, unsigned int nr)
 {
@@ -38,10 +41,10 @@ void farswap_tags_init(struct farswap_tags *tags, unsigned int nr)
 
 /**
  * farswap_tags_get() - take a request that is not in flight
- * @tags:	the tags, at least one
+ * @tags:	the tags; they have at least one request
  *
- * Context: may sleep, as long as one takes to end.
- * Return: its number.
+ * Context: may sleep, until a request completes.
+ * Return: the number of the request.
  */
 unsigned int farswap_tags_get(struct farswap_tags *tags)
 {
@@ -56,9 +59,9 @@ unsigned int farswap_tags_get(struct farswap_tags *tags)
 }
 
 /**
- * farswap_tags_put() - a request has ended
- * @tags:	the tags, which may be gone when this returns
- * @tag:	its number
+ * farswap_tags_put() - mark a request as completed
+ * @tags:	the tags; they may be freed when this returns
+ * @tag:	the number of the request
  *
  * Context: any.
  */
@@ -68,7 +71,7 @@ void farswap_tags_put(struct farswap_tags *tags, unsigned int tag)
 
 	spin_lock_irqsave(&tags->lock, flags);
 	tags->free |= BIT(tag);
-	/* Still locked: who waits for the last one frees @tags. */
+	/* The lock is still held here, because the waiter for the last request frees @tags. */
 	wake_up(&tags->ended);
 	spin_unlock_irqrestore(&tags->lock, flags);
 }
@@ -77,10 +80,10 @@ void farswap_tags_put(struct farswap_tags *tags, unsigned int tag)
  * farswap_tags_wait() - wait until no request is in flight
  * @tags:	the tags
  *
- * What was written before farswap_tags_put() is seen afterwards. No signal ends it, for
- * @tags may be freed next.
+ * Writes before farswap_tags_put() are visible afterwards. A signal does not interrupt the wait,
+ * because the caller may free @tags next.
  *
- * Context: may sleep, as long as the requests take to end.
+ * Context: may sleep, until all requests complete.
  */
 void farswap_tags_wait(struct farswap_tags *tags)
 {
@@ -90,25 +93,25 @@ void farswap_tags_wait(struct farswap_tags *tags)
 }
 
 /*
- * Pages on their way from one region to another, through pages of this machine. Who
- * moves them sees to it that nobody stores to their slots meanwhile, or notices.
+ * The mover transfers pages from one region to another, through pages of this machine. Its user
+ * ensures that the slots are not stored to during the transfer, or detects such a store.
  */
 
-/* Runs of pages on their way at once. */
+/* Runs of pages in flight at the same time. */
 #define MOVER_RUNS	8
-/* How long one may be, if there is such memory; 0, one page, if there is not. */
+/* Order of the memory of a run; if none is free, a run has one page (order 0). */
 #define MOVER_ORDER	3
 
 /**
- * struct mover_run - pages of neighbouring slots on their way
- * @read:	from the old region
- * @write:	to the new one
- * @mover:	of which
- * @to:		whose region that is
- * @pages:	through which memory
- * @order:	how much of it
+ * struct mover_run - pages of consecutive slots in flight
+ * @read:	the read from the old region
+ * @write:	the write to the new region
+ * @mover:	the mover that the run belongs to
+ * @to:		the mapping of the new region
+ * @pages:	the memory that the pages pass through
+ * @order:	the order of @pages
  * @slot:	the first slot
- * @nr:		how many
+ * @nr:		the number of slots
  */
 struct mover_run {
 	struct farswap_io read;
@@ -122,11 +125,11 @@ struct mover_run {
 };
 
 /**
- * struct farswap_mover - pages of a slab on their way
+ * struct farswap_mover - a transfer of pages of a slab
  * @moved:	a bit for each slot that has arrived
- * @tags:	of @runs, those that have pages
- * @failed:	an I/O has
- * @runs:	those on their way
+ * @tags:	the tags of those @runs that have memory
+ * @failed:	an I/O has failed
+ * @runs:	the runs
  */
 struct farswap_mover {
 	unsigned long *moved;
@@ -143,7 +146,7 @@ static void mover_run_end(struct mover_run *run, int error)
 		WRITE_ONCE(mover->failed, true);
 	else
 		farswap_slotbits_set(mover->moved, run->slot, run->nr);
-	/* Last: who waits frees @mover. */
+	/* This comes last, because the waiter frees @mover. */
 	farswap_tags_put(&mover->tags, run - mover->runs);
 }
 
@@ -177,7 +180,7 @@ static void mover_read_done(struct farswap_io *io, int error)
 }
 
 /**
- * mover_wait() - until all pages that were started are there or have failed
+ * mover_wait() - wait until all pages that were started have arrived or failed
  * @mover:	a mover
  *
  * Context: a worker; may sleep, as long as I/O with two donors takes.
@@ -188,17 +191,17 @@ static void mover_wait(struct farswap_mover *mover)
 }
 
 /**
- * mover_start() - move pages
+ * mover_start() - start to transfer pages
  * @mover:	a mover
- * @from:	from where; referenced until mover_wait() has returned
- * @to:		to where; so is this
- * @slot:	the first of them
- * @nr:		how many, at least one
+ * @from:	the source; the caller holds a reference until mover_wait() has returned
+ * @to:		the destination; the caller holds a reference as for @from
+ * @slot:	the first slot
+ * @nr:		the number of slots, at least one
  *
- * Their bits in mover_moved() are set when they are there.
+ * The bits of the slots in mover_moved() are set when their pages have arrived.
  *
- * Context: a worker; may sleep until others are there.
- * Return: how many were begun, at least one; the caller sees to the rest.
+ * Context: a worker; may sleep until another run completes.
+ * Return: how many pages were started, at least one; the caller starts the rest.
  */
 static unsigned int mover_start(struct farswap_mover *mover,
 				struct farswap_mapping *from,
@@ -219,11 +222,11 @@ static unsigned int mover_start(struct farswap_mover *mover,
 }
 
 /**
- * mover_failed() - has an I/O failed
+ * mover_failed() - check whether an I/O has failed
  * @mover:	a mover
  *
  * Context: any.
- * Return: whether one has.
+ * Return: true if one has.
  */
 static bool mover_failed(const struct farswap_mover *mover)
 {
@@ -231,11 +234,11 @@ static bool mover_failed(const struct farswap_mover *mover)
 }
 
 /**
- * mover_moved() - which slots have arrived
+ * mover_moved() - get the bitmap of the slots that have arrived
  * @mover:	a mover
  *
  * Context: any.
- * Return: a bitmap, clear at first, which its user may clear.
+ * Return: the bitmap, which starts clear; the caller may clear bits in it.
  */
 static unsigned long *mover_moved(struct farswap_mover *mover)
 {
@@ -244,7 +247,7 @@ static unsigned long *mover_moved(struct farswap_mover *mover)
 
 /**
  * mover_free() - free a mover
- * @mover:	one with nothing on its way
+ * @mover:	a mover with nothing in flight
  *
  * Context: any but interrupts.
  */
@@ -272,13 +275,13 @@ static bool mover_run_init(struct mover_run *run, struct farswap_mover *mover, g
 }
 
 /**
- * mover_alloc() - make a mover
- * @nr_slots:	of the slab
+ * mover_alloc() - allocate a mover
+ * @nr_slots:	the number of slots of the slab
  *
- * With as many pages as there is memory for.
+ * The mover gets as many runs as there is memory for.
  *
  * Context: may sleep.
- * Return: the mover, or NULL if there is no memory for any.
+ * Return: the mover, or NULL if there is not enough memory for one run.
  */
 static struct farswap_mover *mover_alloc(unsigned int nr_slots)
 {
@@ -299,15 +302,20 @@ static struct farswap_mover *mover_alloc(unsigned int nr_slots)
 	return NULL;
 }
 
-/* A repair that has to wait so long is left for another time. */
+/*
+ * The rest of the file copies the pages that a mapping lacks: for an evacuation, with a deadline,
+ * or for a repair, in the background.
+ */
+
+/* A repair that has to wait longer than this is postponed. */
 #define COPY_PATIENCE	(HZ / 4)
-/* A repair is at work for one part in so many of the time: loads and stores come first. */
+/* A repair works for 1/COPY_SHARE of the time, because loads and stores take precedence. */
 #define COPY_SHARE	2
 #define COPY_SHARE_MAX_US	(100 * USEC_PER_MSEC)
 
-/* A repair copies pages that are not on the device; written by one at a time. */
+/* True while a repair copies pages that are not on the device; only that repair writes it. */
 static bool copy_is_urgent;
-/* First come, first served: one that is at work has all it needs to get to its end. */
+/* Copies are served in order of arrival; each that runs has all it needs to complete. */
 static DEFINE_SEMAPHORE(copy_copies, FARSWAP_GUARD_COPIES);
 
 static long copy_time_left(const struct farswap_mapping *from)
@@ -317,7 +325,7 @@ static long copy_time_left(const struct farswap_mapping *from)
 	return max(0L, (long)(READ_ONCE(from->leave_until) - jiffies));
 }
 
-/* @sole: only if the device does not have it. */
+/* With @sole, a slot that the device has too is not wanted. */
 static bool copy_slot_is_wanted(const struct farswap_mapping *to, unsigned int slot, bool sole)
 {
 	const struct farswap_slab *slab = to->slab;
@@ -337,12 +345,12 @@ static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int fi
 }
 
 /**
- * farswap_copy_is_wanted() - does a mapping miss pages that another one has
+ * farswap_copy_is_wanted() - check whether a mapping lacks pages that another one has
  * @to:		a mapping
  * @sole:	ignore pages that the device has too
  *
  * Context: any; a hint.
- * Return: whether it does.
+ * Return: true if it does.
  */
 bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole)
 {
@@ -363,7 +371,7 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole)
 		word = READ_ONCE(slab->bits.remote[i]) & READ_ONCE(to->missing[i]) & there;
 		if (sole)
 			word &= READ_ONCE(slab->bits.unbacked[i]);
-		/* Stale bits may stand below a zero page, and stay. */
+		/* The remote bit of a slot that became a zero page may remain set. */
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
 			wanted |= !farswap_slab_zero(slab, i * BITS_PER_LONG + slot);
 	}
@@ -371,7 +379,7 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole)
 	return wanted;
 }
 
-/* Where to read a slot, with a reference, or NULL. */
+/* Find a mapping to read a slot from; return it with a reference, or NULL. */
 static struct farswap_mapping *copy_source(struct farswap_mapping *to,
 					   struct farswap_mapping *from,
 					   unsigned int slot)
@@ -390,7 +398,7 @@ static struct farswap_mapping *copy_source(struct farswap_mapping *to,
 	return source;
 }
 
-/* The slots from here on that are read from one region together. */
+/* Return how many slots, starting with @slot, can be read from @source together. */
 static unsigned int copy_together(const struct farswap_mapping *to,
 				  const struct farswap_mapping *source,
 				  unsigned int slot, unsigned int end, bool sole)
@@ -398,7 +406,11 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 	unsigned int nr = 1;
 
 	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr, sole)) {
-		/* As in farswap_mapping_find(). */
+		/*
+		 * The reads of the remote bits are ordered before the read of the stale bits. Pairs
+		 * with farswap_guard_rebuild_end(), which changes the stale bits before it sets the
+		 * remote bits; farswap_mapping_find() has the same barrier.
+		 */
 		smp_rmb();
 		if (!farswap_mapping_has(source, slot + nr, 1))
 			break;
@@ -407,7 +419,7 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 	return nr;
 }
 
-/* How many slots were read. */
+/* Copy one run; return how many slots were read. */
 static unsigned int copy_one_run(struct farswap_mover *mover,
 				 struct farswap_mapping *to,
 				 struct farswap_mapping *from, unsigned int first,
@@ -445,7 +457,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 {
 	const struct farswap_slab *slab = to->slab;
 
-	/* A repair of pages that the device has too can wait. */
+	/* A repair of pages that the device has too gives way to an urgent one. */
 	if (!from && !sole && READ_ONCE(copy_is_urgent))
 		return false;
 	return !mover_failed(mover) && !farswap_mapping_goes(to) &&
@@ -456,13 +468,13 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 }
 
 /**
- * farswap_copy_rest() - leave the network to others, after a run of a repair
- * @nr:		slots of the run
- * @mb:		MiB a second at the most
- * @begun:	when it was
+ * farswap_copy_rest() - pause after a run of a repair, to leave the network to others
+ * @nr:		the number of slots of the run
+ * @mb:		the limit in MiB per second
+ * @begun:	the time when the run started
  *
- * Context: sleeps, as long as the run took, which is taken for a tenth of a second at most,
- * and longer if that was too fast: 1/8 s after 32 slots at 1 MiB a second.
+ * Context: sleeps for as long as the run took, at most a tenth of a second, or longer if the
+ * limit requires it: 1/8 s after 32 slots at 1 MiB per second.
  */
 void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
 {
@@ -495,7 +507,7 @@ static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 	mover_free(mover);
 }
 
-/* The right to copy, by turns. A donor that is in a greater hurry than it was is heard. */
+/* Wait for the right to copy; the wait ends early if the deadline of @from becomes shorter. */
 static bool copy_take(const struct farswap_mapping *from)
 {
 	while (down_timeout(&copy_copies,
@@ -506,15 +518,16 @@ static bool copy_take(const struct farswap_mapping *from)
 }
 
 /**
- * farswap_copy() - give a mapping what it misses
+ * farswap_copy() - copy pages that a mapping lacks
  * @to:		the mapping, referenced
- * @from:	copy what is there, until its leave_until; NULL: what is anywhere
- * @mb:		MiB a second at the most, and with rests that leave the network to others
- *		for half of the time; 0: as fast as it goes
- * @sole:	only pages that the device does not have; one caller at a time
+ * @from:	copy only from this mapping, until its evacuation's deadline for copying; NULL:
+ *		copy from any
+ * @mb:		the limit in MiB per second, with pauses that leave the network to others for
+ *		half of the time; 0: no limit
+ * @sole:	copy only pages that the device does not have; one caller at a time
  *
- * As far as it goes. A repair of all pages ends early while one with @sole is at work. Slots that
- * are stored to meanwhile may be left for another time.
+ * The copy is best effort. A repair of all pages ends early while one with @sole runs. Slots that
+ * are stored to during the copy may be skipped, and are left to a later call.
  *
  * Context: may sleep, as long as the copying takes.
  */
