@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replicas: with backup=replica a slab has as many mappings as "replicas" says, each
- * at another machine (XMemPod), so that the death of one costs neither a page nor a
- * read of the disk. Those that are lacking are asked for, and given what they miss, in
- * the background and at a bounded rate (repair_mb).
+ * Replicas. With backup=replica a slab has as many mappings as "replicas" says, each on another
+ * machine (XMemPod), so that the death of one machine costs neither a page nor a disk read.
+ * Missing mappings are requested in the background, and a repair copies the pages that they lack
+ * at a bounded rate (repair_mb).
  *
- * What was stored while a slab had fewer went to the swap device as well. So does what was stored
- * before, if no other donor has room for the mapping that a slab has lost.
+ * Pages that are stored while a slab has fewer mappings also go to the swap device. If no other
+ * donor has room for a lost mapping, the slab's earlier pages are backed up there too.
  *
- * Pages that the swap device does not have are repaired first, in all slabs.
+ * A repair first copies the pages that the swap device does not have, in all slabs.
  *
- * Whatever the backup, a slab that is in use and none of whose donors can be reached, though
- * they may come back, gets a stopgap: one more mapping, for what is stored from now on and,
- * by rebuild.c, for what the device has. If one comes back, that which has fewer pages
- * leaves.
+ * With any backup, a busy slab whose donors are all suspect gets a temporary replica: one more
+ * mapping, for the pages that are stored from now on and, by rebuild.c, for the pages that the
+ * device has. If a donor resumes, the mapping that has fewer pages is evacuated.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -21,27 +20,27 @@
 
 #include "internal.h"
 
-/* Pause after nobody had room for a replica. */
+/* Pause after no donor had room for a replica. */
 #define REPLICA_RETRY		(5 * HZ)
-/* Donors that don't answer are not asked for longer. */
+/* Time after which a request for a replica asks no further donor. */
 #define REPLICA_MAP_TIME	(10 * HZ)
-/* A donor whose session goes on sooner is not worth a stopgap. */
+/* A donor that resumes within this time is not worth a temporary replica. */
 #define REPLICA_SUSPECT_TIME	(HZ / 4)
-/* For copying what only the mapping has that leaves after a stopgap. */
+/* Time to copy the sole copies of the mapping that is given up after a temporary replica. */
 #define REPLICA_LEAVE_TIME	(5 * HZ)
 
-/* One slab after the other. Only one slab's repair is ever waited for. */
+/* This queue runs one repair at a time, so a waiter waits for the repair of one slab at most. */
 static struct workqueue_struct *replica_wq;
-/* The same for pages that are on the device too: a slab with many does not hold up the others. */
+/* This queue copies pages that the device has too; a slab with many delays no urgent repair. */
 static struct workqueue_struct *replica_refill_wq;
 
 /**
- * farswap_replicas_wanted() - how many mappings a slab should have
+ * farswap_replicas_wanted() - get the number of mappings that a slab should have
  *
- * One that has more keeps them.
+ * A slab that has more keeps them.
  *
  * Context: any.
- * Return: that many.
+ * Return: the number of mappings.
  */
 unsigned int farswap_replicas_wanted(void)
 {
@@ -60,7 +59,7 @@ static bool replica_is_too_few(const struct farswap_slab *slab)
 	return replica_is_fewer(slab, farswap_replicas_wanted());
 }
 
-/* Then migrate/evacuate.c does what is to be done, and has a deadline. */
+/* Check whether the slab migrates: then migrate/evacuate.c adds the mapping, with a deadline. */
 static bool replica_is_moving(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -76,7 +75,7 @@ static bool replica_is_moving(const struct farswap_slab *slab)
 	return moving;
 }
 
-/* How many of its mappings will stay, and can be used now? */
+/* Count the mappings of the slab that stay and that can be used now. */
 static unsigned int replica_usable(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -92,14 +91,14 @@ static unsigned int replica_usable(const struct farswap_slab *slab)
 	return usable;
 }
 
-/* Has its donor not become suspect for so long? */
+/* Check that at least @time (jiffies) has passed since the donor last became suspect. */
 static bool replica_suspect_before(const struct farswap_mapping *mapping,
 				   unsigned long time)
 {
 	return !time_before(jiffies, READ_ONCE(mapping->donor->suspect_at) + time);
 }
 
-/* Is every donor of its own suspect, and not just since a moment ago? */
+/* Check that the slab is busy, has room for a mapping, and can reach no donor for some time. */
 static bool replica_is_cut_off(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -123,8 +122,9 @@ static bool replica_is_cut_off(const struct farswap_slab *slab)
 }
 
 /*
- * The region becomes the slab's, unless that came to its end meanwhile, or needs it no more:
- * another may have been added since it was asked for, perhaps at the same machine.
+ * Add the new region to the slab. The region is released instead if the slab is no longer mapped,
+ * or no longer needs it: another region may have been added since the request, perhaps on the
+ * same machine.
  */
 static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapping,
 			 unsigned int epoch, bool stopgap)
@@ -154,7 +154,7 @@ static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapp
 	return good;
 }
 
-/* One more region, if the slab still wants it then. */
+/* Request one more region, and add it if the slab still wants it then. */
 static bool replica_add_one(struct farswap_slab *slab, unsigned long until, bool stopgap)
 {
 	struct farswap_mapping *mapping;
@@ -176,14 +176,14 @@ static bool replica_add_one(struct farswap_slab *slab, unsigned long until, bool
 
 /**
  * farswap_replica_add() - get the regions that a slab lacks
- * @slab:	a slab that was just mapped, or is being looked after, or whose only mapping is
- *		about to leave
- * @wanted:	how many it is to have that stay
- * @until:	jiffies after which nobody is asked any more
+ * @slab:	a slab that was just mapped, or is being repaired, or whose only mapping is about
+ *		to be evacuated
+ * @wanted:	the number of mappings that should stay
+ * @until:	jiffies after which no further donor is asked
  *
- * They have none of its pages yet.
+ * All slots are stale in the new mappings.
  *
- * Context: may sleep, as map_select() does, for each.
+ * Context: may sleep, as map_select() does, for each region.
  */
 void farswap_replica_add(struct farswap_slab *slab, unsigned int wanted,
 			 unsigned long until)
@@ -210,8 +210,8 @@ static void replica_add_stopgap(struct farswap_slab *slab)
 }
 
 /*
- * Has a slab with a stopgap come out of it with more mappings than it had and than it
- * should have?
+ * Check whether a slab with a temporary replica has more usable mappings than it had before
+ * and than it should have.
  */
 static bool replica_has_surplus(const struct farswap_slab *slab)
 {
@@ -221,7 +221,7 @@ static bool replica_has_surplus(const struct farswap_slab *slab)
 	return replica_usable(slab) > wanted;
 }
 
-/* Not one that may be needed again soon. */
+/* Check that no donor of the slab was suspect recently, so that the surplus is not needed soon. */
 static bool replica_is_calm(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -235,7 +235,7 @@ static bool replica_is_calm(const struct farswap_slab *slab)
 	return true;
 }
 
-/* Would a page that only regions have be in fewer? Then it is repaired first. */
+/* Check whether the mapping has a page that the device and another staying mapping lack. */
 static bool replica_has_sole(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
@@ -255,7 +255,7 @@ static bool replica_has_sole(const struct farswap_mapping *mapping)
 		word &= READ_ONCE(slab->bits.remote[i]) &
 			READ_ONCE(slab->bits.unbacked[i]) &
 			~READ_ONCE(mapping->missing[i]);
-		/* Bits may stand below a zero page, which is not repaired. */
+		/* Bits may remain set below a zero page, which needs no repair. */
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
 			if (!farswap_slab_zero(slab, i * BITS_PER_LONG + slot))
 				return true;
@@ -274,7 +274,7 @@ static unsigned int replica_pages(const struct farswap_mapping *mapping)
 	return pages;
 }
 
-/* The usable mapping that has the fewest pages, referenced, or NULL. */
+/* Find the usable mapping that has the fewest pages; return it with a reference, or NULL. */
 static struct farswap_mapping *replica_least(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping, *least = NULL;
@@ -296,10 +296,17 @@ static struct farswap_mapping *replica_least(struct farswap_slab *slab)
 	return least;
 }
 
-/* The mapping that has the fewest pages leaves. Weighing looks at every slot: without the lock. */
+/*
+ * Evacuate a surplus mapping: the usable one that has the fewest pages, once no sole copy depends
+ * on it. The search scans every slot, so it runs without the lock.
+ */
 static void replica_give_back(struct farswap_slab *slab)
 {
-	/* Pairs with farswap_mapping_remove(): the generation is read before the array. */
+	/*
+	 * The read of slab->generation is ordered before the reads of slab->mapping[] below. Pairs
+	 * with farswap_mapping_add() and farswap_mapping_remove(), which write slab->mapping[]
+	 * before slab->generation.
+	 */
 	unsigned int generation = smp_load_acquire(&slab->generation);
 	struct farswap_mapping *least = replica_least(slab);
 	bool leaves = least && !replica_has_sole(least);
@@ -318,7 +325,7 @@ static void replica_give_back(struct farswap_slab *slab)
 		farswap_mapping_put(least);
 }
 
-/* One that is to be given pages, or NULL; it stays until farswap_mapping_put(). */
+/* Return the mapping, referenced, if a copy can give it pages that it lacks; otherwise NULL. */
 static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned int nth, bool sole)
 {
 	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
@@ -333,11 +340,11 @@ static struct farswap_mapping *replica_get(struct farswap_slab *slab, unsigned i
 
 static bool replica_has_unbacked(const struct farswap_slab *slab)
 {
-	/* A bit that changes meanwhile is seen at the next look. */
+	/* A bit that changes during this scan is seen by the next one. */
 	return data_race(bitmap_intersects(slab->bits.remote, slab->bits.unbacked, slab->nr_slots));
 }
 
-/* Has it too few mappings, and pages that are not on the device? */
+/* Check whether the slab has too few mappings, and pages that are not on the device. */
 static bool replica_needs_device(const struct farswap_slab *slab)
 {
 	return READ_ONCE(farswap_settings.backup) == FARSWAP_BACKUP_REPLICA &&
@@ -347,7 +354,10 @@ static bool replica_needs_device(const struct farswap_slab *slab)
 	       replica_has_unbacked(slab);
 }
 
-/* What the mapping has. No reference is held for long: its donor may want the region back. */
+/*
+ * Back up the pages of a mapping to the device. The reference is dropped after each batch,
+ * because the donor may request the region.
+ */
 static void replica_back_up_from(struct farswap_slab *slab, unsigned int nth)
 {
 	struct farswap_mapping *mapping;
@@ -368,7 +378,7 @@ static void replica_back_up_from(struct farswap_slab *slab, unsigned int nth)
 	} while (nr >= 0 && slot < slab->nr_slots && replica_needs_device(slab));
 }
 
-/* No donor has room for another mapping: the device is the replica, as it is for stores. */
+/* Back up the slab's pages: without room at a donor, the device is the missing replica. */
 static void replica_back_up(struct farswap_slab *slab)
 {
 	unsigned int nth;
@@ -393,9 +403,9 @@ static void replica_copy(struct farswap_slab *slab, bool sole)
 
 /**
  * farswap_replica_work() - repair a slab
- * @work:	the slab's
+ * @work:	the slab's work
  *
- * What the device has too is left to farswap_replica_refill_work().
+ * Pages that the device has too are left to farswap_replica_refill_work().
  *
  * Context: may sleep, as long as the copying takes.
  */
@@ -417,10 +427,10 @@ void farswap_replica_work(struct work_struct *work)
 }
 
 /**
- * farswap_replica_refill_work() - copy what a slab's mappings miss, urgent or not
- * @work:	the slab's
+ * farswap_replica_refill_work() - copy all pages that a slab's mappings lack
+ * @work:	the slab's work
  *
- * It ends early when a repair has something to copy.
+ * The work ends early if a repair has pages to copy.
  *
  * Context: may sleep, as long as the copying takes.
  */
@@ -449,7 +459,7 @@ static bool replica_is_wanting(struct farswap_slab *slab, bool sole)
 }
 
 /**
- * farswap_replica_look() - have a slab repaired, if there is anything to repair
+ * farswap_replica_look() - queue a repair of a slab, if it needs one
  * @slab:	a slab that has bits
  *
  * Context: process context; does not sleep.
@@ -465,7 +475,7 @@ void farswap_replica_look(struct farswap_slab *slab)
 	if (replica_is_moving(slab) || (!repair && !refill))
 		return;
 	spin_lock(&farswap_state_lock);
-	/* Who cancels them has ended that state before. */
+	/* The works are cancelled only after the slab has left this state. */
 	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing) {
 		if (repair)
 			queue_work(replica_wq, &slab->repair_work);
@@ -476,7 +486,7 @@ void farswap_replica_look(struct farswap_slab *slab)
 }
 
 /**
- * farswap_replica_init() - make the workers
+ * farswap_replica_init() - allocate the workqueues
  *
  * Return: 0 or -ENOMEM.
  */
@@ -493,7 +503,7 @@ int farswap_replica_init(void)
 }
 
 /**
- * farswap_replica_exit() - undo farswap_replica_init()
+ * farswap_replica_exit() - free the workqueues
  */
 void farswap_replica_exit(void)
 {
