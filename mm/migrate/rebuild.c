@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rebuild: a slab whose donor died is mapped again, empty, and what it held is on the
- * swap device, which would be read a page at a time, by those who miss the pages.
- * Here they are read many at once, ahead of that, and written to the new region.
- * Infiniswap (section 4.5) leaves it to the faults. The same is done for pages that the
- * device got because the donor of their slab did not take them for a while, or the slab was
- * only about to be mapped.
+ * Rebuild. A slab whose donor died is mapped again, empty, and its pages are on the swap device,
+ * where page-ins would read them one at a time. A rebuild reads many pages at once, ahead of
+ * those page-ins, and writes them to the new region. Infiniswap (section 4.5) leaves this to the
+ * faults.
  *
- * Against stores and promotions meanwhile there is migrate/rebuild-guard.c.
+ * slab/guard.c protects the pages against concurrent stores and promotions.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -22,23 +20,22 @@
 #include "slab/guard.h"
 
 /*
- * A pass leaves out the pages that are in the swap cache. They would be read from the device once
- * they have left it, so the passes go on for seven minutes; after that it is left to promotion.
- * The pauses between passes double after the third, up to 16 s. A pass that finds nothing to
- * read takes microseconds.
+ * Passes over a slab. A page that is in the swap cache during one pass is rebuilt by a later
+ * one, when it has left the cache. After the last pass the rest is left to promotion. The pause
+ * between passes doubles after the third, up to 16 s: passes go on for seven minutes.
  */
 #define REBUILD_PASSES	32
 #define REBUILD_PAUSE	HZ
 #define REBUILD_PAUSE_SHIFT	4
-/* Reads of a slab that may fail: the device is bad in places, or altogether. */
+/* Failed device reads after which a rebuild stops: the device is partly or entirely bad. */
 #define REBUILD_ERRORS	4
-/* Of what is read at once, if there is such memory. */
+/* Order of the memory for one device read; a lower order serves if there is none. */
 #define REBUILD_ORDER	ilog2(FARSWAP_GUARD_SLOTS)
 
 /**
- * struct rebuild_write - consecutive pages on their way to the region
+ * struct rebuild_write - consecutive pages in flight to the region
  * @io:		the remote write
- * @rebuild:	of which
+ * @rebuild:	the rebuild that the write belongs to
  * @slots:	bit mask of the run's slots that it writes
  */
 struct rebuild_write {
@@ -50,17 +47,18 @@ struct rebuild_write {
 /**
  * struct rebuild - a slab that is being rebuilt
  * @slab:	the slab
- * @pages:	through which memory
- * @order:	how much of it
+ * @pages:	the memory that the pages pass through
+ * @order:	the order of @pages
  * @bio:	the device read
- * @bvec:	its only segment
- * @tags:	of @writes
+ * @bvec:	the only segment of @bio
+ * @tags:	the tags of @writes
  * @arrived:	bit mask of the run's slots that the region has
- * @cached:	slots were left out that are in the swap cache
  * @errors:	reads of the device that failed
- * @late:	a write failed, or slots were left out for want of room, or of a region that
- *		takes pages: not now
- * @writes:	no two neighbours, so there are not more
+ * @cached:	slots were skipped because they are in the swap cache
+ * @late:	the rebuild has to be retried later: a write failed, or slots were skipped because
+ *		no region accepts pages or the donor's window has no room
+ * @writes:	the writes of a run; they have gaps between them, so there are at most half as many
+ *		as slots
  */
 struct rebuild {
 	struct farswap_slab *slab;
@@ -76,10 +74,10 @@ struct rebuild {
 	struct rebuild_write writes[FARSWAP_GUARD_SLOTS / 2];
 };
 
-/* One slab after the other. Waits for the device; nothing waits for it but the end of one. */
+/* Slabs are rebuilt one at a time. Only the removal of a device waits for this queue. */
 static struct workqueue_struct *rebuild_wq;
 
-/* How many slots from here on, the last a wanted one, can be read by one bio. */
+/* Return how many slots, from @slot to a wanted one, a single bio can read. */
 static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slot)
 {
 	const struct farswap_slab *slab = rebuild->slab;
@@ -105,7 +103,7 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 	bio_init(bio, slab->device->si->bdev, &rebuild->bvec, 1, REQ_OP_READ);
 	bio->bi_iter.bi_sector =
 		farswap_device_sector(slab->device, farswap_slab_offset(slab, first));
-	/* What somebody waits for comes first; but not for ever. */
+	/* Reads that a task waits for take precedence, but do not starve this one. */
 	bio->bi_ioprio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
 	__bio_add_page(bio, rebuild->pages, nr << PAGE_SHIFT, 0);
 	err = submit_bio_wait(bio);
@@ -124,7 +122,7 @@ static void rebuild_write_done(struct farswap_io *io, int error)
 	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
 		if (!error)
 			set_bit(slot, &rebuild->arrived);
-	/* Last: who waits frees @rebuild. */
+	/* This comes last, because the waiter frees @rebuild. */
 	farswap_tags_put(&rebuild->tags, write - rebuild->writes);
 }
 
@@ -142,7 +140,7 @@ static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapp
 	io->op = FARSWAP_IO_WRITE;
 	io->urgent = false;
 	io->done = rebuild_write_done;
-	/* Those with the bit are there too, at a suspect donor. */
+	/* A slot with the remote bit is valid in a suspect donor's region: don't mark it stale. */
 	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
 		if (!test_bit(first + slot, rebuild->slab->bits.remote))
 			farswap_mapping_store_mark(rebuild->slab, first + slot, 1);
@@ -162,7 +160,7 @@ static void rebuild_write(struct rebuild *rebuild, struct farswap_mapping *mappi
 	farswap_tags_wait(&rebuild->tags);
 }
 
-/* One region is enough: the others get the pages from there. */
+/* Find a mapping that accepts the pages. One is enough: a repair copies them to the others. */
 static struct farswap_mapping *rebuild_mapping(struct farswap_slab *slab,
 					       unsigned int first, unsigned int nr)
 {
@@ -185,7 +183,7 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 		farswap_guard_rebuild_cancel();
 		return;
 	}
-	/* Only now: who wants the region back does not wait for the device. */
+	/* The mapping is taken only now, so that an eviction does not wait for the device read. */
 	mapping = rebuild_mapping(rebuild->slab, first, nr);
 	if (mapping)
 		room = farswap_window_enter(&mapping->donor->window, nr);
@@ -210,7 +208,7 @@ static bool rebuild_may_go_on(const struct farswap_slab *slab)
 	       !farswap_hook_zswap_holds();
 }
 
-/* False: there may be more to do, another time. */
+/* Rebuild as much as possible now; return false if the rest has to be retried later. */
 static bool rebuild_all(struct rebuild *rebuild)
 {
 	struct farswap_slab *slab = rebuild->slab;
@@ -265,12 +263,12 @@ static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
 }
 
 /**
- * farswap_rebuild_work() - give a slab what the device has of it
- * @work:	the slab's
+ * farswap_rebuild_work() - write a slab's pages from the device to its region
+ * @work:	the slab's work
  *
- * As far as it goes; if it was only kept from it, farswap_rebuild_look() begins again.
+ * The work is best effort. If it could not complete, farswap_rebuild_look() queues it again.
  *
- * Context: may sleep, as long as reading and writing take, and as it rests in between.
+ * Context: may sleep, as long as the reads, the writes and the pauses between them take.
  */
 void farswap_rebuild_work(struct work_struct *work)
 {
@@ -288,7 +286,7 @@ void farswap_rebuild_work(struct work_struct *work)
 	left = !rebuild_all(rebuild) ? passes : rebuild->cached && passes ? passes - 1 : 0;
 
 	spin_lock(&farswap_state_lock);
-	/* It may have been lost again meanwhile. */
+	/* The slab may have been lost again in the meantime. */
 	if (!slab->rebuilds) {
 		slab->rebuilds = left;
 		slab->rebuild_at = jiffies +
@@ -300,7 +298,7 @@ void farswap_rebuild_work(struct work_struct *work)
 }
 
 /**
- * farswap_rebuild_want() - a slab lacks pages that the device has
+ * farswap_rebuild_want() - request a rebuild of a slab whose pages are on the device
  * @slab:	the slab
  *
  * Context: under farswap_state_lock.
@@ -328,7 +326,7 @@ static bool rebuild_is_due(const struct farswap_slab *slab)
 }
 
 /**
- * farswap_rebuild_look() - have a slab rebuilt, if the device has pages that its region lacks
+ * farswap_rebuild_look() - queue the rebuild of a slab, if one is requested
  * @slab:	a slab that has bits
  *
  * Its region was lost, or could not take what was stored.
@@ -342,7 +340,7 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen())
 		return;
 	spin_lock(&farswap_state_lock);
-	/* Who cancels it has ended one of these before. */
+	/* The work is cancelled only after one of these conditions has become false. */
 	if (slab->state == FARSWAP_SLAB_MAPPED && !slab->device->closing &&
 	    farswap_may_store() && farswap_device_writable(slab->device)) {
 		if (strays) {
@@ -355,18 +353,18 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 }
 
 /**
- * farswap_rebuild_cancel() - read no page of a device any more
- * @device:	one on which no rebuilding begins any more
+ * farswap_rebuild_cancel() - cancel all rebuilds from a device
+ * @device:	a device on which no new rebuild starts
  *
- * Context: under farswap_devices_lock; may sleep, as long as the device and a donor take
- * for what is in flight.
+ * Context: under farswap_devices_lock; may sleep, until the device and a donor complete the I/O
+ * in flight.
  */
 void farswap_rebuild_cancel(struct farswap_device *device)
 {
 	struct farswap_slab *slab;
 	unsigned long i;
 
-	/* Who saw it as it was has queued his work by now. */
+	/* After this, a farswap_rebuild_look() that saw the old state has queued its work. */
 	spin_lock(&farswap_state_lock);
 	spin_unlock(&farswap_state_lock);
 	for (i = 0; i < device->map->nr_slabs; i++) {
@@ -377,7 +375,7 @@ void farswap_rebuild_cancel(struct farswap_device *device)
 }
 
 /**
- * farswap_rebuild_init() - make the worker
+ * farswap_rebuild_init() - allocate the workqueue
  *
  * Return: 0 or -ENOMEM.
  */
@@ -388,7 +386,7 @@ int farswap_rebuild_init(void)
 }
 
 /**
- * farswap_rebuild_exit() - undo farswap_rebuild_init()
+ * farswap_rebuild_exit() - free the workqueue
  */
 void farswap_rebuild_exit(void)
 {
