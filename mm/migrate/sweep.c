@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Gives back the regions of slabs that are of no use: those that hold no page any
- * more, and those that went cold (ColdSlab, Infiniswap section 4.3, which the
- * paper proposes and leaves out). Has replicas repaired that are not what they should
- * be, and cold slabs give way to hot ones when no donor has room. Looks once a second
- * while a slab is mapped.
+ * The sweep. Once a second while a slab is mapped, it looks at all slabs. It gives back the
+ * regions of slabs that hold no page any more, and of cold slabs (ColdSlab, Infiniswap section
+ * 4.3, which the paper proposes and leaves out). It has replicas repaired and lost slabs rebuilt.
+ * When no donor has room, it lets a cold slab give way to a hot one: the handover, below.
  *
- * Locking: the walk is under farswap_devices_lock; slab->idle_looks under
- * farswap_state_lock.
+ * Locking: the walk is under farswap_devices_lock; slab->idle_looks under farswap_state_lock.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -20,18 +18,18 @@
 #include "migrate/giveway.h"
 
 /*
- * When no donor has room, the coldest slab gives way to the hottest that waits, if giveway.c
- * says so: its region goes over to that one. The donor does not hear of it. If the region
- * went back to the donor first, another client could get it.
+ * The handover. When no donor has room, the coldest slab gives way to the hottest slab that waits,
+ * if giveway.c says so, and its region is handed over to that slab. The donor is not involved:
+ * if the region went back to the donor first, another client could get it.
  *
- * Only a slab whose pages are all on the swap device gives way, so nothing is copied. The
+ * A slab gives way only if all of its pages are on the swap device, so nothing is copied. The
  * other slab begins with an empty region, as after a MAP.
  *
- * Locking: farswap_state_lock. From the choice of the two until the region goes over, the
- * slab that gets it is FARSWAP_SLAB_MAPPING, so its device stays.
+ * Locking: farswap_state_lock. From the choice of the two slabs until the handover, the slab that
+ * gets the region is FARSWAP_SLAB_MAPPING, so its device stays.
  */
 
-/* A slab that was mapped more recently does not give way: its pages may be about to come. */
+/* A slab that was mapped more recently does not give way: its pages may be about to be stored. */
 #define HANDOVER_STAY	(10 * HZ)
 
 static struct farswap_giveway handover_giveway;
@@ -44,7 +42,7 @@ static bool handover_is_ours(const struct farswap_mapping *mapping)
 	       farswap_donor_works(mapping->donor);
 }
 
-/* Has it one region, which the donor leaves us, and no page that is nowhere else? */
+/* Check that the slab has one region, which the donor does not request, and no sole copy. */
 static bool handover_may_give(const struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -71,8 +69,8 @@ static bool handover_may_get(const struct farswap_slab *slab)
 }
 
 /**
- * handover_look() - note a slab that could give way, or that waits for room
- * @pair:	what was noted; zeroed before the first slab
+ * handover_look() - record a slab that could give way, or that waits for room
+ * @pair:	the coldest and the hottest slab so far; zeroed before the first call
  * @slab:	the slab
  *
  * Context: process context; does not sleep.
@@ -92,8 +90,8 @@ static void handover_look(struct farswap_giveway_pair *pair, struct farswap_slab
 }
 
 /**
- * handover_begin() - have the coldest slab give way to the hottest, if it should
- * @pair:	what was noted of all slabs, which still exist
+ * handover_begin() - let the coldest slab give way to the hottest, if that is worth it
+ * @pair:	the coldest and the hottest slab; both still exist
  *
  * Context: process context; does not sleep.
  */
@@ -121,13 +119,13 @@ static void handover_begin(const struct farswap_giveway_pair *pair)
 }
 
 /**
- * farswap_handover_end() - a slab's last mapping has ended: hand its region over
- * @mapping:	the mapping, which is not the slab's any more
+ * farswap_handover_end() - hand over the region of a slab whose last mapping has ended
+ * @mapping:	the mapping, which is already removed from the slab
  *
- * A slab that was to get the region, and can't, asks the donors once more.
+ * If the waiting slab cannot get the region, it asks the donors once more.
  *
  * Context: process context; does not sleep.
- * Return: false if the region is to be released.
+ * Return: true if the region is handed over; false if the caller has to release it.
  */
 bool farswap_handover_end(struct farswap_mapping *mapping)
 {
@@ -142,7 +140,7 @@ bool farswap_handover_end(struct farswap_mapping *mapping)
 		 !farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED) &&
 		 handover_is_ours(mapping) && farswap_donor_use(donor);
 	if (handed) {
-		/* From here on farswap_mapping_link() hears of an EVICT, as after a MAP. */
+		/* From here on farswap_mapping_link() finds out about an EVICT, as after a MAP. */
 		hash_del(&mapping->id_entry);
 		heir->handed_donor = donor;
 		heir->handed_region = mapping->region;
@@ -157,8 +155,8 @@ bool farswap_handover_end(struct farswap_mapping *mapping)
 /**
  * farswap_handover_take() - take the region that was handed over to a slab
  * @slab:	a slab that is being mapped
- * @region:	where the region goes
- * @epoch:	where the number of the donor's session goes
+ * @region:	set to the region
+ * @epoch:	set to the epoch of the donor's session
  *
  * Context: process context; does not sleep.
  * Return: the donor, in use until farswap_donor_unuse(); NULL if there is no such region.
@@ -197,7 +195,7 @@ void farswap_handover_drop(struct farswap_slab *slab)
 }
 
 /**
- * farswap_handover_wait() - no donor has room for a slab
+ * farswap_handover_wait() - record that a slab waits because no donor has room
  * @slab:	a slab that is being mapped
  *
  * Context: process context; does not sleep.
@@ -216,9 +214,9 @@ void farswap_handover_wait(struct farswap_slab *slab)
 		farswap_stat_add(FARSWAP_STAT_SLAB_WANTED_BACK, 1);
 }
 
-/* Looks in a row that must find a slab of no use. */
+/* Consecutive sweeps that have to find a slab idle before its region is given back. */
 #define SWEEP_LOOKS	10
-/* For a donor to stay suspect long enough; see replica.c. */
+/* Delay until a donor has been suspect long enough for replica.c; see REPLICA_SUSPECT_TIME. */
 #define SWEEP_SOON	(HZ * 3 / 10)
 
 static void sweep_work_fn(struct work_struct *work);
@@ -226,8 +224,8 @@ static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
 static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
 
 /*
- * What only a donor has is fetched before the region is given back. A slab that is empty but
- * hot would be mapped again at once.
+ * Check whether the slab's region can be given back; its sole copies are fetched first. A slab
+ * that is empty but hot keeps its region, because it would be mapped again at once.
  */
 static bool sweep_is_idle(struct farswap_slab *slab)
 {
@@ -237,11 +235,11 @@ static bool sweep_is_idle(struct farswap_slab *slab)
 		return true;
 	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U))
 		return false;
-	/* A bit that changes meanwhile is seen at the next look. */
+	/* A bit that changes during this scan is seen by the next one. */
 	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));
 }
 
-/* Whether it is mapped, and stays so. */
+/* Sweep one slab; return true if it is mapped and stays so. */
 static bool sweep_slab(struct farswap_slab *slab)
 {
 	bool idle;
@@ -287,7 +285,7 @@ static void sweep_work_fn(struct work_struct *work)
 	unsigned int type = 0;
 	bool mapped = false;
 
-	/* Who holds it may wait for a donor, and gives regions back anyway. */
+	/* The holder of the lock may wait for a donor, and gives back regions anyway. */
 	if (!mutex_trylock(&farswap_devices_lock)) {
 		farswap_sweep_start();
 		return;
@@ -301,7 +299,7 @@ static void sweep_work_fn(struct work_struct *work)
 }
 
 /**
- * farswap_sweep_start() - a slab is mapped: look at it from now on
+ * farswap_sweep_start() - schedule the next sweep, because a slab is mapped
  *
  * Context: any.
  */
@@ -312,7 +310,7 @@ void farswap_sweep_start(void)
 }
 
 /**
- * farswap_sweep_soon() - look at the slabs before their next turn: a donor is suspect
+ * farswap_sweep_soon() - schedule an earlier sweep, because a donor is suspect
  *
  * Context: any.
  */
@@ -322,9 +320,9 @@ void farswap_sweep_soon(void)
 }
 
 /**
- * farswap_sweep_stop() - look no more
+ * farswap_sweep_stop() - stop sweeping
  *
- * No slab is mapped, nor will be.
+ * The caller ensures that no slab is mapped, and that none will be.
  *
  * Context: may sleep.
  */
