@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fetches what only a slab's region has, before the region goes: each such page
- * is read into a staging page, from where the swap device gets it in its turn. So
- * an eviction loses nothing whatever the backup policy, and waits for the device
- * only when the staging pool is empty.
+ * Fetches the pages that only a slab's region has, before the slab gives up the region. Each page
+ * is read into a staging page, and written to the swap device from there. So an eviction loses no
+ * page, whatever the backup policy, and waits for the device only if the staging pool is empty.
  *
- * Not through the swap cache: a slot that is freed or stored anew meanwhile makes
- * the staging page stale, as it does with any other (see backup.c).
+ * The pages do not pass through the swap cache. A store to a slot or its freeing makes the staging
+ * page stale, as for any other staging page (see backup.c).
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -14,27 +13,27 @@
 
 #include "internal.h"
 
-/* Pages being read at once, of one slab. */
+/* Reads of one slab in flight at the same time. */
 #define HOME_READS	8
-/* Pages that are read in one go where it does not hurry. */
+/* Pages of one batch where there is no deadline. */
 #define HOME_RUN	32
-/* Rounds that may fail though the donor's session did not. */
+/* Rounds that may fail although the donor's session did not fail. */
 #define HOME_ROUNDS	3
 #define HOME_PAUSE_MS	10
-/* Whoever waits for the fetching gives up when no read could begin for so long. */
+/* Time without memory for any read after which waiters for a fetch give up. */
 #define HOME_PATIENCE	(5 * HZ)
-/* Attempts further apart say nothing of the time between them. */
+/* With a longer gap between two attempts, nothing is known about the time between them. */
 #define HOME_GAP	(2 * HZ)
-/* Of looks at a suspect donor, at every so many whether it is needed still. */
+/* While it waits for a suspect donor, a fetch checks once per so many polls if it is needed. */
 #define HOME_LOOKS	10
-/* Slabs that can be fetched however little memory there is. */
+/* Slabs that can be fetched at the same time however little memory there is. */
 #define HOME_POOL	2
 
 /**
  * struct home_read - one page being fetched
  * @io:		the remote read
- * @home:	of which slab
- * @backup:	where it goes
+ * @home:	the fetch that the read belongs to
+ * @backup:	the staging page that it fills
  */
 struct home_read {
 	struct farswap_io io;
@@ -43,10 +42,10 @@ struct home_read {
 };
 
 /**
- * struct home - a slab being fetched
- * @mapping:	where from
- * @tags:	of @reads
- * @failed:	a read has failed: the donor is dead
+ * struct home - a fetch of a mapping's pages
+ * @mapping:	the mapping
+ * @tags:	the tags of @reads
+ * @failed:	a read has failed, so the donor is dead or suspect
  * @reads:	the reads
  */
 struct home {
@@ -58,7 +57,7 @@ struct home {
 
 static mempool_t *home_pool;
 
-/* @failed: for the donor. */
+/* End a read; @failed says that the donor caused the error. */
 static void home_read_end(struct home_read *read, int error, bool failed)
 {
 	struct home *home = read->home;
@@ -66,7 +65,7 @@ static void home_read_end(struct home_read *read, int error, bool failed)
 	farswap_backup_fetch_end(read->backup, error);
 	if (failed)
 		WRITE_ONCE(home->failed, true);
-	/* Last: who waits frees @home. */
+	/* This comes last, because the waiter frees @home. */
 	farswap_tags_put(&home->tags, read - home->reads);
 }
 
@@ -75,7 +74,7 @@ static void home_read_done(struct farswap_io *io, int error)
 	home_read_end(container_of(io, struct home_read, io), error, error);
 }
 
-/* Notes since when the donor's adapter has had no memory to map a page. */
+/* Record since when the donor's adapter has had no memory to map a page. */
 static void home_note(struct farswap_donor *donor, bool starved)
 {
 	unsigned long now = jiffies;
@@ -87,11 +86,12 @@ static void home_note(struct farswap_donor *donor, bool starved)
 }
 
 /**
- * farswap_home_is_starved() - is there no memory to read from a donor
+ * farswap_home_is_starved() - check whether there is no memory for reads from a donor
  * @donor:	the donor
  *
  * Context: any.
- * Return: true if reads are wanted, and the adapter has had no memory for any, for seconds.
+ * Return: true if reads are attempted, and the adapter has had no memory for any of them for
+ * seconds.
  */
 bool farswap_home_is_starved(const struct farswap_donor *donor)
 {
@@ -112,8 +112,9 @@ static int home_submit(struct home *home, struct farswap_io *io)
 }
 
 /*
- * 0: it has begun. -EAGAIN: it is left to who reads it from another mapping, which may come to
- * nothing; -ENOMEM or -ECANCELED: it could not begin, but not for the donor.
+ * Start to fetch a slot into a staging page. Return 0 if the read was started; -EAGAIN if the slot
+ * changed or is being fetched from another mapping, which may fail; -ENOMEM or -ECANCELED if the
+ * donor is not the cause of the failure; or another error if it is.
  */
 static int home_fetch_to(struct home *home, unsigned int slot, struct farswap_backup *backup)
 {
@@ -140,7 +141,7 @@ static int home_fetch_to(struct home *home, unsigned int slot, struct farswap_ba
 	return err;
 }
 
-/* Likewise, to the next staging page that is free. */
+/* Start to fetch a slot as home_fetch_to() does, into the next free staging page. */
 static int home_fetch(struct home *home, unsigned int slot)
 {
 	bool hurry = farswap_eviction_is_near(home->mapping);
@@ -148,7 +149,10 @@ static int home_fetch(struct home *home, unsigned int slot)
 	return home_fetch_to(home, slot, farswap_staging_wait(home->mapping->slab->device, hurry));
 }
 
-/* Of one mapping of several that leaves alone, only what none has that stays. */
+/*
+ * Check whether to fetch a slot from @mapping. If the slab stays mapped while @mapping is
+ * evacuating, a slot that a staying mapping has is not fetched.
+ */
 static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	if (farswap_mapping_goes(mapping) &&
@@ -157,7 +161,7 @@ static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slo
 	return farswap_mapping_has(mapping, slot, 1);
 }
 
-/* Does it have a page that is not complete at home? Zeroes need no copy there. */
+/* Check whether a page remains that is not completely staged; a zero page needs no copy. */
 static bool home_is_left(const struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
@@ -185,7 +189,7 @@ static struct home *home_begin(struct farswap_mapping *mapping)
 	return home;
 }
 
-/* False: a read has failed. */
+/* Wait for the reads, and free @home; return false if a read has failed. */
 static bool home_end(struct home *home)
 {
 	bool failed;
@@ -197,8 +201,8 @@ static bool home_end(struct home *home)
 }
 
 /*
- * Likewise. @again: there is more to do, though none has. @first: where to begin; where it ended if
- * the adapter had no memory, and otherwise 0.
+ * Fetch all pages from @first on. Return false if a read has failed; otherwise @again says if there
+ * is more to do. @first is set to the slot at which the adapter had no memory, and otherwise to 0.
  */
 static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first, bool *again)
 {
@@ -215,12 +219,12 @@ static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first,
 		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
 		    farswap_slab_zero(slab, slot))
 			continue;
-		/* A staging page is waited for, and may be long in coming: not in vain. */
+		/* A staging page may be long in coming, so check first if the slot needs one. */
 		state = farswap_backup_state_of(slab, slot);
 		err = state == -ENOENT ? home_fetch(home, slot) : 0;
 		if (err || state == FARSWAP_BACKUP_FETCHING)
 			*again = true;
-		/* What is under way has memory, and gives it back. */
+		/* The reads in flight have memory, and release it when they complete. */
 		if (err == -ENOMEM) {
 			*first = slot;
 			break;
@@ -230,7 +234,7 @@ static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first,
 	return home_end(home);
 }
 
-/* False: the donor won't work again, or need not for this. */
+/* Wait for a suspect donor; return false if it won't resume, or if nothing is left to fetch. */
 static bool home_await(const struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
@@ -245,7 +249,7 @@ static bool home_await(const struct farswap_mapping *mapping)
 	return farswap_donor_works(donor);
 }
 
-/* 0 if one was read; or -ENOENT: there is none; -ENOMEM; another error: it could not be read. */
+/* Fetch one page. Return 0, -ENOENT if there is none, -ENOMEM, or another error of the read. */
 static int home_fetch_one(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
@@ -261,14 +265,14 @@ static int home_fetch_one(struct farswap_mapping *mapping)
 		home = home_begin(mapping);
 		err = home_fetch(home, slot);
 		good = home_end(home);
-		/* It may have been freed meanwhile. */
+		/* With -EAGAIN the slot may have been freed, so the next one is tried. */
 		if (err != -EAGAIN)
 			return err ?: good ? 0 : -EIO;
 	}
 	return -ENOENT;
 }
 
-/* Likewise, but with patience: in a while there may be memory. */
+/* Fetch one page as home_fetch_one() does, and retry while there is no memory. */
 static int home_probe(struct farswap_mapping *mapping)
 {
 	int err = home_fetch_one(mapping);
@@ -281,15 +285,15 @@ static int home_probe(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_home_probe() - have one page staged that only a region has, if there is any
- * @device:	whose page; no store of it begins any more
+ * farswap_home_probe() - fetch one page that only a region has, if there is any
+ * @device:	the device of the page; no new store to it starts
  *
- * It stays where it is, too. So a device that can't be written, or an adapter without memory, is
- * found out before all such pages are taken from where they are safe.
+ * The page also stays in its region. So a device that cannot be written, or an adapter without
+ * memory, is detected before all such pages are taken from where they are safe.
  *
  * Context: under farswap_devices_lock; may sleep, until a staging page is free, and for seconds
  * until there is memory for the adapter.
- * Return: 0, or -ENOMEM if there was none.
+ * Return: 0, or -ENOMEM if there was no memory for the adapter.
  */
 int farswap_home_probe(struct farswap_device *device)
 {
@@ -315,16 +319,18 @@ int farswap_home_probe(struct farswap_device *device)
 }
 
 /**
- * farswap_home_fetch() - have every page staged that only the region has
- * @mapping:	one of the slab's; no store to it begins, and of those in flight what they write
- *		is left out
+ * farswap_home_fetch() - fetch every page that only the region has
+ * @mapping:	a mapping of the slab; no new store to it starts, and the pages of stores in flight
+ *		are skipped
  *
- * When a read fails the donor is dead, or suspect: then again, as often as it comes
- * back, which ends with its grace if no page gets through, or when others had all of them.
- * Pages that are being read from another of the slab's mappings are waited for, and so is memory to
- * map a page for the adapter: the donor has it still. Whoever waits for this need not wait as long,
- * see farswap_home_is_starved(). Nothing is read
- * of a region that its donor is about to take: see farswap_eviction_begin().
+ * If a read fails, the donor is dead or suspect. The fetch is retried each time the session
+ * resumes. If no page gets through, the retries end with the donor's grace; they also end when
+ * the other mappings had all of the pages.
+ *
+ * The fetch waits for pages that are being read from another mapping of the slab, and for memory
+ * to map a page for the adapter, because the donor still has the page. A caller's waiter may give
+ * up earlier, see farswap_home_is_starved(). Nothing is read from a region that its donor is about
+ * to take, see farswap_eviction_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
  */
@@ -349,15 +355,15 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_home_back_up() - have the device get pages that only regions have
- * @mapping:	one that stays, referenced
- * @first:	the slot to begin with; where to go on next time
+ * farswap_home_back_up() - back up some pages that only regions have to the device
+ * @mapping:	a mapping that stays, referenced
+ * @first:	the slot to start with; set to the slot to continue with
  *
- * A few pages, which the region keeps. Stores go on.
+ * The region keeps the pages, and stores continue.
  *
  * Context: may sleep, as long as remote reads take; does not wait for the device.
- * Return: how many pages were read; or -EBUSY if the staging pool has to be left to stores, or
- * another error: not now.
+ * Return: the number of pages that were read; -EBUSY if the rest of the staging pool is reserved
+ * for stores; or another error. After an error the caller retries later.
  */
 int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first)
 {
@@ -387,7 +393,7 @@ int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first)
 }
 
 /**
- * farswap_home_init() - make what fetching needs
+ * farswap_home_init() - allocate the pool of fetches
  *
  * Return: 0 or -ENOMEM.
  */
@@ -398,7 +404,7 @@ int farswap_home_init(void)
 }
 
 /**
- * farswap_home_exit() - undo farswap_home_init()
+ * farswap_home_exit() - free the pool of fetches
  */
 void farswap_home_exit(void)
 {
