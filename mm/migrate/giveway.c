@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When no donor has room, the first slabs that were mapped would stay mapped for ever, and
- * those that came later stay on the disk, however busy they are. So the coldest slab gives
- * way to the hottest that waits, if that is much busier.
+ * Decides which slab gives way to which. When no donor has room, the slabs that were mapped first
+ * would stay mapped for ever, and later ones would stay on the disk, however busy they are. So the
+ * coldest slab gives way to the hottest slab that waits, if that one is much busier.
  *
- * A program that goes through more memory than fits, in order, always waits for what it gave
- * away longest ago. Slabs that are wanted again after they gave way show that: then the next
- * one gives way later.
+ * A program that walks through more memory than fits, in order, always waits for the slab that
+ * gave way longest ago. In that case slabs are wanted again soon after they gave way, so the pause
+ * before the next one gives way becomes longer.
  */
 #include <linux/minmax.h>
 
 #include "migrate/giveway.h"
 
 /*
- * Seconds from one to the next. A slab that gives way to no purpose costs as many disk reads
- * as it has pages.
+ * Seconds between two slabs that give way. A slab that gives way without benefit costs as many
+ * disk reads as it has pages.
  */
 #define GIVEWAY_PAUSE_MIN	1U
 #define GIVEWAY_PAUSE_MAX	64U
-/* A slab that is wanted again so many seconds after it gave way should have stayed. */
+/* A slab that is wanted again within so many seconds should not have given way. */
 #define GIVEWAY_REGRET		600
 /* The pause halves after so many seconds without such a slab. */
 #define GIVEWAY_EASE		60
-/* So many times as busy must the waiting one be, or two that are alike would take turns. */
+/* The waiting slab must be busier by this factor; otherwise two similar slabs would alternate. */
 #define GIVEWAY_FACTOR		4
 
 /**
- * farswap_giveway_is_due() - may a slab give way now
- * @giveway:	how often they do
- * @second:	the present second, any monotonic clock, may wrap
+ * farswap_giveway_is_due() - check whether a slab may give way now
+ * @giveway:	the pause between slabs that give way
+ * @second:	the present second of any monotonic clock; it may wrap
  *
- * Context: any; one at a time, as for the others that change @giveway.
- * Return: whether one may.
+ * Context: any; callers of the functions that change @giveway serialise them.
+ * Return: true if one may.
  */
 bool farswap_giveway_is_due(struct farswap_giveway *giveway, u32 second)
 {
@@ -43,8 +43,8 @@ bool farswap_giveway_is_due(struct farswap_giveway *giveway, u32 second)
 }
 
 /**
- * farswap_giveway_done() - a slab gives way
- * @giveway:	how often they do
+ * farswap_giveway_done() - record that a slab gives way
+ * @giveway:	the pause between slabs that give way
  * @second:	the present second
  *
  * Context: any.
@@ -56,16 +56,17 @@ void farswap_giveway_done(struct farswap_giveway *giveway, u32 second)
 }
 
 /**
- * farswap_giveway_wanted() - a slab is wanted, and no donor has room
- * @giveway:	how often slabs give way
- * @past:	when it gave way, if it did; forgotten if that is regretted
- * @activity:	page I/Os a second
+ * farswap_giveway_wanted() - check whether a slab that waits for room should have stayed
+ * @giveway:	the pause between slabs that give way
+ * @past:	when the slab gave way, if it did; cleared if it should have stayed
+ * @activity:	page I/Os per second
  * @second:	the present second
  *
- * A slab that would be too busy to give way now should have stayed.
+ * A slab that would be too busy to give way now should have stayed. In that case the next slab
+ * gives way later.
  *
  * Context: any.
- * Return: true if it should have; then the next one gives way later.
+ * Return: true if it should have stayed.
  */
 bool farswap_giveway_wanted(struct farswap_giveway *giveway, struct farswap_giveway_past *past,
 			    u32 activity, u32 second)
@@ -81,11 +82,11 @@ bool farswap_giveway_wanted(struct farswap_giveway *giveway, struct farswap_give
 }
 
 /**
- * farswap_giveway_mapped() - note a slab that could give way
- * @pair:	what was noted; zeroed before the first slab
- * @slab:	the caller's name for it
- * @activity:	page I/Os a second over about a minute
- * @idle:	seconds since its last page I/O
+ * farswap_giveway_mapped() - record a slab that could give way
+ * @pair:	the coldest and the hottest slab so far; zeroed before the first call
+ * @slab:	the caller's handle of the slab
+ * @activity:	page I/Os per second over about a minute
+ * @idle:	seconds since the slab's last page I/O
  *
  * Context: any.
  */
@@ -100,10 +101,10 @@ void farswap_giveway_mapped(struct farswap_giveway_pair *pair, void *slab, u32 a
 }
 
 /**
- * farswap_giveway_waiting() - note a slab for which no donor has room
- * @pair:	what was noted; zeroed before the first slab
- * @slab:	the caller's name for it
- * @activity:	page I/Os a second
+ * farswap_giveway_waiting() - record a slab for which no donor has room
+ * @pair:	the coldest and the hottest slab so far; zeroed before the first call
+ * @slab:	the caller's handle of the slab
+ * @activity:	page I/Os per second
  *
  * Context: any.
  */
@@ -116,12 +117,12 @@ void farswap_giveway_waiting(struct farswap_giveway_pair *pair, void *slab, u32 
 }
 
 /**
- * farswap_giveway_is_worth() - should the coldest slab give way to the hottest that waits
- * @pair:	the two
- * @hotslab:	page I/Os a second from which on a slab is mapped
+ * farswap_giveway_is_worth() - check whether the coldest slab should give way to the hottest
+ * @pair:	the two slabs
+ * @hotslab:	the activity from which on a slab is mapped, page I/Os per second
  *
  * Context: any.
- * Return: whether it should; if so, both exist.
+ * Return: true if it should; in that case both slabs exist.
  */
 bool farswap_giveway_is_worth(const struct farswap_giveway_pair *pair, u32 hotslab)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which cold slab gives way to which hot one: numbers in, a decision out, no kernel types.
+ * The decision which cold slab gives way to which hot one. The functions take numbers and return
+ * a decision; they use no kernel types.
  */
 #ifndef _FARSWAP_GIVEWAY_H
 #define _FARSWAP_GIVEWAY_H
@@ -8,10 +9,10 @@
 #include <linux/types.h>
 
 /**
- * struct farswap_giveway - how often slabs give way
- * @pause:	seconds from one to the next; 0 before the first
- * @next:	the second from which on the next may; if @pause
- * @eased:	when @pause last changed
+ * struct farswap_giveway - the pause between slabs that give way
+ * @pause:	seconds between two of them; 0 before the first
+ * @next:	the second from which on the next slab may give way; valid if @pause is not 0
+ * @eased:	the second when @pause last changed
  */
 struct farswap_giveway {
 	u32 pause;
@@ -21,8 +22,8 @@ struct farswap_giveway {
 
 /**
  * struct farswap_giveway_past - when a slab gave way
- * @second:	in which second
- * @hot:	activity of the slab that it gave way to; 0: it did not
+ * @second:	the second when it did
+ * @hot:	the activity of the slab that it gave way to, page I/Os per second; 0: it did not
  */
 struct farswap_giveway_past {
 	u32 second;
@@ -30,12 +31,12 @@ struct farswap_giveway_past {
 };
 
 /**
- * struct farswap_giveway_pair - the coldest slab and the hottest that waits
- * @coldest:	the caller's name for the one, or NULL
- * @hottest:	that for the other, or NULL
- * @cold:	activity of @coldest over about a minute, page I/Os a second
- * @idle:	seconds since its last page I/O
- * @hot:	activity of @hottest, page I/Os a second
+ * struct farswap_giveway_pair - the coldest slab and the hottest slab that waits
+ * @coldest:	the caller's handle of the coldest slab, or NULL
+ * @hottest:	the caller's handle of the hottest slab that waits, or NULL
+ * @cold:	the activity of @coldest over about a minute, page I/Os per second
+ * @idle:	seconds since the last page I/O of @coldest
+ * @hot:	the activity of @hottest, page I/Os per second
  */
 struct farswap_giveway_pair {
 	void *coldest;
