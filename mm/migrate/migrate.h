@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Regions come and go, and pages move between them: by the file that does it.
+ * Functions that map and unmap regions, and that move pages between regions, by the file that
+ * defines them.
  */
 #ifndef _FARSWAP_MIGRATE_H
 #define _FARSWAP_MIGRATE_H
@@ -18,14 +19,14 @@ struct farswap_mover;
 struct farswap_region;
 
 /**
- * struct farswap_tags - requests by number, of which some are in flight
- * @lock:	of @free
- * @free:	bit mask of those that are not
- * @all:	those there are
- * @ended:	a request has
+ * struct farswap_tags - a fixed set of numbered requests
+ * @lock:	protects @free
+ * @free:	bit mask of the requests that are not in flight
+ * @all:	bit mask of all requests
+ * @ended:	waiters for a request to complete
  */
 struct farswap_tags {
-	spinlock_t lock;	/* of @free */
+	spinlock_t lock;	/* protects @free */
 	unsigned long free;
 	unsigned long all;
 	wait_queue_head_t ended;
@@ -111,6 +112,7 @@ bool farswap_home_is_starved(const struct farswap_donor *donor);
 void farswap_home_fetch(struct farswap_mapping *mapping);
 int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first);
 
+/* migrate/sweep.c */
 bool farswap_handover_end(struct farswap_mapping *mapping);
 struct farswap_donor *farswap_handover_take(struct farswap_slab *slab,
 					    struct farswap_region **region,
@@ -118,7 +120,6 @@ struct farswap_donor *farswap_handover_take(struct farswap_slab *slab,
 void farswap_handover_drop(struct farswap_slab *slab);
 void farswap_handover_wait(struct farswap_slab *slab);
 
-/* migrate/sweep.c */
 void farswap_sweep_start(void);
 void farswap_sweep_soon(void);
 void farswap_sweep_stop(void);
