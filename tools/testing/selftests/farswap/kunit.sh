@@ -18,6 +18,8 @@ suite() {
 
 SUITES="activity address backup donor eviction giveway guard latency mapping placement poll rdma_cm"
 SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_probe rdma_resume rdma_session rdma_watch sessions"
+SUITES="activity address backup donor eviction giveway guard latency mapping placement poll rdma_cm"
+SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_probe rdma_resume rdma_session rdma_watch sessions"
 SUITES="$SUITES slab slabmap staging trend window wire"
 SUITES="$SUITES slab slabmap staging trend window wire"
 
