@@ -16,12 +16,9 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup donor eviction giveway guard latency mapping placement poll rdma_cm"
-SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_probe rdma_resume rdma_session rdma_watch sessions"
-SUITES="activity address backup donor eviction giveway guard latency mapping placement poll rdma_cm"
-SUITES="$SUITES rdma_conn rdma_io rdma_message rdma_probe rdma_resume rdma_session rdma_watch sessions"
-SUITES="$SUITES slab slabmap staging trend window wire"
-SUITES="$SUITES slab slabmap staging trend window wire"
+SUITES="activity address backup donor eviction giveway guard latency mapping placement poll"
+SUITES="$SUITES rdma_cm rdma_conn rdma_io rdma_keepalive rdma_message rdma_probe rdma_resume"
+SUITES="$SUITES rdma_session sessions slab slabmap staging trend window wire"
 
 # Every suite is in the list.
 no_others() {
