@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Backup: what a store has written to a region goes to the swap device too, from
- * a staging copy, after its writeback has ended (Infiniswap, section 4.3). Until
- * the device has it, reads are served from the copy.
+ * Backup: a store copies its pages into staging pages, which are written to the swap
+ * device after the store's writeback has ended (Infiniswap, section 4.3). Loads are served
+ * from the copy until the device has it.
  *
- * The block layer does not order two writes of a sector, and once its writeback
- * has ended nothing keeps a slot from being freed and stored anew. Hence the
- * table: one write of a slot is in flight at most, the next is held until it ends,
- * and of those that aren't only the newest is kept. A copy in the table that isn't
- * stale is what its slot holds, and then the slot's unbacked bit is set; both end
- * together.
+ * The block layer does not order two writes of a sector, and a slot may be freed and stored
+ * to again as soon as its writeback has ended. The table of copies therefore keeps at most
+ * one write of a slot in flight. A newer copy is held until that write ends, and replaces
+ * an older one that is not in flight. A copy in the table that is not stale is what its slot
+ * holds, and the slot's unbacked bit is then set; both end together.
  *
- * The writing itself is in backup/backup.c, the reading of what only regions have in
- * backup/staging.c.
+ * This file has the table and the device writes. staging.c has the staging pool, and the
+ * fetching of pages that only regions have.
  *
- * Locking: see struct farswap_backups. Nests inside the kernel's si->lock, with
- * interrupts off; staging_lock nests inside nothing.
+ * Locking: struct farswap_backups names what its lock covers. That lock nests inside the
+ * kernel's si->lock, with interrupts off; no other lock is held around staging_lock.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -42,12 +41,12 @@ static struct hlist_head *backup_bucket(struct farswap_backups *backups,
 }
 
 /**
- * farswap_backup_find() - look for a slot's copy
- * @backups:	its device's
- * @offset:	its swap offset
+ * farswap_backup_find() - find the current copy of a slot
+ * @backups:	the table of the slot's device
+ * @offset:	the slot's swap offset
  *
  * Context: under @backups->lock.
- * Return: the copy of what the slot holds, or NULL.
+ * Return: the copy that is not stale, or NULL.
  */
 struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
 					   pgoff_t offset)
@@ -61,7 +60,7 @@ struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
 	return NULL;
 }
 
-/* Is a write of the slot in flight, of whatever contents? */
+/* Returns whether a write of the slot is in flight, stale or not. */
 static bool backup_inflight(struct farswap_backups *backups, pgoff_t offset)
 {
 	struct farswap_backup *backup;
@@ -75,8 +74,8 @@ static bool backup_inflight(struct farswap_backups *backups, pgoff_t offset)
 }
 
 /**
- * farswap_backup_insert() - put a copy into the table
- * @backups:	the device's
+ * farswap_backup_insert() - add a copy to the table
+ * @backups:	the table of the copy's device
  * @backup:	the copy
  *
  * Context: under @backups->lock.
@@ -90,10 +89,10 @@ void farswap_backup_insert(struct farswap_backups *backups,
 }
 
 /**
- * farswap_backup_remove() - take a copy out of the table
- * @backups:	the device's
+ * farswap_backup_remove() - remove a copy from the table
+ * @backups:	the table of the copy's device
  * @backup:	the copy
- * @drop:	a list that it goes to, for farswap_backup_put_all()
+ * @drop:	list to which it is moved, for farswap_backup_put_all()
  *
  * Context: under @backups->lock.
  */
@@ -109,12 +108,12 @@ void farswap_backup_remove(struct farswap_backups *backups,
 }
 
 /**
- * farswap_backup_put_all() - give the pages back of copies that were removed
+ * farswap_backup_put_all() - return the pages of removed copies to the staging pool
  * @drop:	the copies
  *
- * Nothing may be touched any more of a device whose last copy was removed.
+ * A device may be freed once its last copy is removed, so this touches no device.
  *
- * Context: any; not under a device's lock.
+ * Context: any, without a device's lock.
  */
 void farswap_backup_put_all(struct list_head *drop)
 {
@@ -129,9 +128,9 @@ void farswap_backup_put_all(struct list_head *drop)
 }
 
 /**
- * farswap_backup_queue() - have a copy written, behind a write of the same slot that
- * is in flight
- * @backups:	the device's
+ * farswap_backup_queue() - queue a copy for writing, or hold it while an older write of its
+ * slot is in flight
+ * @backups:	the table of the copy's device
  * @backup:	the copy
  *
  * Context: under @backups->lock.
@@ -150,10 +149,11 @@ void farswap_backup_queue(struct farswap_backups *backups,
 }
 
 /**
- * backup_retire() - a slot's contents change: its copy is of no use any more
- * @backups:	the device's
+ * backup_retire() - discard the copy of a slot whose contents change
+ * @backups:	the table of the copy's device
  * @backup:	the copy
- * @drop:	a list that it goes to, unless somebody still reads or writes it
+ * @drop:	list to which it is moved, unless it is being fetched or written: then it becomes
+ *		stale
  *
  * Context: under @backups->lock.
  */
@@ -169,18 +169,20 @@ static void backup_retire(struct farswap_backups *backups,
 	default:
 		farswap_backup_remove(backups, backup, drop);
 		farswap_stat_add(FARSWAP_STAT_BACKUP_SPARED, 1);
-		/* Who waits looks under the lock, when it is on the queue already. */
+		/* A waiter joins the queue before it tests its condition under this lock. */
 		if (waitqueue_active(&backups->settled))
 			wake_up_all(&backups->settled);
 	}
 }
 
 /**
- * farswap_backup_css() - whose device write is a folio's: its cgroup's, not the reclaimer's
+ * farswap_backup_css() - get the cgroup to which a folio's device write is charged
  * @folio:	locked or under writeback
  *
+ * The write is charged to the folio's cgroup rather than to the reclaiming task's.
+ *
  * Context: any.
- * Return: a reference for css_put(); or NULL for nobody's.
+ * Return: a reference, to be dropped by css_put(); or NULL if there is no cgroup.
  */
 struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 {
@@ -188,7 +190,7 @@ struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 #if defined(CONFIG_MEMCG) && defined(CONFIG_BLK_CGROUP)
 	struct mem_cgroup *memcg;
 
-	/* In later kernels the folio does not keep it. */
+	/* RCU keeps the memcg: later kernels do not pin it by the folio. */
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
 	if (memcg)
@@ -199,9 +201,9 @@ struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 }
 
 /*
- * Copies a page that nobody may have touched for long: a memory error that was not found until
- * now is an error here, where the architecture can do that, and not the machine's end. Not
- * copy_mc_highpage(), which copies tags too (arm64): they would stay with the staging page.
+ * Copies a page that may not have been accessed for long. Where the architecture supports it,
+ * an uncorrectable memory error is returned and does not panic the machine. copy_mc_highpage()
+ * does not fit: on arm64 it also copies tags, which would remain on the staging page.
  */
 static int backup_copy_page(struct page *to, struct page *from)
 {
@@ -221,7 +223,7 @@ static int backup_copy_page(struct page *to, struct page *from)
 #endif
 }
 
-/* A function of its own, so that memory can be said to fail. */
+/* This is a separate function so that tests can inject an error. */
 static noinline int backup_stage_page(struct farswap_backup *backup, struct page *page)
 {
 	return backup_copy_page(backup->page, page);
@@ -231,7 +233,7 @@ ALLOW_ERROR_INJECTION(backup_stage_page, ERRNO);
 /**
  * farswap_backup_copy() - copy a folio that is being stored
  * @folio:	locked, not under writeback
- * @staged:	as many staging pages as it has
+ * @staged:	one staging page for each of its pages
  *
  * Context: process context; does not sleep.
  * Return: false if the memory of one of its pages can't be read.
@@ -248,14 +250,14 @@ bool farswap_backup_copy(struct folio *folio, struct list_head *staged)
 }
 
 /**
- * farswap_backup_add() - the device is to have a folio that is being stored
- * @slab:	its slab
- * @slot:	its first slot there
+ * farswap_backup_add() - queue the device writes of a folio that is being stored
+ * @slab:	the slab of its slots
+ * @slot:	its first slot in @slab
  * @folio:	locked, not under writeback
  * @staged:	its copies, from farswap_backup_copy(); empty afterwards
- * @sector:	of its first page
+ * @sector:	sector of its first page on the block device, in units of 512 bytes
  *
- * Sets the unbacked bits. farswap_backup_kick() must follow.
+ * This sets the unbacked bits. The caller calls farswap_backup_kick() next.
  *
  * Context: process context; does not sleep.
  */
@@ -318,12 +320,12 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_forget() - slots have been freed, or will hold something else
- * @slab:	their slab, which has bits
- * @slot:	the first
- * @nr:		how many, of one cluster
+ * farswap_backup_forget() - discard the copies of slots that are freed or overwritten
+ * @slab:	the slots' slab, which has bits
+ * @slot:	the first slot
+ * @nr:		number of slots, in one cluster
  *
- * Clears the unbacked bits. A write in flight goes on: see farswap_backup_settle().
+ * This clears the unbacked bits. Writes in flight continue: see farswap_backup_settle().
  *
  * Context: any, also with interrupts off.
  */
@@ -335,14 +337,14 @@ void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_is_settled() - is no write of slots to the device in flight
- * @slab:	their slab, which has bits
+ * farswap_backup_is_settled() - check that no device write of slots is in flight
+ * @slab:	the slots' slab, which has bits
  * @slot:	the first slot
- * @nr:		how many
+ * @nr:		number of slots
  *
  * Context: process context; does not sleep.
- * Return: whether none is. After farswap_backup_forget() none begins either, unless they are
- * stored anew.
+ * Return: true if none is. After farswap_backup_forget() none starts until the slots are
+ * stored to again.
  */
 bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 			       unsigned int nr)
@@ -359,13 +361,13 @@ bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_settle() - somebody else is about to write slots to the device
- * @slab:	their slab, which has bits
- * @slot:	the first
- * @nr:		how many, of one cluster
+ * farswap_backup_settle() - quiesce slots before another writer writes them to the device
+ * @slab:	the slots' slab, which has bits
+ * @slot:	the first slot
+ * @nr:		number of slots, in one cluster
  *
- * Forgets what is staged, and waits until no write of ours is in flight, which
- * might otherwise come last.
+ * This discards the slots' copies and waits until no backup write of them is in flight: such
+ * a write could otherwise overtake the caller's and overwrite it.
  *
  * Context: process context; may sleep, as long as the device takes.
  */
@@ -381,15 +383,15 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 
 /**
  * farswap_backup_read() - read a folio from its staging copies
- * @slab:	its slab, which has bits
- * @slot:	its first slot there
+ * @slab:	the slab of its slots, which has bits
+ * @slot:	its first slot in @slab
  * @folio:	locked, not up to date
  *
- * When a page's copy is gone, the device has it, and its unbacked bit is seen
- * clear after this; or it is remote only.
+ * A slot without a copy is on the device, and its unbacked bit reads clear after this call;
+ * or else only regions have it.
  *
  * Context: process context; does not sleep.
- * Return: false if not all of its pages have one that can be read.
+ * Return: false if one of its pages has no copy that can be read.
  */
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio)
@@ -411,12 +413,12 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_state_of() - is there a copy of a slot
- * @slab:	its slab, which has bits
+ * farswap_backup_state_of() - get the state of a slot's copy
+ * @slab:	the slot's slab, which has bits
  * @slot:	the slot
  *
  * Context: process context; does not sleep.
- * Return: enum farswap_backup_state, or -ENOENT when there is none.
+ * Return: enum farswap_backup_state, or -ENOENT if the slot has no copy.
  */
 int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
 {
@@ -433,16 +435,16 @@ int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
 }
 
 /**
- * farswap_backup_adopt() - a store's remote write has failed: only these are left
- * @slab:	its slab
- * @slot:	its first slot
- * @nr:		how many
- * @owner:	of the store, under writeback; its @backed will be called for
- *		each write that is still to end
- * @error:	set to -EIO if one has failed already
+ * farswap_backup_adopt() - make a store wait for its backup writes after a remote write failed
+ * @slab:	the slab of the stored slots
+ * @slot:	the first slot
+ * @nr:		number of slots
+ * @owner:	part of the store, under writeback; its @backed is called once for each write
+ *		that is still pending
+ * @error:	set to -EIO if a write has failed already
  *
  * Context: any up to interrupts.
- * Return: how many are still to end.
+ * Return: number of pending writes.
  */
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_backup_owner *owner,
@@ -471,25 +473,24 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 }
 
 /*
- * The device writes of backups: a worker for each device takes what is queued, with
- * its neighbours, into bios. What the device can't take, and nobody else has, is kept
- * and tried again.
+ * Device writes: a worker for each device puts queued copies into bios, contiguous ones into
+ * one bio. A copy whose write fails, and which no region has either, is kept and retried.
  *
  * Locking: see struct farswap_backups.
  */
 
-/* Pages in one device write. */
+/* Most pages in one device write. */
 #define BACKUP_BIO_PAGES	16
-/* Writes that never lack memory, of each device. */
+/* The reserve of each device: so many writes make progress when memory is short. */
 #define BACKUP_BIOS		16
 #define BACKUP_RETRY		HZ
 
 /**
  * struct backup_bio - a device write
- * @backups:	what it writes, contiguous on the device
- * @device:	where to
- * @start:	when it was submitted, ns
- * @bio:	last, as bio_alloc_bioset() wants it
+ * @backups:	the copies that it writes, contiguous on the device
+ * @device:	the device that it writes to
+ * @start:	time of submission, ns
+ * @bio:	the bio; the last field, as bio_alloc_bioset() requires
  */
 struct backup_bio {
 	struct list_head backups;
@@ -498,12 +499,12 @@ struct backup_bio {
 	struct bio bio;
 };
 
-/* May wait for a device; one that stalls does not hold up another's. */
+/* Its works may block on a device; unbound, so a stalled device does not delay another. */
 static struct workqueue_struct *backup_wq;
 
 /**
- * farswap_backup_kick() - have what is queued submitted
- * @device:	where to
+ * farswap_backup_kick() - start the worker that submits queued copies
+ * @device:	the device
  *
  * Context: any.
  */
@@ -513,8 +514,8 @@ void farswap_backup_kick(struct farswap_device *device)
 }
 
 /*
- * May a copy that the device can't take be let go, and the slot stay remote only?
- * If not, there is nothing else, or not yet.
+ * Returns whether a copy whose write failed can be dropped, because a region that stays has
+ * the slot. If it returns false, the copy is the only one, or a region may have it only later.
  */
 static bool backup_is_remote(const struct farswap_backup *backup)
 {
@@ -522,13 +523,18 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 
 	WRITE_ONCE(slab->sole, true);
 	/*
-	 * Pairs with farswap_drain_start(): either that sees that there is a page to
-	 * be fetched before the region goes, or the copy stays.
+	 * The write of slab->sole above comes before the read of slab->state below. Pairs with
+	 * the barrier in farswap_drain_start(), which writes the state before it reads sole: so
+	 * either it sees that a page must be fetched before the region is returned, or the copy
+	 * is kept here.
 	 */
 	smp_mb();
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return false;
-	/* Mapped again, perhaps: the look at the mappings comes second. */
+	/*
+	 * The slab may have been mapped again: the read of its state above comes before the reads
+	 * of its mappings below.
+	 */
 	smp_rmb();
 	return farswap_mapping_stays(slab, backup->slot);
 }
@@ -538,7 +544,7 @@ static void backup_failed(struct farswap_backups *backups,
 {
 	lockdep_assert_held(&backups->lock);
 	farswap_stat_add(FARSWAP_STAT_BACKUP_FAILED, 1);
-	/* A store waits for it, and keeps its folio. */
+	/* The waiting store keeps its folio and reports the error. */
 	if (backup->owner)
 		return;
 	backups->nr_failed++;
@@ -591,7 +597,7 @@ static void backup_bio_done(struct bio *bio)
 		backup_ended(backups, backup, error, &drop);
 	if (!list_empty(&backups->queue))
 		queue_work(backup_wq, &backups->work);
-	/* Still locked: who waits for the last one frees the device, and its bios. */
+	/* Still under the lock: the task that waits for the last write frees the device's bioset. */
 	bio_put(bio);
 	wake_up_all(&backups->settled);
 	spin_unlock_irqrestore(&backups->lock, flags);
@@ -602,7 +608,7 @@ static void backup_bio_done(struct bio *bio)
 	farswap_backup_put_all(&drop);
 }
 
-/* The next page of the same write, or NULL. */
+/* Returns the next copy that belongs in the same write, or NULL. */
 static struct farswap_backup *backup_following(struct farswap_backups *backups,
 					       const struct farswap_backup *last)
 {
@@ -666,14 +672,14 @@ static void backup_work_fn(struct work_struct *work)
 	blk_finish_plug(&plug);
 }
 
-/* Those that could not be written: once more, unless a region has them by now. */
+/* Retries the failed writes, except those of slots that a region has now. */
 static void backup_retry(struct farswap_backups *backups)
 {
 	struct farswap_backup *backup;
 	struct hlist_node *next;
 	int i;
 
-	/* There may be gigabytes, and stores, loads and frees want the lock. */
+	/* The lock is dropped for each bucket: I/O needs it, and the copies may be gigabytes. */
 	for (i = 0; READ_ONCE(backups->nr_kept) && i < ARRAY_SIZE(backups->table); i++) {
 		LIST_HEAD(drop);
 
@@ -685,7 +691,7 @@ static void backup_retry(struct farswap_backups *backups)
 				farswap_backup_remove(backups, backup, &drop);
 				continue;
 			}
-			/* No write of the slot is in flight: its own has ended. */
+			/* No write of the slot is in flight: this copy's own has ended. */
 			backups->nr_kept--;
 			backup->state = FARSWAP_BACKUP_QUEUED;
 			list_move_tail(&backup->entry, &backups->queue);
@@ -717,11 +723,11 @@ static bool backup_is_flushed(struct farswap_backups *backups)
 }
 
 /**
- * farswap_backup_failures() - writes of the device's that have failed
+ * farswap_backup_failures() - get the number of failed device writes
  * @device:	the device
  *
  * Context: process context; does not sleep.
- * Return: how many, so far.
+ * Return: writes that have failed so far, without those that a store waited for.
  */
 unsigned int farswap_backup_failures(struct farswap_device *device)
 {
@@ -735,13 +741,13 @@ unsigned int farswap_backup_failures(struct farswap_device *device)
 }
 
 /**
- * farswap_backup_flush() - wait until the device has all that is staged
- * @device:	the device, to which nothing is stored meanwhile
- * @failed:	what farswap_backup_failures() said before
+ * farswap_backup_flush() - wait until the device has all staged pages
+ * @device:	the device; nothing is stored to it during the call
+ * @failed:	result of farswap_backup_failures() before
  *
  * Context: one caller at a time; may sleep, as long as the device takes.
- * Return: 0, or -EIO if the device has failed since to write some of it, which stays
- * staged, or in its region if that has it.
+ * Return: 0, or -EIO if a write has failed since. Pages that could not be written stay staged,
+ * or in their region if that has them.
  */
 int farswap_backup_flush(struct farswap_device *device, unsigned int failed)
 {
@@ -777,19 +783,19 @@ static bool backup_is_empty(struct farswap_backups *backups)
 }
 
 /**
- * farswap_backup_drain() - wait until no write of ours is to reach the device any more
- * @device:	the device, of which no slot is in use, or that is just being turned on
+ * farswap_backup_drain() - wait until no backup write can reach the device any more
+ * @device:	the device; none of its slots is in use, or it is being turned on
  *
- * What is still there is of slots that were freed, and ends with the write that is under
- * way. Nothing is waited for, nor given up, if the device can be stored to after all.
+ * The remaining copies are of freed slots, and end with the write in flight. The wait ends
+ * early, and no copy is discarded, if the device turns out to be writable.
  *
- * Context: may sleep, as long as the device takes for what is in flight.
+ * Context: may sleep, as long as the device takes for writes in flight.
  */
 void farswap_backup_drain(struct farswap_device *device)
 {
 	struct farswap_backups *backups = &device->backups;
 
-	/* Nobody wakes us when it comes to be writable. */
+	/* No wakeup comes when the device becomes writable, so poll. */
 	while (!wait_event_timeout(backups->settled,
 				   backup_is_empty(backups) || farswap_device_writable(device),
 				   HZ / 10))
@@ -797,10 +803,10 @@ void farswap_backup_drain(struct farswap_device *device)
 }
 
 /**
- * farswap_backup_cancel() - have no write of ours reach the device any more
- * @device:	the device, of which no slot is in use
+ * farswap_backup_cancel() - discard all copies of a device and wait for writes in flight
+ * @device:	the device; none of its slots is in use
  *
- * Context: may sleep, as long as the device takes for what is in flight.
+ * Context: may sleep, as long as the device takes for writes in flight.
  */
 void farswap_backup_cancel(struct farswap_device *device)
 {
@@ -822,8 +828,8 @@ void farswap_backup_cancel(struct farswap_device *device)
 }
 
 /**
- * farswap_backups_init() - a device is owed nothing yet
- * @backups:	its
+ * farswap_backups_init() - initialise the backup state of a device
+ * @backups:	the state
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -841,7 +847,7 @@ int farswap_backups_init(struct farswap_backups *backups)
 
 /**
  * farswap_backups_exit() - undo farswap_backups_init()
- * @backups:	of a device whose writes were cancelled
+ * @backups:	state of a device whose writes were cancelled
  */
 void farswap_backups_exit(struct farswap_backups *backups)
 {
@@ -849,7 +855,7 @@ void farswap_backups_exit(struct farswap_backups *backups)
 }
 
 /**
- * farswap_backup_init() - make the worker
+ * farswap_backup_init() - create the workqueue of device writes
  *
  * Return: 0 or -ENOMEM.
  */
