@@ -597,7 +597,7 @@ static void backup_bio_done(struct bio *bio)
 		backup_ended(backups, backup, error, &drop);
 	if (!list_empty(&backups->queue))
 		queue_work(backup_wq, &backups->work);
-	/* Still under the lock: the task that waits for the last write frees the device's bioset. */
+	/* Still locked: the task that waits for the last write frees the device's bioset. */
 	bio_put(bio);
 	wake_up_all(&backups->settled);
 	spin_unlock_irqrestore(&backups->lock, flags);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Device writes that no writeback waits for: the pages they are made from, and
- * their order.
+ * Staged copies of pages, and their writes to the swap device after writeback has ended.
  */
 #ifndef _FARSWAP_BACKUP_H
 #define _FARSWAP_BACKUP_H
@@ -22,12 +21,12 @@ struct folio;
 struct page;
 
 /**
- * enum farswap_backup_state - the life of a staged page
- * @FARSWAP_BACKUP_FETCHING: it is being read from the region; complete in all other states
+ * enum farswap_backup_state - states of a staged page
+ * @FARSWAP_BACKUP_FETCHING: it is being read from the region; it is complete in all other states
  * @FARSWAP_BACKUP_HELD:	an older write of the same slot is in flight
  * @FARSWAP_BACKUP_QUEUED:	the worker will submit it
- * @FARSWAP_BACKUP_INFLIGHT:	the device has it
- * @FARSWAP_BACKUP_KEPT:	the device has failed it, and there is no other copy
+ * @FARSWAP_BACKUP_INFLIGHT:	its device write is in flight
+ * @FARSWAP_BACKUP_KEPT:	its device write failed, and there is no other copy
  */
 enum farswap_backup_state {
 	FARSWAP_BACKUP_FETCHING,
@@ -38,29 +37,29 @@ enum farswap_backup_state {
 };
 
 /**
- * struct farswap_backup_owner - a part of a store that waits for backups
- * @backed:	the write of one has ended, with 0 or -errno; any context up to interrupts
+ * struct farswap_backup_owner - part of a store that waits for backup writes
+ * @backed:	called when one of them ends, with 0 or -errno; any context up to interrupts
  */
 struct farswap_backup_owner {
 	void (*backed)(struct farswap_backup_owner *owner, int error);
 };
 
 /**
- * struct farswap_backup - one slot's copy on its way to the swap device
- * @entry:	in the pool, the device's queue, or its bio's list
- * @node:	in the device's table
+ * struct farswap_backup - the staged copy of one slot
+ * @entry:	entry in the pool, in the device's queue, or in the list of its bio
+ * @node:	entry in the device's table
  * @page:	the staging page
- * @slab:	of the slot
- * @owner:	of a store that has only this write left; or NULL
- * @css:	whose write it is; a reference is held. NULL: nobody's
- * @sector:	on the block device
+ * @slab:	the slab of the slot
+ * @owner:	part of a store whose remote write failed and that waits for this write; or NULL
+ * @css:	the cgroup to which the write is charged, referenced; or NULL
+ * @sector:	sector on the block device, in units of 512 bytes
  * @offset:	the slot's swap offset
- * @slot:	its place in @slab
- * @share:	whose part of the pool the staging page is from; staging_lock
- * @state:	see above
- * @stale:	the slot's contents have changed since: this vouches for nothing
+ * @slot:	the slot's place in @slab
+ * @share:	share of the pool that the staging page counts against; staging_lock
+ * @state:	enum farswap_backup_state
+ * @stale:	the slot's contents have changed since, so this copy must not be read
  *
- * Under its device's backup lock while it is in the table.
+ * The backup lock of the device covers it while it is in the table.
  */
 struct farswap_backup {
 	struct list_head entry;
@@ -80,22 +79,22 @@ struct farswap_backup {
 #define FARSWAP_BACKUP_BUCKETS_SHIFT	12
 
 /**
- * struct farswap_backups - the writes that a swap device is still owed
- * @bios:	what they are made from
- * @lock:	of all that follows; taken with interrupts off
- * @queue:	those to be submitted, oldest first
- * @nr:		how many are in @table
- * @nr_kept:	how many of them can't be written
- * @nr_failed:	writes of such that have failed, ever
- * @flushing:	what can't be written is not tried again until the flush has ended
- * @work:	submits
- * @retry:	tries those again that could not be written
- * @settled:	who waits for writes to end
- * @table:	all, by swap offset
+ * struct farswap_backups - the pending backup writes of a swap device
+ * @bios:	the bios of the writes
+ * @lock:	covers all fields below; taken with interrupts off
+ * @queue:	copies to be submitted, oldest first
+ * @nr:		number of copies in @table
+ * @nr_kept:	number of those in state FARSWAP_BACKUP_KEPT
+ * @nr_failed:	number of writes that have failed so far and that no store waited for
+ * @flushing:	failed writes are not retried until the flush has ended
+ * @work:	submits @queue
+ * @retry:	retries failed writes
+ * @settled:	tasks that wait for writes to end
+ * @table:	all copies, hashed by swap offset
  */
 struct farswap_backups {
 	struct bio_set bios;
-	spinlock_t lock;	/* of all the others */
+	spinlock_t lock;	/* covers all fields below */
 	struct list_head queue;
 	unsigned int nr;
 	unsigned int nr_kept;
@@ -162,12 +161,12 @@ void farswap_backup_drain(struct farswap_device *device);
 void farswap_backup_cancel(struct farswap_device *device);
 
 /**
- * farswap_backup_holds() - is there a complete copy of a slot
- * @slab:	its slab, which has bits
+ * farswap_backup_holds() - check for a complete copy of a slot
+ * @slab:	the slot's slab, which has bits
  * @slot:	the slot
  *
  * Context: process context; does not sleep.
- * Return: whether there is.
+ * Return: true if there is one.
  */
 static inline bool farswap_backup_holds(struct farswap_slab *slab, unsigned int slot)
 {

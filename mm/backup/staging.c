@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The staging pool: pages made beforehand, into which a store copies what the
- * swap device is to have later, so that its writeback need not wait for that.
+ * The staging pool: preallocated pages into which a store copies its pages, so that its
+ * writeback need not wait for the swap device. Pages that only regions have are fetched
+ * into staging pages too; the second half of the file does that.
  *
- * Locking: staging_lock covers the list and the numbers.
+ * Locking: staging_lock covers the free list and the counts.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -15,30 +16,30 @@
 
 #include "internal.h"
 
-/* Beyond what stores may take: whoever brings pages home always gets on. */
+/* Pages that stores may not take, so that evacuation always makes progress. */
 #define STAGING_RESERVE	16
 #define STAGING_PATIENCE	(HZ / 50 ?: 1)
 /*
- * Memory cgroups by a hash of their addresses, so that nothing is allocated for one: two that
- * share a place share a share.
+ * The shares of memory cgroups are found by a hash of the cgroup's address, so that no memory
+ * is allocated for a cgroup. Cgroups with the same hash have one share together.
  */
 #define STAGING_SHARES_SHIFT	8
 #define STAGING_SHARES		((unsigned int)BIT(STAGING_SHARES_SHIFT))
-/* The page is in no cgroup's share. */
+/* The value of a page that counts against no share. */
 #define STAGING_NOBODY		STAGING_SHARES
 /*
- * The stores of a cgroup may use so many times as many pages as they leave free: 4/5 of the pool if
- * they alone use it, 4/9 each if two do. One that comes later always finds some.
+ * The stores of a cgroup may use this many times as many pages as are left free: 4/5 of the
+ * pool if one cgroup uses it, 4/9 each if two do. A further cgroup always finds free pages.
  */
 #define STAGING_SHARE		4
 
-static DEFINE_MUTEX(staging_mutex);	/* one resizes at a time */
+static DEFINE_MUTEX(staging_mutex);	/* serialises resizing */
 static DEFINE_SPINLOCK(staging_lock);
 static LIST_HEAD(staging_free);
 static unsigned int staging_total;
 static unsigned int staging_nr_free;
 static unsigned int staging_wanted;
-static unsigned int staging_shares[STAGING_SHARES];	/* in use, by cgroup */
+static unsigned int staging_shares[STAGING_SHARES];	/* pages in use, by cgroup hash */
 static DECLARE_WAIT_QUEUE_HEAD(staging_room);
 
 static void staging_destroy(struct farswap_backup *backup)
@@ -69,12 +70,16 @@ static void staging_add(struct farswap_backup *backup)
 	lockdep_assert_held(&staging_lock);
 	list_add(&backup->entry, &staging_free);
 	staging_nr_free++;
-	/* The increment is ordered before the look at the waiters. */
+	/*
+	 * wq_has_sleeper() has a full barrier: the page above is added before the wait queue is
+	 * read. Pairs with wait_event_timeout() in farswap_staging_wait(), which joins the queue
+	 * before it looks for a page.
+	 */
 	if (wq_has_sleeper(&staging_room))
 		wake_up(&staging_room);
 }
 
-/* One that is too many, or NULL. */
+/* Removes and returns a free page that exceeds the wanted size, or returns NULL. */
 static struct farswap_backup *staging_surplus(void)
 {
 	struct farswap_backup *backup;
@@ -112,10 +117,10 @@ static unsigned int staging_target(void)
 }
 
 /**
- * farswap_staging_resize() - make the pool as large as it is to be
+ * farswap_staging_resize() - resize the pool to the current setting
  *
- * That is staging_mb while farswap is attached, and a few pages more; nothing when
- * it isn't. Pages in use that are too many are freed when they come back.
+ * The pool has staging_mb and a small reserve while farswap is attached, and is empty
+ * otherwise. Surplus pages in use are freed when they are returned.
  *
  * Context: may sleep.
  */
@@ -151,14 +156,14 @@ static unsigned int staging_share_of(struct folio *folio)
 {
 	unsigned int share;
 
-	/* In later kernels the folio does not keep it. */
+	/* RCU keeps the memcg: later kernels do not pin it by the folio. */
 	rcu_read_lock();
 	share = hash_ptr(folio_memcg(folio), STAGING_SHARES_SHIFT);
 	rcu_read_unlock();
 	return share;
 }
 
-/* May a cgroup's stores have so many more pages? */
+/* Returns whether a cgroup's stores may take @nr more pages. */
 static bool staging_is_enough(unsigned int share, unsigned int nr)
 {
 	unsigned int taken = nr + STAGING_RESERVE;
@@ -170,14 +175,14 @@ static bool staging_is_enough(unsigned int share, unsigned int nr)
 
 /**
  * farswap_staging_take() - take pages for a store
- * @staged:	an empty list that they go to
- * @folio:	what is stored; locked
+ * @staged:	empty list to which they are added
+ * @folio:	the folio that is stored; locked
  *
- * The pages count against the folio's memory cgroup, so that one that pages out more than a slow
- * device takes leaves staging pages to the others.
+ * The pages count against the folio's memory cgroup, so that a cgroup that pages out faster
+ * than a slow device writes leaves staging pages to other cgroups.
  *
  * Context: process context; does not sleep.
- * Return: false, with nothing taken, if there aren't as many for that cgroup.
+ * Return: false, with no page taken, if the cgroup may not have enough of them.
  */
 bool farswap_staging_take(struct list_head *staged, struct folio *folio)
 {
@@ -213,7 +218,7 @@ static struct farswap_backup *staging_take_any(void)
 	return backup;
 }
 
-/* Beyond the pool, where that is full of what the device can't take. */
+/* Allocates a page beyond the pool's size, for when the pool is full of failed writes. */
 static struct farswap_backup *staging_take_extra(gfp_t gfp)
 {
 	struct farswap_backup *backup = staging_make(gfp);
@@ -228,12 +233,12 @@ static struct farswap_backup *staging_take_extra(gfp_t gfp)
 }
 
 /**
- * farswap_staging_wait() - take a page, and wait until there is one
- * @device:	what it is to be written to
- * @hurry:	not for one to come back from the device, if there is other memory
+ * farswap_staging_wait() - take a page; wait until there is one
+ * @device:	the device to which it will be written
+ * @hurry:	allocate a page rather than wait for the device to return one
  *
- * Other memory serves if none comes back: a device that fails every write must not
- * keep pages from being saved.
+ * If no page is returned, one is allocated beyond the pool: a device that fails every write
+ * must not block an evacuation.
  *
  * Context: process context; may sleep, until a device write ends or memory is free.
  * Return: the page.
@@ -244,7 +249,7 @@ struct farswap_backup *farswap_staging_wait(const struct farswap_device *device,
 
 	for (;;) {
 		backup = staging_take_any();
-		/* What is free, but not at the cost of what is in use. */
+		/* GFP_NOWAIT takes free memory only and reclaims none. */
 		if (!backup && hurry)
 			backup = staging_take_extra(GFP_NOWAIT);
 		if (!backup && !READ_ONCE(device->backups.nr_kept))
@@ -259,12 +264,12 @@ struct farswap_backup *farswap_staging_wait(const struct farswap_device *device,
 }
 
 /**
- * farswap_staging_try() - take a page for a device write that can wait
+ * farswap_staging_try() - take a page for a low-priority device write
  *
  * Half of the pool is left to stores.
  *
  * Context: process context; does not sleep.
- * Return: the page, or NULL.
+ * Return: the page, or NULL if there are too few.
  */
 struct farswap_backup *farswap_staging_try(void)
 {
@@ -274,8 +279,8 @@ struct farswap_backup *farswap_staging_try(void)
 }
 
 /**
- * farswap_staging_put() - give a page back
- * @backup:	out of any table
+ * farswap_staging_put() - return a page to the pool
+ * @backup:	the page, in no table
  *
  * Context: any.
  */
@@ -297,10 +302,10 @@ void farswap_staging_put(struct farswap_backup *backup)
 }
 
 /**
- * farswap_staging_used() - pages that are not in the pool
+ * farswap_staging_used() - get the number of staging pages in use
  *
  * Context: any.
- * Return: how many, just now.
+ * Return: the number; it may change at any time.
  */
 unsigned int farswap_staging_used(void)
 {
@@ -314,9 +319,9 @@ unsigned int farswap_staging_used(void)
 }
 
 /*
- * Fetching: a page that only regions have is read into a staging page. It is in the table
- * of backup.c like any other copy until the swap device has it. migrate/evacuate-fetch.c
- * fetches the sole copies of a region before the region is given up.
+ * Fetching: a page that only regions have is read into a staging page. That copy is in the
+ * table of backup.c like any other, until the swap device has it. migrate/evacuate.c fetches
+ * the sole copies of a region before the region is given up.
  *
  * Locking: see struct farswap_backups.
  */
@@ -339,10 +344,10 @@ static bool backup_is_fetched(struct farswap_slab *slab, unsigned int slot,
 }
 
 /**
- * farswap_backup_await() - wait until copies are complete that are being fetched
- * @slab:	their slab, which has bits
- * @slot:	the first
- * @nr:		how many
+ * farswap_backup_await() - wait until the fetches of slots have ended
+ * @slab:	the slots' slab, which has bits
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
  * Context: process context; may sleep, as long as a remote read takes.
  */
@@ -352,7 +357,7 @@ void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
 	wait_event(slab->device->backups.settled, backup_is_fetched(slab, slot, nr));
 }
 
-/* Only a region has it, this one does, and a store that begins now will be noticed. */
+/* Returns whether @mapping has the slot and neither the device nor a staged copy does. */
 static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	struct farswap_slab *slab = mapping->slab;
@@ -360,15 +365,18 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 	if (!test_bit(slot, slab->bits.unbacked))
 		return false;
 	/*
-	 * In this order: a store looks at the first bit when it has cleared the next,
-	 * and takes the lock if it is set; it has the region miss the slot after that.
+	 * The read of the unbacked bit above comes before that of the remote bit below. Pairs
+	 * with a store, which clears the remote bit before it reads the unbacked bit, and takes
+	 * the lock if that is set.
 	 */
 	smp_rmb();
 	if (!test_bit(slot, slab->bits.remote))
 		return false;
 	/*
-	 * Pairs with that store's full barrier, in farswap_mapping_store_begin(). One that
-	 * didn't find the mapping any more did not have it miss the slot.
+	 * The read of the remote bit above comes before the reads of the slab's mappings and of
+	 * @mapping's missing bit below. Pairs with the full barrier in
+	 * farswap_mapping_store_begin(), after which a store sets the missing bit in each mapping
+	 * that the slab still has.
 	 */
 	smp_rmb();
 	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1) &&
@@ -376,15 +384,16 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 }
 
 /**
- * farswap_backup_fetch_begin() - a page that only regions have is about to be read
- * @mapping:	from there
- * @slot:	its slot
- * @backup:	a staging page
+ * farswap_backup_fetch_begin() - prepare to read a page that only regions have
+ * @mapping:	mapping of the region that is read
+ * @slot:	the page's slot
+ * @backup:	a staging page for it
  *
- * A store that begins afterwards makes the staging page stale.
+ * A store that starts afterwards makes the staging page stale.
  *
  * Context: process context; does not sleep.
- * Return: false if it isn't there, or somewhere else too, and nothing was done.
+ * Return: false, with nothing done, if the region does not have the page, or if the device or a
+ * staging page has it too.
  */
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
 				struct farswap_backup *backup)
@@ -408,9 +417,9 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 }
 
 /**
- * farswap_backup_fetch_end() - the read has ended
+ * farswap_backup_fetch_end() - complete the fetch of a page
  * @backup:	the copy
- * @error:	0 or -errno
+ * @error:	result of the remote read, 0 or -errno
  *
  * Context: any up to softirq.
  */
