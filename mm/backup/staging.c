@@ -320,8 +320,8 @@ unsigned int farswap_staging_used(void)
 
 /*
  * Fetching: a page that only regions have is read into a staging page. That copy is in the
- * table of backup.c like any other, until the swap device has it. migrate/evacuate.c fetches
- * the sole copies of a region before the region is given up.
+ * table of backup.c like any other, until the swap device has it. migrate/evacuate-fetch.c
+ * fetches the sole copies of a region before the region is given up.
  *
  * Locking: see struct farswap_backups.
  */

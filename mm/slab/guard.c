@@ -34,9 +34,9 @@
 
 /**
  * struct farswap_guard_copy - a run that is being copied
- * @to:		to where, or NULL; also looked at without the lock
+ * @to:		mapping of the destination, or NULL if the run is free; also read without the lock
  * @first:	its first slot
- * @stale:	bit mask of its slots that are being stored to
+ * @stale:	bit mask of its slots that were stored to since it began
  */
 struct farswap_guard_copy {
 	const struct farswap_mapping *to;
@@ -44,10 +44,10 @@ struct farswap_guard_copy {
 	unsigned long stale;
 };
 
-/* Of the runs. */
+/* Covers the copy runs and their number. */
 static DEFINE_SPINLOCK(guard_copy_lock);
 static struct farswap_guard_copy guard_copies[FARSWAP_GUARD_COPIES];
-/* How many are in use; also looked at without the lock. */
+/* Number of copy runs in use; also read without the lock. */
 unsigned int farswap_guard_copying;
 static DECLARE_WAIT_QUEUE_HEAD(guard_copy_ended);
 
@@ -69,20 +69,23 @@ static bool guard_copy_excludes(struct farswap_guard_copy *run, const struct far
 	return excludes;
 }
 
-/* As farswap_guard_copy_excludes(), where pages are copied to some mapping. */
+/* The slow path of farswap_guard_copy_excludes(), taken while some copy run is in use. */
 bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
 				   unsigned int nr)
 {
 	struct farswap_guard_copy *run;
 
 	for (run = guard_copies; run < guard_copies + FARSWAP_GUARD_COPIES; run++)
-		/* Pairs with farswap_guard_copy_end(). */
+		/*
+		 * The read of run->to comes before the store marks its slots missing. Pairs with
+		 * the release in farswap_guard_copy_end(), which clears the missing bits first.
+		 */
 		if (unlikely(smp_load_acquire(&run->to) == to))
 			return guard_copy_excludes(run, to, slot, nr);
 	return false;
 }
 
-/* Not while another one copies there. */
+/* Returns false if another run copies to @to, or all runs are in use. */
 static bool guard_copy_try_begin(const struct farswap_mapping *to, unsigned int first,
 				 struct farswap_guard_copy **begun)
 {
@@ -110,11 +113,11 @@ static bool guard_copy_try_begin(const struct farswap_mapping *to, unsigned int 
 
 /**
  * farswap_guard_copy_begin() - keep stores out of a run of slots of a mapping
- * @to:		to where they will be copied
+ * @to:		mapping of the region to which they will be copied
  * @first:	the first slot
- * @timeout:	how long to wait for another copy to it to end, jiffies
+ * @timeout:	how long to wait until another copy to it ends, jiffies
  *
- * The remote bits of the slots are to be read after this.
+ * The caller reads the remote bits of the slots after this.
  *
  * Context: may sleep.
  * Return: the run, or NULL after @timeout.
@@ -127,21 +130,25 @@ struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping
 	if (!wait_event_timeout(guard_copy_ended, guard_copy_try_begin(to, first, &run),
 				timeout))
 		return NULL;
-	/* Pairs with farswap_mapping_store_begin(). */
+	/*
+	 * The run is published above before the caller reads the remote bits. Pairs with the
+	 * barrier in farswap_mapping_store_begin(): a store clears the remote bits before it
+	 * looks for a run.
+	 */
 	smp_mb();
 	return run;
 }
 
 /**
- * farswap_guard_copy_end() - the copies of a run have arrived
+ * farswap_guard_copy_end() - end a copy run
  * @run:	the run
- * @to:		where they are
- * @moved:	bits of those that are; cleared
+ * @to:		mapping of its destination
+ * @moved:	bits of the slots whose copies arrived; cleared
  *
  * A slot that was stored to since counts as not copied.
  *
  * Context: process context; does not sleep.
- * Return: how many of the slots @to has from now on.
+ * Return: number of slots that @to has now.
  */
 unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farswap_mapping *to,
 				    unsigned long *moved)
@@ -158,9 +165,13 @@ unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farsw
 		clear_bit(slot, to->missing);
 		nr++;
 	}
-	/* Pairs with farswap_guard_copy_excludes(): a store may mark the slots again now. */
+	/*
+	 * The missing bits are cleared above before the run is freed. Pairs with the acquire of
+	 * run->to in __farswap_guard_copy_excludes(): a store that finds no run sets the missing
+	 * bits after they were cleared here.
+	 */
 	smp_store_release(&run->to, NULL);
-	/* Likewise. */
+	/* Pairs in the same way with the acquire in farswap_guard_copy_excludes(). */
 	smp_store_release(&farswap_guard_copying, farswap_guard_copying - 1);
 	spin_unlock(&guard_copy_lock);
 	wake_up_all(&guard_copy_ended);
@@ -168,16 +179,16 @@ unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farsw
 }
 
 /**
- * struct guard_rebuild - the slots that are being rebuilt
- * @lock:	of all that follows
- * @slab:	whose; also looked at without the lock
- * @first:	the first
- * @wanted:	bit mask of those that are to get the remote bit
- * @stale:	bit mask of those that were stored to or freed meanwhile
+ * struct guard_rebuild - the run that is being rebuilt
+ * @lock:	covers all fields below
+ * @slab:	slab of the run, or NULL if there is none; also read without the lock
+ * @first:	its first slot
+ * @wanted:	bit mask of its slots that are to get the remote bit
+ * @stale:	bit mask of its slots that were stored to, promoted or freed since it began
  * @writing:	the region is being written
  */
 static struct guard_rebuild {
-	spinlock_t lock;	/* of all the others */
+	spinlock_t lock;	/* covers all fields below */
 	const struct farswap_slab *slab;
 	unsigned int first;
 	unsigned long wanted;
@@ -188,16 +199,17 @@ static struct guard_rebuild {
 };
 
 /**
- * farswap_guard_rebuild_excludes() - slots are about to be stored to, promoted, or freed
- * @slab:	their slab
- * @slot:	the first
- * @nr:		how many
+ * farswap_guard_rebuild_excludes() - check slots before they are stored to, promoted or freed
+ * @slab:	the slots' slab
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
- * To be called before their remote bits are cleared.
+ * The caller clears the remote bits of the slots after this. The slots become stale in a
+ * rebuild run that has them.
  *
  * Context: any, also with interrupts off.
- * Return: whether an older page of one of them may still be on its way to the region: it
- * must not be written there now.
+ * Return: true if a write of an older page of one of them to the region may be in flight: then
+ * the caller must not write to the region now.
  */
 bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
 				    unsigned int nr)
@@ -206,9 +218,16 @@ bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned in
 	bool excludes = false;
 	unsigned long flags, met;
 
-	/* Pairs with farswap_guard_rebuild_begin(): it finds the folio, or we find the run. */
+	/*
+	 * The caller put its folio into the swap cache before the read of guard_rebuild.slab
+	 * below. Pairs with the barrier in farswap_guard_rebuild_begin(), which publishes the
+	 * run before it looks for the folio. So the run sees the folio, or we see the run.
+	 */
 	smp_mb();
-	/* Pairs with farswap_guard_rebuild_end(): who finds none clears the bits it has set. */
+	/*
+	 * Without a run, the caller clears the remote bits after this read. Pairs with the release
+	 * in farswap_guard_rebuild_end(), which sets remote bits before it ends the run.
+	 */
 	if (likely(smp_load_acquire(&guard_rebuild.slab) != slab))
 		return false;
 	spin_lock_irqsave(&guard_rebuild.lock, flags);
@@ -223,7 +242,7 @@ bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned in
 	return excludes;
 }
 
-/* Is it in a region that can be read? */
+/* Returns whether a region that can be read has the slot. */
 static bool guard_slot_is_remote(const struct farswap_slab *slab, unsigned int slot)
 {
 	const struct farswap_mapping *mapping;
@@ -248,15 +267,16 @@ static unsigned int guard_slot(const struct farswap_slab *slab, unsigned int slo
 }
 
 /**
- * farswap_guard_rebuild_is_wanted() - look whether a page is on the device alone
+ * farswap_guard_rebuild_is_wanted() - check whether a page is on the device alone
  * @slab:	the slab
  * @slot:	the slot
  *
- * If that changes while the slot is in a run, then farswap_guard_rebuild_excludes() hears of it.
- * What has left the swap cache since zswap took pages may be there.
+ * If the result changes while the slot is in a run, farswap_guard_rebuild_excludes() makes the
+ * slot stale. A slot outside the swap cache may have its newest page in zswap, so no slot is
+ * rebuilt once zswap has taken pages.
  *
  * Context: any.
- * Return: whether it is, as far as can be told now.
+ * Return: true if it is; a hint unless the slot is in a run.
  */
 bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned int slot)
 {
@@ -264,7 +284,10 @@ bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned i
 
 	if (!(flags & FARSWAP_SLOT_USED) || flags & FARSWAP_SLOT_CACHED)
 		return false;
-	/* A store that has left the swap cache has told before what the device is owed. */
+	/*
+	 * The read of the swap cache flag above comes before the read of the unbacked bit below.
+	 * A store sets the unbacked bit before its folio leaves the swap cache.
+	 */
 	smp_rmb();
 	return !test_bit(slot, slab->bits.unbacked) &&
 	       !guard_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
@@ -272,12 +295,12 @@ bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned i
 }
 
 /**
- * farswap_guard_rebuild_is_cached() - look whether a page is kept back by the swap cache
+ * farswap_guard_rebuild_is_cached() - check whether the swap cache delays a slot's rebuild
  * @slab:	the slab
  * @slot:	the slot
  *
  * Context: any.
- * Return: whether it may be wanted when it has left there.
+ * Return: true if the slot may need a rebuild once its folio has left the swap cache.
  */
 bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned int slot)
 {
@@ -286,12 +309,13 @@ bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned i
 }
 
 /**
- * farswap_guard_rebuild_begin() - from now on stores and promotions are heard of
+ * farswap_guard_rebuild_begin() - begin a rebuild run
  * @slab:	the slab
  * @first:	the run's first slot
- * @nr:		how many; at most FARSWAP_GUARD_SLOTS
+ * @nr:		number of slots; at most FARSWAP_GUARD_SLOTS
  *
- * Which of them are wanted is looked at after that. The device is to be read next.
+ * From now on stores, promotions and frees make slots of the run stale. The wanted slots are
+ * determined after that. The caller reads the device next.
  *
  * Context: process context; there is one run at a time.
  */
@@ -308,7 +332,11 @@ void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int f
 	guard_rebuild.writing = false;
 	WRITE_ONCE(guard_rebuild.slab, slab);
 	spin_unlock_irq(&guard_rebuild.lock);
-	/* Pairs with farswap_guard_rebuild_excludes(). */
+	/*
+	 * The run is published above before the flags of its slots are read below. Pairs with
+	 * the barrier in farswap_guard_rebuild_excludes(): a store puts its folio into the swap
+	 * cache before it looks for a run.
+	 */
 	smp_mb();
 	for (i = 0; i < nr; i++)
 		if (farswap_guard_rebuild_is_wanted(slab, first + i))
@@ -319,7 +347,9 @@ void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int f
 }
 
 /**
- * farswap_guard_rebuild_write() - from now on a store to one of the slots stays off the region
+ * farswap_guard_rebuild_write() - begin to write the region
+ *
+ * From now on a store to one of the returned slots does not write to the region.
  *
  * Context: process context.
  * Return: bit mask of the run's slots that are to be written.
@@ -337,9 +367,11 @@ unsigned long farswap_guard_rebuild_write(void)
 }
 
 /**
- * farswap_guard_rebuild_end() - what has arrived is there, unless it is old already
- * @mapping:	where it was written to
- * @arrived:	bit mask of the run's slots that were
+ * farswap_guard_rebuild_end() - set the remote bits of written slots, and end the run
+ * @mapping:	mapping of the region that was written to
+ * @arrived:	bit mask of the run's slots that were written
+ *
+ * Slots that became stale since do not get the bit.
  *
  * Context: process context.
  */
@@ -353,27 +385,32 @@ void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long ar
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
 		clear_bit(guard_rebuild.first + slot, mapping->missing);
 	/*
-	 * A look without the folio's lock is not to find both bits set; and a load that finds
-	 * the second is to find what the others miss: pairs with farswap_mapping_find().
+	 * The missing bits are cleared above before the remote bits are set below. Pairs with the
+	 * barriers in farswap_mapping_find() and backup_is_sole(), whose callers read the remote
+	 * bit before the missing bits: a load that sees the remote bit also sees the missing bits
+	 * of all mappings.
 	 */
 	smp_mb__after_atomic();
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
 		set_bit(guard_rebuild.first + slot, mapping->slab->bits.remote);
-	/* Pairs with farswap_guard_rebuild_excludes(). */
+	/*
+	 * The remote bits are set above before the run ends. Pairs with the acquire in
+	 * farswap_guard_rebuild_excludes(): a store that finds no run clears the bits set here.
+	 */
 	smp_store_release(&guard_rebuild.slab, NULL);
 	spin_unlock_irq(&guard_rebuild.lock);
 	farswap_stat_add(FARSWAP_STAT_REBUILT, hweight_long(good));
 }
 
 /**
- * farswap_guard_rebuild_cancel() - nothing of the run was written
+ * farswap_guard_rebuild_cancel() - end the run without having written any slot
  *
  * Context: process context.
  */
 void farswap_guard_rebuild_cancel(void)
 {
 	spin_lock_irq(&guard_rebuild.lock);
-	/* As above. */
+	/* Pairs with the acquire in farswap_guard_rebuild_excludes(); no bits were set. */
 	smp_store_release(&guard_rebuild.slab, NULL);
 	spin_unlock_irq(&guard_rebuild.lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Runs of slots whose pages are being written to a region in the background.
+ * Runs of slots whose pages are being written to a region in the background, and the checks by
+ * which stores keep out of them.
  */
 #ifndef _FARSWAP_GUARD_H
 #define _FARSWAP_GUARD_H
@@ -13,9 +14,9 @@ struct farswap_guard_copy;
 struct farswap_mapping;
 struct farswap_slab;
 
-/* Slots of a run; each mask of them is one word. */
+/* Slots of a run; a bit mask of them is one word, of 32 bits at least. */
 #define FARSWAP_GUARD_SLOTS	32U
-/* Copy runs at a time: at most two are repairs, the others empty regions that are given up. */
+/* Copy runs at a time: at most two are repairs, the others evacuate regions. */
 #define FARSWAP_GUARD_COPIES	8
 
 struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping *to,
@@ -36,18 +37,21 @@ bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned in
 				   unsigned int nr);
 
 /**
- * farswap_guard_copy_excludes() - must a store leave a mapping out
+ * farswap_guard_copy_excludes() - check whether a store must skip a mapping
  * @to:		the mapping
  * @slot:	the first slot, without the remote bit
- * @nr:		how many
+ * @nr:		number of slots
  *
  * Context: process context; does not sleep.
- * Return: whether one of the slots is being copied there.
+ * Return: true if a run is copying one of the slots to it; the slots become stale in the run.
  */
 static inline bool farswap_guard_copy_excludes(const struct farswap_mapping *to,
 					       unsigned int slot, unsigned int nr)
 {
-	/* Pairs with farswap_guard_copy_end(). */
+	/*
+	 * The read of farswap_guard_copying comes before the store marks its slots missing. Pairs
+	 * with the release in farswap_guard_copy_end(), which clears the missing bits first.
+	 */
 	return unlikely(smp_load_acquire(&farswap_guard_copying)) &&
 	       __farswap_guard_copy_excludes(to, slot, nr);
 }

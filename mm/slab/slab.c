@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A slab, and how it is mapped when it is hot. Which donor is asked is migrate/select.c's
- * and placement.c's affair, how the mapping ends is migrate/unmap.c's; the I/O itself is
- * in store.c and load.c.
+ * Slabs, and the swap devices that they are parts of. A slab is mapped to a region once it is
+ * hot. migrate/map.c and donor/placement.c choose the donor, migrate/unmap.c ends the
+ * mapping, and the files in io/ do the I/O.
  *
  * Locking: farswap_state_lock covers states and lists. I/O holds a reference on the
- * slab's mapping.
+ * slab's mapping. The section on devices, below, has locks of its own.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -22,10 +22,10 @@
 
 #include "internal.h"
 
-/* Looks ahead while a slab is filled. */
+/* A store checks the next slab this many times while it fills a slab. */
 #define SLAB_AHEAD_STEPS	8
 
-/* Waits for donors, so nothing that an I/O needs may run on it. */
+/* Its works wait for donors, so no work that an I/O needs may run on it. */
 static struct workqueue_struct *slab_map_wq;
 
 static const struct farswap_slab_works *slab_works;
@@ -38,7 +38,7 @@ static const char *const slab_state_names[] = {
 	[FARSWAP_SLAB_LOST]	= "lost",
 };
 
-/* From the row's state to which others. */
+/* The states that may follow each state. */
 static const u8 slab_moves[FARSWAP_SLAB_STATES] = {
 	[FARSWAP_SLAB_UNMAPPED]	= BIT(FARSWAP_SLAB_MAPPING),
 	[FARSWAP_SLAB_MAPPING]	= BIT(FARSWAP_SLAB_MAPPED) |
@@ -54,7 +54,7 @@ static bool slab_may_become(enum farswap_slab_state from, enum farswap_slab_stat
 	return slab_moves[from] & BIT(to);
 }
 
-/* False, with nothing changed, if @state may not follow. */
+/* Returns false, with nothing changed, if @state may not follow. */
 static bool slab_become(struct farswap_slab *slab, enum farswap_slab_state state)
 {
 	lockdep_assert_held(&farswap_state_lock);
@@ -75,9 +75,11 @@ static bool slab_become(struct farswap_slab *slab, enum farswap_slab_state state
 }
 
 /**
- * farswap_slab_set_state() - the only writer of slab->state
+ * farswap_slab_set_state() - change the state of a slab
  * @slab:	the slab
- * @state:	one that may follow on its present state
+ * @state:	a state that may follow its present one
+ *
+ * This is the only function that writes slab->state.
  *
  * Context: process context, under farswap_state_lock.
  * Return: false, with nothing changed, if @state may not follow.
@@ -89,7 +91,7 @@ bool farswap_slab_set_state(struct farswap_slab *slab,
 }
 
 /**
- * farswap_slab_state_name() - for people
+ * farswap_slab_state_name() - get the name of a slab's state, as debugfs prints it
  * @slab:	a slab
  *
  * Return: the name of its state.
@@ -102,8 +104,8 @@ const char *farswap_slab_state_name(const struct farswap_slab *slab)
 }
 
 /**
- * farswap_slab_map_start() - map a slab
- * @slab:	one that has become FARSWAP_SLAB_MAPPING
+ * farswap_slab_map_start() - queue the work that maps a slab
+ * @slab:	a slab that has become FARSWAP_SLAB_MAPPING
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -113,7 +115,7 @@ void farswap_slab_map_start(struct farswap_slab *slab)
 	queue_work(slab_map_wq, &slab->map_work);
 }
 
-/* Have the slab mapped, unless there is a reason not to. */
+/* Starts to map the slab, unless it must not or cannot be mapped now. */
 static void slab_want(struct farswap_slab *slab)
 {
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_UNMAPPED ||
@@ -122,7 +124,7 @@ static void slab_want(struct farswap_slab *slab)
 		return;
 
 	spin_lock(&farswap_state_lock);
-	/* Queued under the lock: a cancel_work() in between would swallow it. */
+	/* Queue it under the lock: a cancel_work() after the state change would drop the work. */
 	if (slab->state == FARSWAP_SLAB_UNMAPPED && !slab->device->closing &&
 	    farswap_may_store() && farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPING)) {
 		slab->wanted_ns = ktime_get_ns();
@@ -132,13 +134,13 @@ static void slab_want(struct farswap_slab *slab)
 }
 
 /**
- * farswap_slab_make() - make the slab of a slot that has none yet
- * @device:	the slot's
- * @offset:	the slot's, in use
+ * farswap_slab_make() - create the slab of a slot
+ * @device:	the slot's device
+ * @offset:	the slot's swap offset; the slot is in use
  *
  * Context: any; does not wait for memory.
- * Return: the slab, which somebody else may have made; or NULL: past the device's end, or no
- * memory just now.
+ * Return: the slab, perhaps one that another task has created first; or NULL if @offset is past
+ * the device's end, or there is no memory now.
  */
 struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset)
 {
@@ -170,10 +172,10 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 /**
  * farswap_slab_account() - count page I/Os, and map the slab if it is hot
  * @slab:	the slab
- * @pages:	how many
+ * @pages:	number of pages
  *
- * Late binding, Infiniswap section 4.1: the crossing of hotslab is noticed as
- * it happens.
+ * This is the late binding of Infiniswap, section 4.1: a slab is mapped when its activity
+ * crosses hotslab.
  *
  * Context: process context; does not sleep.
  */
@@ -189,14 +191,14 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 }
 
 /**
- * farswap_slab_ahead() - a store has come this far: see to the next slab
- * @slab:	a slab that is mapped, or about to be
+ * farswap_slab_ahead() - map the next slab while a store fills this one
+ * @slab:	a slab that is mapped or being mapped
  * @slot:	the first slot stored
- * @nr:		how many
+ * @nr:		number of slots
  *
- * Slabs follow each other in the order in which slots are handed out, so the next one
- * will be wanted, and until it is mapped its pages would go to the device alone. Looked
- * at once for each eighth of a slab.
+ * The kernel hands out slots in the order of slabs, so the next slab will be used soon, and
+ * until it is mapped its pages go to the device alone. A store checks the next slab once for
+ * each eighth of a slab.
  *
  * Context: process context; does not sleep.
  */
@@ -214,15 +216,15 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned i
 }
 
 /**
- * farswap_slab_zero() - is a slot a zero page
- * @slab:	its slab
+ * farswap_slab_zero() - check whether a slot is in the kernel's zero map
+ * @slab:	the slot's slab
  * @slot:	the slot
  *
- * The kernel keeps those as a mark only and may tell nobody, so what is known of the slot
- * may be stale.
+ * The kernel keeps a zero page as a bit only and may not notify farswap of it, so the slot's
+ * bits may be stale.
  *
  * Context: as farswap_device_slot().
- * Return: whether it is.
+ * Return: true if it is.
  */
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot)
 {
@@ -232,7 +234,7 @@ bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot)
 
 /**
  * farswap_slabs_free() - free the slabs of a device
- * @device:	a device on which nothing happens any more
+ * @device:	a device without I/O, and without any other user
  *
  * Context: may sleep.
  */
@@ -251,8 +253,8 @@ void farswap_slabs_free(struct farswap_device *device)
 }
 
 /**
- * farswap_slab_init() - make what slabs need
- * @works:	what their works do
+ * farswap_slab_init() - create the workqueue that maps slabs
+ * @works:	the functions of a slab's works
  *
  * Return: 0 or -ENOMEM.
  */
@@ -273,27 +275,27 @@ void farswap_slab_exit(void)
 }
 
 /*
- * The swap devices that farswap serves: which they are, and where on the block
- * device a slot is. What is done with a slot is not known here.
+ * Swap devices: the table of those that farswap serves, and the place of a slot on the block
+ * device.
  *
- * Locking: farswap_devices_lock covers changes of the table; readers use RCU. It is held
- * for as long as a device or a donor takes, so who only looks at all of them has
- * farswap_devices_walk_lock instead: it keeps in place what is there.
+ * Locking: farswap_devices_lock covers changes of the table; readers use RCU. It is held for
+ * as long as a device or a donor takes. A task that only walks the devices therefore takes
+ * farswap_devices_walk_lock, which keeps the entries in place.
  */
 
-/* Changes of the table below, and of which slabs a device has. */
+/* Covers changes of the table below, and of the slabs of a device. */
 DEFINE_MUTEX(farswap_devices_lock);
-/* The table, for who only looks at it. */
+/* Keeps the entries of the table in place for tasks that only walk it. */
 DEFINE_MUTEX(farswap_devices_walk_lock);
 
 struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
 /**
- * farswap_device_next() - walk the devices
- * @type:	where the walk stands; 0 at first
+ * farswap_device_next() - iterate over the devices
+ * @type:	position of the iteration; 0 at first
  *
  * Context: under farswap_devices_lock or farswap_devices_walk_lock.
- * Return: the next device, or NULL after the last.
+ * Return: the next device, or NULL after the last one.
  */
 struct farswap_device *farswap_device_next(unsigned int *type)
 {
@@ -307,14 +309,14 @@ struct farswap_device *farswap_device_next(unsigned int *type)
 }
 
 /**
- * farswap_device_sector() - where a slot is on the block device
+ * farswap_device_sector() - get the place of a slot on the block device
  * @device:	a device
- * @offset:	a slot of it that is in use
+ * @offset:	swap offset of a slot in use
  *
- * Like the kernel's swap_folio_sector(), which is not exported.
+ * It does the same as the kernel's swap_folio_sector(), which is not exported.
  *
- * Context: any; the slot keeps the extents.
- * Return: the sector on the block device, in units of 512 bytes.
+ * Context: any; the slot in use keeps the extents in place.
+ * Return: the sector on the block device, in units of 512 bytes; -1 if there is none.
  */
 sector_t farswap_device_sector(const struct farswap_device *device,
 			       pgoff_t offset)
@@ -337,20 +339,20 @@ sector_t farswap_device_sector(const struct farswap_device *device,
 
 static bool device_has_slot(const struct farswap_device *device, pgoff_t offset)
 {
-	/* Of the kernel's there may be fewer by now, when we are about to forget the device. */
+	/* In swapoff si->max may already be smaller than the slab map. */
 	return offset < device->map->nr_slots && offset < data_race(device->si->max);
 }
 
 /**
- * farswap_device_slot() - what the kernel knows of a slot
+ * farswap_device_slot() - get the kernel's flags of a slot
  * @device:	the device
- * @offset:	the slot
+ * @offset:	the slot's swap offset
  *
- * Changes under the kernel's lock, which isn't ours, so it is only a hint, but for a slot
- * that the caller holds.
+ * The flags change under a lock of the kernel that is not held here, so they are only a hint
+ * unless the caller holds the slot.
  *
- * Context: under one of the devices' two locks, in work that swapoff waits for, or with the
- * slot in use.
+ * Context: under farswap_devices_lock or farswap_devices_walk_lock, in a work that swapoff waits
+ * for, or with the slot in use.
  * Return: flags of enum farswap_slot_flags; 0 for a free slot.
  */
 unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t offset)
@@ -359,12 +361,12 @@ unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t of
 }
 
 /**
- * farswap_device_keep() - have a page stored again whose only copy outside of memory is lost
+ * farswap_device_keep() - have the kernel store a page again whose copies are lost
  * @device:	the device
- * @offset:	the slot
+ * @offset:	the slot's swap offset
  *
- * Context: as farswap_device_slot(); not in interrupts.
- * Return: true if the page is in memory, or nobody needs it; false if it is lost.
+ * Context: as farswap_device_slot(), but not in interrupts.
+ * Return: true if the page is in memory or nobody needs it; false if the page is lost.
  */
 bool farswap_device_keep(const struct farswap_device *device, pgoff_t offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Swap devices, and the slabs that their slots are in.
+ * Swap devices, and the slabs that contain their slots.
  */
 #ifndef _FARSWAP_SLAB_H
 #define _FARSWAP_SLAB_H
@@ -21,16 +21,17 @@
 
 /**
  * struct farswap_device - a swap device that farswap serves
- * @si:		the kernel's
+ * @si:		the kernel's structure of the device
  * @map:	its slabs
- * @backups:	the writes it is still owed
+ * @backups:	its pending backup writes
  * @type:	its swap type
- * @busy:	slabs of it that are being mapped, and mappings; farswap_state_lock
- * @closing:	no slab is mapped any more; farswap_state_lock
+ * @busy:	number of its slabs that are not unmapped, and of its mappings;
+ *		farswap_state_lock
+ * @closing:	its slabs are not mapped any more; farswap_state_lock
  *
- * Found under RCU. A slot in use (a locked or written back folio of the swap
- * cache, or a reference on @si) keeps the device and its slabs in being without
- * it, since swapoff ends only after the last of those.
+ * Readers find it under RCU. A slot in use (a folio of the swap cache that is locked or under
+ * writeback, or a reference on @si) keeps the device and its slabs without RCU: swapoff ends
+ * only after the last of those.
  */
 struct farswap_device {
 	struct swap_info_struct *si;
@@ -46,25 +47,25 @@ extern struct mutex farswap_devices_walk_lock;
 extern struct farswap_device __rcu *farswap_devices[MAX_SWAPFILES];
 
 /**
- * farswap_device_writable() - does it take pages
+ * farswap_device_writable() - check whether the kernel pages out to a device
  * @device:	the device
  *
- * Only a hint: swapoff may begin at any time.
+ * The result is only a hint: swapoff may begin at any time.
  *
- * Return: false once swapoff has begun, or before swapon ended.
+ * Return: false before swapon has ended and after swapoff has begun.
  */
 static inline bool farswap_device_writable(const struct farswap_device *device)
 {
-	/* Nothing depends on it: the device is closed by farswap_swapoff(). */
+	/* The race is harmless: farswap_swapoff() closes the device. */
 	return data_race(device->si->flags) & SWP_WRITEOK;
 }
 
 /**
- * farswap_device_find() - the device of a swap type
+ * farswap_device_find() - find the device of a swap type
  * @type:	the swap type
  *
- * Context: under rcu_read_lock(), one of the devices' two locks, or with a slot of the
- * type in use.
+ * Context: under rcu_read_lock(), farswap_devices_lock or farswap_devices_walk_lock, or with a
+ * slot of the type in use.
  * Return: the device, or NULL if farswap does not serve it.
  */
 static inline struct farswap_device *farswap_device_find(unsigned int type)
@@ -81,13 +82,14 @@ unsigned int farswap_device_slot(const struct farswap_device *device, pgoff_t of
 bool farswap_device_keep(const struct farswap_device *device, pgoff_t offset);
 
 /**
- * enum farswap_slab_state - the life of a slab
- * @FARSWAP_SLAB_UNMAPPED:	has no region
+ * enum farswap_slab_state - states of a slab
+ * @FARSWAP_SLAB_UNMAPPED:	it has no region
  * @FARSWAP_SLAB_MAPPING:	a worker looks for a donor
- * @FARSWAP_SLAB_MAPPED:	has a region; the only state in which I/O begins
- * @FARSWAP_SLAB_DRAINING:	its last I/O ends, then the region goes back
- * @FARSWAP_SLAB_LOST:		its last I/O ends; the region is gone
- * @FARSWAP_SLAB_STATES:	how many there are
+ * @FARSWAP_SLAB_MAPPED:	it has a region; I/O starts in this state only
+ * @FARSWAP_SLAB_DRAINING:	its region is given back once its pages are saved and its last I/O
+ *				has ended
+ * @FARSWAP_SLAB_LOST:		its region is gone, but some of its I/O has not ended
+ * @FARSWAP_SLAB_STATES:	number of states
  */
 enum farswap_slab_state {
 	FARSWAP_SLAB_UNMAPPED,
@@ -100,55 +102,50 @@ enum farswap_slab_state {
 
 /**
  * struct farswap_slab - slots of a swap device, in clusters
- * @bits:	where each slot's copies are; none until the slab is first mapped
- * @mapping:	its regions, in any of the places; a slot with the remote bit is in
- *		each of them that does not miss it. Written under farswap_state_lock,
- *		readers use RCU
- * @activity:	how busy the slab is
- * @device:	what it is a part of
- * @index:	its place there
- * @nr_slots:	its size
+ * @bits:	the location of each slot's copies; allocated when the slab is first mapped
+ * @mapping:	its regions, in any of the places. Each region has every slot with the remote
+ *		bit, except those that are in its missing bitmap. Written under
+ *		farswap_state_lock, readers use RCU
+ * @activity:	moving average of its page I/Os
+ * @device:	the device that it is a part of
+ * @index:	its place in the device's slab map
+ * @nr_slots:	number of its slots
  * @state:	written by farswap_slab_set_state() under farswap_state_lock
  * @sole:	it may hold pages that the device does not have
- * @stopgap:	how many mappings it had when another came since no donor of theirs
- *		could be reached; 0: there is none such; farswap_state_lock
- * @rebuilds:	it was lost, or got that one, and is to get what the device has: passes of
- *		rebuild.c that are left; farswap_state_lock
+ * @stopgap:	number of mappings it had when it got a temporary replica, because none of their
+ *		donors could be reached; 0 if it has no temporary replica; farswap_state_lock
+ * @rebuilds:	passes of rebuild.c that are left after the slab was lost or got a temporary
+ *		replica: they copy pages from the device to the region; farswap_state_lock
  * @nr_leaving:	mappings whose leave_work has not ended; written under farswap_state_lock
- * @nr_uncounted: mappings already removed whose lost pages have not been counted; likewise
- * @uncounted:	these mappings; also removed under drain_mutex only, readers use RCU
- * @generation:	changes whenever @mapping does; likewise
+ * @nr_uncounted: mappings already removed whose lost pages have not been counted; written under
+ *		farswap_state_lock
+ * @uncounted:	these mappings; removed under farswap_state_lock and drain_mutex, readers use RCU
+ * @generation:	changes whenever @mapping does; written under farswap_state_lock
  * @failures:	attempts to map it that failed, in a row
- * @no_room:	no donor had room for it when it was last tried; farswap_state_lock
- * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
+ * @no_room:	no donor had room for it at the last attempt; farswap_state_lock
+ * @idle_looks:	scans of sweep.c that found it mapped but unused, in a row;
  *		farswap_state_lock
- * @retry_at:	jiffies before which it isn't tried again
- * @repair_at:	jiffies before which no further replica is asked for
- * @rebuild_at:	jiffies before which the next of @rebuilds is not due
- * @strayed:	pages were stored to the device while it was mapped or about to be; written
+ * @retry_at:	no attempt to map it starts before this time, jiffies
+ * @repair_at:	no attempt to add a replica starts before this time, jiffies
+ * @rebuild_at:	the next of @rebuilds does not start before this time, jiffies
+ * @strayed:	pages were stored to the device while it was mapped or being mapped; written
  *		without a lock
- * @no_room:	no donor had room for it when it was last tried; farswap_state_lock
- * @idle_looks:	of sweep.c that found it mapped and of no use, in a row;
- *		farswap_state_lock
- * @retry_at:	jiffies before which it isn't tried again
- * @repair_at:	jiffies before which no further replica is asked for
- * @rebuild_at:	jiffies before which the next of @rebuilds is not due
- * @stray_at:	when the last page was stored to the device, jiffies; if @strayed
- * @large_at:	jiffies before which no large folio is read as a whole
+ * @stray_at:	time of the last of these stores, jiffies; valid if @strayed
+ * @large_at:	no large-folio swap-in is attempted before this time, jiffies
  * @mapped_at:	when it last became FARSWAP_SLAB_MAPPED, jiffies
  * @gave:	when it last gave way to another slab; farswap_state_lock
  * @heir:	the slab to which it gives way now; farswap_state_lock
- * @handed_donor: while it is FARSWAP_SLAB_MAPPING: the donor of a region that another slab
- *		handed over, in use, or NULL
- * @handed_region: that region; if @handed_donor
- * @handed_epoch: @handed_donor's epoch then
- * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING
- * @map_work:	finds a donor
+ * @handed_donor: donor of a region that another slab handed over, in use, or NULL; valid while
+ *		the slab is FARSWAP_SLAB_MAPPING
+ * @handed_region: that region; valid if @handed_donor
+ * @handed_epoch: epoch of @handed_donor when the region was handed over
+ * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING, ns
+ * @map_work:	looks for a donor
  * @leave_work:	fetches pages before the last mapping ends
- * @repair_work: gives it the replicas that it lacks, and those the pages that the device does not
- *		have
- * @refill_work: gives its replicas the other pages that they miss
- * @rebuild_work: gives it what the device has
+ * @repair_work: adds the replicas that the slab lacks, and copies to them the pages that the
+ *		device does not have
+ * @refill_work: copies to its replicas the other pages that they miss
+ * @rebuild_work: copies pages from the device to its region
  */
 struct farswap_slab {
 	struct farswap_slotbits bits;
@@ -189,12 +186,12 @@ struct farswap_slab {
 };
 
 /**
- * struct farswap_slab_works - the functions of a slab's works, which are of higher layers
- * @map:	of its map_work
- * @evacuate:	of its leave_work
- * @repair:	of its repair_work
- * @refill:	of its refill_work
- * @rebuild:	of its rebuild_work
+ * struct farswap_slab_works - functions of a slab's works, which are in higher layers
+ * @map:	function of its map_work
+ * @evacuate:	function of its leave_work
+ * @repair:	function of its repair_work
+ * @refill:	function of its refill_work
+ * @rebuild:	function of its rebuild_work
  */
 struct farswap_slab_works {
 	work_func_t map;
@@ -217,13 +214,13 @@ void farswap_slab_map_start(struct farswap_slab *slab);
 bool farswap_slab_zero(const struct farswap_slab *slab, unsigned int slot);
 
 /**
- * farswap_slab_lookup() - the slab of a slot, made if there is none yet
- * @device:	the slot's
- * @offset:	the slot's, in use
- * @slot:	is set to its place in the slab
+ * farswap_slab_lookup() - find the slab of a slot, or create it
+ * @device:	the slot's device
+ * @offset:	the slot's swap offset; the slot is in use
+ * @slot:	set to the slot's place in the slab
  *
  * Context: any; does not wait for memory.
- * Return: the slab, or NULL: past the device's end, or no memory just now.
+ * Return: the slab; or NULL if @offset is past the device's end, or there is no memory now.
  */
 static inline struct farswap_slab *
 farswap_slab_lookup(struct farswap_device *device, pgoff_t offset, unsigned int *slot)
@@ -233,39 +230,42 @@ farswap_slab_lookup(struct farswap_device *device, pgoff_t offset, unsigned int 
 	return likely(slab) ? slab : farswap_slab_make(device, offset);
 }
 
-/* The swap offset of a slab's slot; past the device's end where there is none. */
+/* Returns the swap offset of a slab's slot; it is past the device's end if there is no slot. */
 static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsigned int slot)
 {
 	return farswap_slabmap_offset(slab->device->map, slab->index, slot);
 }
 
 /**
- * farswap_slab_has_bits() - was the slab ever mapped
+ * farswap_slab_has_bits() - check whether a slab was ever mapped
  * @slab:	the slab
  *
- * Only then are its bits to be touched.
+ * The slab's bits must not be accessed otherwise.
  *
  * Context: any.
- * Return: whether it was.
+ * Return: true if it was.
  */
 static inline bool farswap_slab_has_bits(const struct farswap_slab *slab)
 {
-	/* Pairs with the release in farswap_slotbits_alloc(). */
+	/*
+	 * The read of bits.remote comes before all accesses to the bits. Pairs with the release
+	 * in farswap_slotbits_alloc(), which publishes bits.remote after initialising the bits.
+	 */
 	return smp_load_acquire(&slab->bits.remote);
 }
 
-/* The clock of activities. */
+/* Returns the time in seconds that activities are measured in; it wraps. */
 static inline u32 farswap_slab_second(void)
 {
 	return jiffies / HZ;
 }
 
 /**
- * farswap_mapping_is_slabs() - is it one of those its slab has
+ * farswap_mapping_is_slabs() - check whether a mapping is one of its slab's
  * @mapping:	a mapping
  *
- * Context: under farswap_state_lock; without it, one that isn't may have been just before.
- * Return: whether it is; if not it comes or goes.
+ * Context: under farswap_state_lock; without it, false may already be outdated.
+ * Return: true if it is; false if it was not added yet, or is removed.
  */
 static inline bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
 {
