@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A donor: a machine that lends us memory, its session and its state. What it
- * holds for us is slab.c's affair; how it is reached is the transport's.
+ * A donor, its session and its state; the identity of this machine; and the registration of the
+ * transport. The regions that a donor holds are in slab/.
  *
- * Locking: farswap_main_lock covers the session's opening and closing,
- * farswap_state_lock all that changes with it.
+ * Locking: farswap_main_lock covers opening and closing the session, farswap_state_lock all
+ * fields that change with the session. transport_lock covers the registration.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -21,16 +21,17 @@
 #include "donor/placement.h"
 #include "internal.h"
 
+/* Interval at which farswap_donor_settle() polls the session. */
 #define DONOR_LOOK_MS	20
-/* Times a minute that a donor's suspicion is worth a line; the donors file counts. */
+/* Most log lines a minute about one donor's suspicion; the donors file in debugfs counts all. */
 #define DONOR_SAYS_BURST	5
 
 unsigned int farswap_donors_nr_live;	/* written under farswap_state_lock */
 static DECLARE_WAIT_QUEUE_HEAD(donor_unused);
 
-static uuid_t donor_client_node;	/* this machine */
+static uuid_t donor_client_node;	/* identifies this machine */
 static work_func_t donor_load_fn;
-static u64 donor_client_instance;	/* this load of the module */
+static u64 donor_client_instance;	/* identifies this load of the module */
 
 const char *const farswap_donor_state_names[FARSWAP_DONOR_STATES] = {
 	[FARSWAP_DONOR_CONNECTING]	= "connecting",
@@ -39,7 +40,7 @@ const char *const farswap_donor_state_names[FARSWAP_DONOR_STATES] = {
 	[FARSWAP_DONOR_LEAVING]		= "leaving",
 };
 
-/* From the row's state to which others. */
+/* The states that may follow each state. */
 static const u8 donor_moves[FARSWAP_DONOR_STATES] = {
 	[FARSWAP_DONOR_CONNECTING]	= BIT(FARSWAP_DONOR_LIVE) |
 					  BIT(FARSWAP_DONOR_LEAVING),
@@ -59,7 +60,7 @@ static bool donor_may_become(enum farswap_donor_state from, enum farswap_donor_s
 	return donor_moves[from] & BIT(to);
 }
 
-/* False, with nothing changed, if @state may not follow. */
+/* Returns false, with nothing changed, if @state may not follow. */
 static bool donor_become(struct farswap_donor *donor, enum farswap_donor_state state)
 {
 	lockdep_assert_held(&farswap_state_lock);
@@ -77,9 +78,11 @@ static bool donor_become(struct farswap_donor *donor, enum farswap_donor_state s
 }
 
 /**
- * farswap_donor_set_state() - the only writer of donor->state
+ * farswap_donor_set_state() - change the state of a donor
  * @donor:	the donor
- * @state:	its present state, or one that may follow
+ * @state:	its present state, or one that may follow it
+ *
+ * This is the only function that writes donor->state.
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -93,12 +96,12 @@ static void donor_release(struct kref *ref)
 {
 	struct farswap_donor *donor = container_of(ref, struct farswap_donor, ref);
 
-	/* Who looks at a mapping may look at its donor. */
+	/* RCU readers of a mapping may read its donor. */
 	kfree_rcu(donor, rcu);
 }
 
 /**
- * farswap_donor_put() - let a donor go
+ * farswap_donor_put() - drop a reference to a donor
  * @donor:	the donor
  *
  * Context: any.
@@ -109,10 +112,10 @@ void farswap_donor_put(struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_note_room() - a donor said whether it has room for a slab
+ * farswap_donor_note_room() - record whether a donor has room for a slab
  * @donor:	the donor, in use
- * @free_bytes:	how much memory it could lend
- * @has_room:	a slab fits
+ * @free_bytes:	memory that it reports it can lend, bytes
+ * @has_room:	true if a slab fits
  *
  * Context: process context; does not sleep.
  */
@@ -126,7 +129,7 @@ void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool h
 }
 
 /**
- * farswap_donor_full_ms() - how long ago did a donor say that it has no room
+ * farswap_donor_full_ms() - get the time since a donor reported that it has no room
  * @donor:	the donor
  *
  * Context: process context, under farswap_state_lock.
@@ -140,12 +143,13 @@ u32 farswap_donor_full_ms(const struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_settle() - wait until the end of a session is known that has failed an I/O
+ * farswap_donor_settle() - wait until the failure of a session is known after an I/O error
  * @donor:	the donor, referenced
  *
- * It is told after that of the I/O; what takes longer than io_timeout_ms is none.
+ * The transport reports a failed session after the I/O that failed with it. If it reports
+ * none within io_timeout_ms, the session has not failed.
  *
- * Context: may sleep, as long as that.
+ * Context: may sleep, for io_timeout_ms.
  */
 void farswap_donor_settle(const struct farswap_donor *donor)
 {
@@ -157,8 +161,8 @@ void farswap_donor_settle(const struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_alloc() - a donor without a session
- * @address:	as people write it
+ * farswap_donor_alloc() - allocate a donor without a session
+ * @address:	its address, as written in the donors line
  *
  * Context: may sleep.
  * Return: the donor, referenced, or NULL.
@@ -189,16 +193,16 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 }
 
 /**
- * farswap_donor_use() - keep the session from being closed
- * @donor:	live
+ * farswap_donor_use() - prevent a donor's session from being closed
+ * @donor:	the donor
  *
  * Context: under farswap_state_lock.
- * Return: false if there is no session to use.
+ * Return: false if the donor is not live or has no session.
  */
 bool farswap_donor_use(struct farswap_donor *donor)
 {
 	lockdep_assert_held(&farswap_state_lock);
-	/* It may be live before ->open() has returned. */
+	/* A donor may become live before ->open() has returned the session. */
 	if (donor->state != FARSWAP_DONOR_LIVE || !donor->session)
 		return false;
 	kref_get(&donor->ref);
@@ -223,7 +227,7 @@ void farswap_donor_unuse(struct farswap_donor *donor)
 
 /**
  * farswap_donor_wait_unused() - wait for the last farswap_donor_unuse()
- * @donor:	one that farswap_donor_use() refuses from now on
+ * @donor:	a donor for which farswap_donor_use() fails from now on
  *
  * Context: may sleep.
  */
@@ -233,10 +237,10 @@ void farswap_donor_wait_unused(struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_state_name() - its state
+ * farswap_donor_state_name() - get the name of a donor's state
  * @donor:	the donor
  *
- * Return: the name, for people.
+ * Return: the name, as debugfs prints it.
  */
 const char *farswap_donor_state_name(const struct farswap_donor *donor)
 {
@@ -244,10 +248,10 @@ const char *farswap_donor_state_name(const struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_client_node() - the identity of this machine
+ * farswap_donor_client_node() - get the identity of this machine
  *
  * Context: any.
- * Return: what donors know it by.
+ * Return: the UUID by which donors identify it.
  */
 const uuid_t *farswap_donor_client_node(void)
 {
@@ -255,10 +259,10 @@ const uuid_t *farswap_donor_client_node(void)
 }
 
 /**
- * farswap_donor_client_instance() - what donors know this load of the module by
+ * farswap_donor_client_instance() - get the identity of this load of the module
  *
  * Context: any.
- * Return: a random number, never 0.
+ * Return: a random number, never 0, by which donors identify it.
  */
 u64 farswap_donor_client_instance(void)
 {
@@ -266,8 +270,8 @@ u64 farswap_donor_client_instance(void)
 }
 
 /**
- * farswap_donor_init() - give this machine its identity
- * @load:	the function of a donor's load_work
+ * farswap_donor_init() - initialise the identity of this machine and of this load
+ * @load:	function of a donor's load_work
  */
 void farswap_donor_init(work_func_t load)
 {
@@ -281,26 +285,27 @@ void farswap_donor_init(work_func_t load)
 }
 
 /*
- * The transport in use: a module of its own that registers here.
+ * The transport: a module that implements sessions with donors and registers here. At most one
+ * is registered.
  *
- * Locking: transport_lock covers the pointer. A module that was got stays until
- * it is put.
+ * Locking: transport_lock covers the pointer. farswap_transport_get() holds a reference on the
+ * module until farswap_transport_put().
  */
 
-/* Connects to the donors, once there is a transport. */
+/* Connects to the donors once a transport is registered. */
 struct work_struct farswap_transport_work;
 
 static DEFINE_MUTEX(transport_lock);
 static const struct farswap_transport *transport_registered;
 
 /**
- * farswap_transport_register() - offer a way to reach donors
- * @transport:	the way; must stay until it is unregistered
+ * farswap_transport_register() - register a transport
+ * @transport:	the transport; it must stay valid until it is unregistered
  *
- * Sessions with the donors that are configured are opened soon after.
+ * Sessions with the configured donors are opened asynchronously.
  *
  * Context: may sleep.
- * Return: 0, or -EBUSY if there is one already, and the log says so.
+ * Return: 0, or -EBUSY, with a line in the log, if another one is registered.
  */
 int farswap_transport_register(const struct farswap_transport *transport)
 {
@@ -322,10 +327,10 @@ int farswap_transport_register(const struct farswap_transport *transport)
 EXPORT_SYMBOL_GPL(farswap_transport_register);
 
 /**
- * farswap_transport_unregister() - withdraw it
- * @transport:	what was registered
+ * farswap_transport_unregister() - unregister a transport
+ * @transport:	the registered transport
  *
- * Called from its module's exit, so nobody has it any more.
+ * Its module calls this on exit, so no reference is held any more.
  *
  * Context: may sleep.
  */
@@ -339,10 +344,10 @@ void farswap_transport_unregister(const struct farswap_transport *transport)
 EXPORT_SYMBOL_GPL(farswap_transport_unregister);
 
 /**
- * farswap_transport_get() - pin the transport
+ * farswap_transport_get() - get a reference to the transport
  *
  * Context: may sleep.
- * Return: the transport, or NULL when there is none.
+ * Return: the transport, or NULL if none is registered.
  */
 const struct farswap_transport *farswap_transport_get(void)
 {
@@ -357,8 +362,8 @@ const struct farswap_transport *farswap_transport_get(void)
 }
 
 /**
- * farswap_transport_put() - let it go
- * @transport:	what farswap_transport_get() returned
+ * farswap_transport_put() - drop a reference to the transport
+ * @transport:	result of farswap_transport_get()
  */
 void farswap_transport_put(const struct farswap_transport *transport)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine that lends us memory, and the list of them.
+ * A donor (a machine that lends memory to this one), the list of donors, and the transport.
  */
 #ifndef _FARSWAP_DONOR_H
 #define _FARSWAP_DONOR_H
@@ -22,19 +22,19 @@ struct seq_file;
 
 /* donor.c */
 
-/* Donors the donors line may name. */
+/* Most donors in the donors line. */
 #define FARSWAP_DONORS_MAX	64
-/* EVICTs that may overtake the answer to MAP; a donor has no more under way. */
+/* EVICTs that may arrive before the answer to MAP; a donor has no more in flight. */
 #define FARSWAP_EARLY_EVICTS	16U
 
 /**
- * enum farswap_donor_state - the life of a donor
- * @FARSWAP_DONOR_CONNECTING:	no session at present; the transport tries
- * @FARSWAP_DONOR_LIVE:		usable
- * @FARSWAP_DONOR_SUSPECT:	its session failed, but may go on with its regions;
- *				until then I/O with them is refused
- * @FARSWAP_DONOR_LEAVING:	taken off the donors line, or farswap detaches
- * @FARSWAP_DONOR_STATES:	how many there are
+ * enum farswap_donor_state - states of a donor
+ * @FARSWAP_DONOR_CONNECTING:	it has no session that is used; the transport retries
+ * @FARSWAP_DONOR_LIVE:		its session is usable
+ * @FARSWAP_DONOR_SUSPECT:	its session failed but may be resumed with its regions;
+ *				I/O with them is refused until then
+ * @FARSWAP_DONOR_LEAVING:	it was removed from the donors line, or farswap detaches
+ * @FARSWAP_DONOR_STATES:	number of states
  */
 enum farswap_donor_state {
 	FARSWAP_DONOR_CONNECTING,
@@ -45,10 +45,10 @@ enum farswap_donor_state {
 };
 
 /**
- * enum farswap_donor_io - what a donor's session is good for, whatever its state
- * @FARSWAP_DONOR_IO_NONE:	nothing: there is none, or it has failed for good
- * @FARSWAP_DONOR_IO_WORKS:	everything
- * @FARSWAP_DONOR_IO_SUSPENDED:	nothing now, but it may go on with its regions
+ * enum farswap_donor_io - I/O that a donor's session supports, independent of the donor's state
+ * @FARSWAP_DONOR_IO_NONE:	none: there is no session, or it has failed
+ * @FARSWAP_DONOR_IO_WORKS:	all
+ * @FARSWAP_DONOR_IO_SUSPENDED:	none now, but the session may be resumed with its regions
  */
 enum farswap_donor_io {
 	FARSWAP_DONOR_IO_NONE,
@@ -57,51 +57,54 @@ enum farswap_donor_io {
 };
 
 /**
- * struct farswap_donor - a machine that lends us memory
- * @ref:	the list, each mapped slab and each user hold one
- * @entry:	in the list of donors
- * @transport:	how it is reached
- * @session:	the transport's; NULL until opened
- * @state:	written by donor_set_state()
+ * struct farswap_donor - a machine that lends memory to this one
+ * @ref:	references of the list, of each mapped slab and of each user
+ * @entry:	entry in the list of donors
+ * @transport:	the transport of @session
+ * @session:	session of the transport; NULL until opened
+ * @state:	written by farswap_donor_set_state()
  * @epoch:	changes with each session that begins, ends or can't be made; a region
- *		of an earlier one is dead
- * @users:	workers that use @session now
- * @peer:	who answered last
- * @shared_node: the machine that the log says another donor is on too
- * @mappings:	what it holds for us
- * @losing:	mappings that farswap_slabs_lose() has still to take from their slabs
- * @uncounted:	mappings that it took from slabs with others, and whose lost pages have not
- *		been counted
- * @mappings_by_id: all of them, by the donor's name for the region
- * @nr_slabs:	how many these are
- * @starved_since: since when no page could be fetched, if @starved_at was just now, jiffies
- * @starved_at:	when the adapter had no memory for that last; both without a lock, hints
- * @free_bytes:	its last answer to QUERY_MEM
- * @is_full:	it said that it has no room for a slab, and gave none since
- * @full_at:	when it did last, jiffies; if @is_full
- * @io:	what the session is good for, though perhaps another address of the same
- *		daemon is used
- * @suspects:	times that its session was suspended
- * @resumes:	times that it went on afterwards
- * @downs:	sessions with it that failed
- * @down_at:	when the last one did, jiffies
- * @suspect_at:	when the last one was suspended, jiffies
- * @last_error:	how the last attempt or session failed, -errno; 0 since the donor
- *		answered
- * @window:	what is being written to it
- * @says:	how often the log hears that it is suspect
- * @said:	it has heard so last time; as @says the transport's callbacks' alone
- * @taken:	regions it took back while its session was suspended last
- * @load_lock:	of @loads
- * @loads:	loads of what only it has, which wait for it
- * @load_work:	looks at them; pending or running while there are any
- * @early:	regions it wanted, or took, back last that no slab held, a ring
- * @nr_early:	how many there were in this session
- * @rcu:	frees it: a mapping may be looked at, and its donor, until then
- * @address:	as in the donors line
+ *		of an earlier epoch is lost
+ * @users:	number of workers that use @session now
+ * @peer:	the peer that answered last
+ * @shared_node: machine for which the log already reports that another donor is on it too
+ * @mappings:	mappings of its regions
+ * @losing:	mappings that farswap_slabs_lose() has still to remove from their slabs
+ * @uncounted:	mappings that it removed from slabs with other mappings, and whose lost pages have
+ *		not been counted
+ * @mappings_by_id: all its mappings, by the donor's identifier of the region
+ * @nr_slabs:	number of slabs that it holds
+ * @starved_since: start of the period in which no page could be fetched, jiffies; valid if
+ *		@starved_at is recent
+ * @starved_at:	when the adapter last had no memory for a fetch, jiffies; this and @starved_since
+ *		are hints, written without a lock
+ * @free_bytes:	its last answer to QUERY_MEM, bytes
+ * @is_full:	it reported that it has no room for a slab, and has not reported room since
+ * @full_at:	time of its last report about room, jiffies; valid if @is_full
+ * @io:		I/O that its session supports, even if farswap uses another address of the
+ *		same daemon
+ * @suspects:	number of times that its session was suspended
+ * @resumes:	number of times that its session was resumed
+ * @downs:	number of its sessions that failed
+ * @down_at:	when its session last failed or was suspended, jiffies
+ * @suspect_at:	when its session was last suspended, jiffies
+ * @last_error:	error of the last attempt to connect or of the last session, -errno; 0 since the
+ *		donor answered
+ * @window:	bound on the pages that are being written to it
+ * @says:	rate limit of the log lines about its suspicion
+ * @said:	the last suspicion was logged; @says and @said are used by callbacks of the
+ *		transport only
+ * @taken:	regions that it revoked while its session was last suspended
+ * @load_lock:	covers @loads
+ * @loads:	loads that wait for it because it has the only copy
+ * @load_work:	retries @loads; pending or running while there are any
+ * @early:	ring of the last regions that it evicted or revoked while no slab had them
+ * @nr_early:	number of these regions in this session
+ * @rcu:	frees it after a grace period, because RCU readers of a mapping may read its donor
+ * @address:	its address, as written in the donors line
  *
- * All but @ref, @transport, @window, @says, @said, @load_lock, @loads, @load_work and @address
- * under farswap_state_lock.
+ * farswap_state_lock covers all but @ref, @transport, @starved_since, @starved_at, @window, @says,
+ * @said, @load_lock, @loads, @load_work and @address.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -134,7 +137,7 @@ struct farswap_donor {
 	struct ratelimit_state says;
 	bool said;
 	unsigned int taken;
-	spinlock_t load_lock;	/* of @loads */
+	spinlock_t load_lock;	/* covers @loads */
 	struct list_head loads;
 	struct delayed_work load_work;
 	u64 early[FARSWAP_EARLY_EVICTS];
@@ -161,10 +164,10 @@ extern const char *const farswap_donor_state_names[FARSWAP_DONOR_STATES];
 extern unsigned int farswap_donors_nr_live;	/* written under farswap_state_lock */
 
 /**
- * farswap_donors_live() - is there a donor to map slabs at
+ * farswap_donors_live() - check whether any donor is live
  *
  * Context: any.
- * Return: whether there is.
+ * Return: true if one is.
  */
 static inline bool farswap_donors_live(void)
 {
@@ -172,13 +175,13 @@ static inline bool farswap_donors_live(void)
 }
 
 /**
- * farswap_donor_is_suspect() - is I/O with the donor's regions refused for now
- * @donor:	the donor
+ * farswap_donor_is_suspect() - check whether I/O with a donor's regions is refused for now
+ * @donor:	the donor, in any state
  *
- * Whatever its state: it may be leaving. Only a hint: it may change at any time.
+ * The result is only a hint: it may change at any time.
  *
  * Context: any, with a reference on @donor or on a slab mapped to it.
- * Return: whether it is.
+ * Return: true if it is.
  */
 static inline bool farswap_donor_is_suspect(const struct farswap_donor *donor)
 {
@@ -186,13 +189,13 @@ static inline bool farswap_donor_is_suspect(const struct farswap_donor *donor)
 }
 
 /**
- * farswap_donor_works() - does I/O with the donor's regions work, as far as is known
- * @donor:	the donor
+ * farswap_donor_works() - check whether I/O with a donor's regions works, as far as is known
+ * @donor:	the donor, in any state
  *
- * Neither is it suspect, nor has its session failed, whether its slabs know that yet or not.
+ * Its session is then neither suspended nor failed. Slabs may learn of a failure only later.
  *
  * Context: any, with a reference on @donor or on a slab mapped to it.
- * Return: whether it does.
+ * Return: true if it does.
  */
 static inline bool farswap_donor_works(const struct farswap_donor *donor)
 {
@@ -209,10 +212,10 @@ void farswap_transport_put(const struct farswap_transport *transport);
 /**
  * struct farswap_donor_use - a live donor that is in use
  * @donor:	the donor
- * @epoch:	its session
- * @slabs:	what it held for us
- * @full_ms:	how long ago it said that it has no room, or FARSWAP_PLACEMENT_NEVER
- * @shaky:	a session with it failed lately
+ * @epoch:	its epoch at that time
+ * @slabs:	number of slabs that it held then
+ * @full_ms:	time since it reported that it has no room, ms; or FARSWAP_PLACEMENT_NEVER
+ * @shaky:	its session failed or was suspended recently
  */
 struct farswap_donor_use {
 	struct farswap_donor *donor;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The list of donors, and the donors line that it is made from.
+ * The list of donors, the donors line that defines it, and its file in debugfs.
  *
- * Locking: farswap_main_lock and farswap_state_lock cover the list's membership;
- * either is enough to read it.
+ * Locking: farswap_main_lock and farswap_state_lock both cover the list's membership; a reader
+ * needs one of them.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -17,17 +17,17 @@
 
 #include "internal.h"
 
-/* So long after a failure other donors are preferred. */
+/* For this time after a failure of a donor others are preferred. */
 #define DONORS_SHAKY	(60 * HZ)
 
 LIST_HEAD(farswap_donors);
 
 /**
- * farswap_donors_find_live() - the same daemon, perhaps by another address
- * @peer:	who answered
+ * farswap_donors_find_live() - find the donor whose session with a daemon is used
+ * @peer:	the daemon's identity
  *
  * Context: under farswap_state_lock.
- * Return: a live donor with that peer, or one that may soon be again, or NULL.
+ * Return: the live or suspect donor with that peer, perhaps by another address; or NULL.
  */
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 {
@@ -43,11 +43,11 @@ struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer)
 }
 
 /**
- * farswap_donors_find_spare() - a session with the same daemon that isn't used
- * @peer:	who answers there
+ * farswap_donors_find_spare() - find an unused session with a daemon
+ * @peer:	the daemon's identity
  *
  * Context: under farswap_state_lock.
- * Return: a donor that could be live, or NULL.
+ * Return: a donor that could become live, or NULL.
  */
 struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 {
@@ -63,11 +63,11 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 }
 
 /**
- * farswap_donors_find_neighbour() - another daemon that reports the same machine
- * @donor:	live or suspect
+ * farswap_donors_find_neighbour() - find another daemon that reports the same machine
+ * @donor:	a live or suspect donor
  *
  * Context: under farswap_state_lock.
- * Return: a donor that is live or suspect, or NULL.
+ * Return: a live or suspect donor, or NULL.
  */
 struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor)
 {
@@ -84,8 +84,8 @@ struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *
 }
 
 /**
- * farswap_donors_append() - the last of the list from now on
- * @donor:	in this list or another, or in none
+ * farswap_donors_append() - move a donor to the end of the list
+ * @donor:	a donor in this list or another, or in none
  *
  * Context: under farswap_main_lock.
  */
@@ -98,10 +98,10 @@ void farswap_donors_append(struct farswap_donor *donor)
 }
 
 /**
- * farswap_donors_remove() - off the list
- * @donor:	in the list, without a session
+ * farswap_donors_remove() - remove a donor from the list
+ * @donor:	a donor in the list, without a session
  *
- * Drops the list's reference.
+ * This drops the list's reference.
  *
  * Context: under farswap_main_lock.
  */
@@ -115,8 +115,8 @@ void farswap_donors_remove(struct farswap_donor *donor)
 }
 
 /**
- * farswap_donors_set_io_timeout() - bound remote I/O from now on
- * @ms:	milliseconds
+ * farswap_donors_set_io_timeout() - pass a new io_timeout_ms to the transport
+ * @ms:	longest time of a remote I/O, milliseconds
  *
  * Context: may sleep.
  */
@@ -131,8 +131,8 @@ void farswap_donors_set_io_timeout(unsigned int ms)
 }
 
 /**
- * farswap_donors_set_grace() - how long a donor is suspect before it is lost
- * @ms:	milliseconds
+ * farswap_donors_set_grace() - pass a new grace_ms to the transport
+ * @ms:	how long a donor stays suspect before it is lost, milliseconds
  *
  * Context: may sleep.
  */
@@ -147,11 +147,11 @@ void farswap_donors_set_grace(unsigned int ms)
 }
 
 /**
- * farswap_donors_find() - look for an address in a list
- * @list:	of donors
- * @address:	as written
+ * farswap_donors_find() - find the donor with an address
+ * @list:	list of donors
+ * @address:	the address, written in the same way
  *
- * Context: the list does not change.
+ * Context: the caller keeps the list from changing.
  * Return: the donor, or NULL.
  */
 struct farswap_donor *farswap_donors_find(const struct list_head *list, const char *address)
@@ -164,7 +164,7 @@ struct farswap_donor *farswap_donors_find(const struct list_head *list, const ch
 	return NULL;
 }
 
-/* Is the same address there already, however it is written? */
+/* Returns whether the list has the address already, in whatever notation. */
 static bool donor_named(const struct list_head *list,
 			const struct sockaddr_storage *address)
 {
@@ -180,7 +180,7 @@ static bool donor_named(const struct list_head *list,
 
 /**
  * farswap_donors_free() - drop the references of a list
- * @list:	of donors without sessions
+ * @list:	list of donors without sessions
  *
  * Context: process context.
  */
@@ -195,12 +195,12 @@ void farswap_donors_free(struct list_head *list)
 }
 
 /**
- * farswap_donors_parse() - make new donors of a donors line
- * @line:	addresses with commas between, or nothing
- * @list:	an empty list, where they go
+ * farswap_donors_parse() - create the donors of a donors line
+ * @line:	addresses separated by commas, or an empty string
+ * @list:	empty list to which they are added
  *
  * Context: may sleep.
- * Return: 0; -EINVAL, and the log says why; -ENOMEM. @list is empty after an error.
+ * Return: 0; -EINVAL, with the reason in the log; or -ENOMEM. @list is empty after an error.
  */
 int farswap_donors_parse(const char *line, struct list_head *list)
 {
@@ -251,11 +251,11 @@ out_free:
 }
 
 /**
- * farswap_donors_show() - the donors line in force
- * @buf:	a page
+ * farswap_donors_show() - print the current donors line
+ * @buf:	buffer of one page
  *
  * Context: under farswap_main_lock.
- * Return: its length with the newline.
+ * Return: length of the line, with the newline.
  */
 int farswap_donors_show(char *buf)
 {
@@ -270,11 +270,11 @@ int farswap_donors_show(char *buf)
 }
 
 /**
- * farswap_donors_use() - use the session of every live donor
- * @use:	where they go; room for FARSWAP_DONORS_MAX
+ * farswap_donors_use() - use the sessions of all live donors
+ * @use:	array to which they are added, with room for FARSWAP_DONORS_MAX
  *
  * Context: any but interrupts.
- * Return: how many; each is in use until farswap_donor_unuse().
+ * Return: number of donors; each is in use until farswap_donor_unuse().
  */
 int farswap_donors_use(struct farswap_donor_use *use)
 {
@@ -297,8 +297,8 @@ int farswap_donors_use(struct farswap_donor_use *use)
 }
 
 /**
- * farswap_donors_seq_show() - print the donors, one a line
- * @m:	where
+ * farswap_donors_seq_show() - print all donors, one on a line
+ * @m:	file to print to
  * @v:	unused
  *
  * Context: may sleep.
