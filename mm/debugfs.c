@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be looked at, in /sys/kernel/debug/farswap/.
+ * The files in /sys/kernel/debug/farswap/: counters and gauges, slabs, donors, latencies.
  */
 #include <linux/bitmap.h>
 #include <linux/debugfs.h>
@@ -12,7 +12,7 @@
 
 static struct dentry *debugfs_root;
 
-/* Calls @fn for each slab there is, with the devices held in place. */
+/* Calls @fn for each slab that exists; the walk lock keeps the devices in place. */
 static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 			 void *arg)
 {
@@ -34,13 +34,13 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
 }
 
 /**
- * struct debugfs_gauges - what is true now, beside what was counted
+ * struct debugfs_gauges - current values, which the stats file has in addition to the counters
  * @remote:	slots with the remote bit
- * @backed:	those of them that the device has too
- * @orphaned:	those of them that are free
- * @slabs:	slabs in being
- * @mapped:	those that are mapped
- * @bytes:	memory they and their bits take
+ * @backed:	slots with the remote bit whose page the device has too
+ * @orphaned:	slots with the remote bit that are free
+ * @slabs:	slabs that exist
+ * @mapped:	slabs that are mapped
+ * @bytes:	memory of the slabs, their bits and their mappings, bytes
  */
 struct debugfs_gauges {
 	unsigned long remote;
@@ -106,7 +106,7 @@ static int stats_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-/* Its donors with commas between, or -. */
+/* Prints the addresses of a slab's donors, separated by commas, or "-". */
 static void slabs_print_donors(struct farswap_slab *slab, struct seq_file *m)
 {
 	const struct farswap_mapping *mapping;
@@ -121,7 +121,7 @@ static void slabs_print_donors(struct farswap_slab *slab, struct seq_file *m)
 		seq_putc(m, '-');
 }
 
-/* Slots that one of its mappings has and another one misses. */
+/* Sums up, over the slab's mappings, the slots with the remote bit that each mapping misses. */
 static unsigned int slabs_missing(struct farswap_slab *slab)
 {
 	const struct farswap_mapping *mapping;
@@ -138,7 +138,7 @@ static unsigned int slabs_missing(struct farswap_slab *slab)
 	return missing;
 }
 
-/* How many of its mappings that stay have a slot. */
+/* Returns the number of mappings that have a slot and are not being evacuated. */
 static unsigned int slabs_copies(const struct farswap_slab *slab, unsigned int slot)
 {
 	const struct farswap_mapping *mapping;
@@ -155,8 +155,8 @@ static unsigned int slabs_copies(const struct farswap_slab *slab, unsigned int s
 }
 
 /*
- * Slots that one more dead donor may cost: they are at one donor, and neither on the device nor in
- * the staging pool. The kernel keeps a slot of zeroes itself.
+ * Returns the number of pages that one more donor failure may lose: they are at one donor, and
+ * neither on the device nor in the staging pool. The kernel itself keeps zero pages.
  */
 static unsigned int slabs_single(struct farswap_slab *slab)
 {
@@ -166,7 +166,7 @@ static unsigned int slabs_single(struct farswap_slab *slab)
 		if (!test_bit(slot, slab->bits.unbacked) || slabs_copies(slab, slot) > 1 ||
 		    farswap_slab_zero(slab, slot) || farswap_backup_holds(slab, slot))
 			continue;
-		/* The device may have got it just before, or the slot been freed. */
+		/* Test again: the backup write may have ended since, or the slot been freed. */
 		single += test_bit(slot, slab->bits.unbacked) && test_bit(slot, slab->bits.remote);
 	}
 	return single;
@@ -178,7 +178,7 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 	unsigned int missing = 0, single = 0;
 	struct seq_file *m = arg;
 
-	/* Without the lock: this looks at every slot. */
+	/* These scan every slot, so they run without the lock. */
 	if (farswap_slab_has_bits(slab)) {
 		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
 		backed = debugfs_backed(slab);
@@ -216,7 +216,7 @@ static int latency_show(struct seq_file *m, void *v)
 DEFINE_SHOW_ATTRIBUTE(latency);
 
 /**
- * farswap_debugfs_init() - make the files
+ * farswap_debugfs_init() - create the files
  */
 void farswap_debugfs_init(void)
 {
@@ -228,7 +228,7 @@ void farswap_debugfs_init(void)
 }
 
 /**
- * farswap_debugfs_exit() - remove them
+ * farswap_debugfs_exit() - remove the files
  */
 void farswap_debugfs_exit(void)
 {

@@ -2,8 +2,8 @@
 /*
  * farswap: swap to the idle memory of neighbouring machines before disk.
  *
- * The module's beginning and end, and the order in which things are attached
- * and detached. The only file that knows both the hook and the core.
+ * This file initialises the module, attaches and detaches it, and prepares it for suspend and
+ * hibernation. It is the only file that calls both the hook and the core.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -14,19 +14,19 @@
 #include "hook/hook.h"
 #include "internal.h"
 
-static bool main_stuck;		/* the hook is in place, or a part of it, for good */
+static bool main_stuck;		/* the hook, or a part of it, can't be removed any more */
 
 /**
- * main_pause() - have everything on the swap device, and no I/O in flight
+ * main_pause() - have all pages on the swap devices, and no I/O in flight
  *
- * Gives all regions back, and waits for what is staged. Undone by
- * main_resume(), also after an error.
+ * This gives all regions back and waits for the pending backup writes. main_resume() undoes it,
+ * also after an error.
  *
- * Context: may sleep, until what is in flight has ended, on the swap devices too.
- * Return: 0; -EIO if a swap device fails to write pages. Those stay in memory or, if
- * that is noticed in time, where they were. -ENOMEM if pages can't be read for want of memory for
- * the adapter: they stay where they are, and are fetched when there is some if their slabs had
- * begun to leave.
+ * Context: may sleep, until all I/O in flight has ended, also on the swap devices.
+ * Return: 0; -EIO if a swap device fails to write pages: those stay in memory or, if the failure
+ * is noticed in time, in their regions. -ENOMEM if pages can't be read because the adapter has no
+ * memory: those stay in their regions, and are fetched once there is memory if the evacuation of
+ * their slabs has begun.
  */
 static int main_pause(void)
 {
@@ -34,13 +34,13 @@ static int main_pause(void)
 	unsigned int type = 0;
 	int err;
 
-	/* Under the lock: who starts a mapping looks at it there. */
+	/* Under the lock, since a task that starts a mapping checks farswap_pauses under it. */
 	spin_lock(&farswap_state_lock);
 	atomic_inc(&farswap_pauses);
 	spin_unlock(&farswap_state_lock);
 
 	mutex_lock(&farswap_devices_lock);
-	/* If a device fails, donors had better keep what they have. */
+	/* If a device fails, the regions are not given back. */
 	err = farswap_devices_flush();
 	while (!err && (device = farswap_device_next(&type)))
 		err = farswap_slabs_unmap(device, NULL);
@@ -65,9 +65,9 @@ static void main_resume(void)
  * farswap_attach() - hook the kernel's swap code and connect to the donors
  *
  * Context: may sleep.
- * Return: 0, also when attached already; -errno with nothing changed, the log
- * says why; -EBUSY for good if a part of the hook is in place and would not come off, in
- * which case all goes to the swap device.
+ * Return: 0, also if attached already; -errno with nothing changed and the reason in the log. If
+ * a part of the hook is in place and can't be removed, -EBUSY from now on, and all pages go to the
+ * swap device.
  */
 int farswap_attach(void)
 {
@@ -80,7 +80,7 @@ int farswap_attach(void)
 		err = -EBUSY;
 		goto out_unlock;
 	}
-	/* A write to sysfs does not keep the module from going. */
+	/* A write to sysfs does not hold a reference on the module. */
 	if (!try_module_get(THIS_MODULE)) {
 		err = -ENODEV;
 		goto out_unlock;
@@ -107,7 +107,7 @@ out_unlock:
 	return err;
 }
 
-/* Give everything back; on failure go on as before. */
+/* Gives all regions back; on failure farswap stays attached and resumes. */
 static int main_drain(void)
 {
 	unsigned long stranded;
@@ -121,7 +121,7 @@ static int main_drain(void)
 		pr_err("a swap device fails to write pages that it is to have: still attached\n");
 	stranded = err ? 0 : farswap_devices_stranded();
 	if (stranded) {
-		/* Some may be free: the kernel keeps slots back to free them together. */
+		/* The kernel frees slots in batches: have it free the cached ones now. */
 		farswap_hook_free_slots();
 		stranded = farswap_devices_stranded();
 	}
@@ -136,15 +136,14 @@ static int main_drain(void)
 }
 
 /**
- * farswap_detach() - drain, and leave the kernel's swap code as it was
+ * farswap_detach() - give all regions back and restore the kernel's swap code
  *
- * Context: may sleep, until what is in flight has ended, on the swap devices too,
- * and no task waits for a page any more; works under load.
- * Return: 0, also when detached already; -EIO if a swap device can't be written, -ENOMEM if
- * there is no memory for an adapter to read what only donors have, and -EBUSY if there are
- * slots whose pages are lost, or the hook can't be taken away now: with
- * nothing changed; -EBUSY for good if the kernel would not take the hook off, in which case
- * all goes to the swap device.
+ * Context: may sleep, until all I/O in flight has ended, also on the swap devices, and no task
+ * waits for a page any more; works under load.
+ * Return: 0, also if detached already. With nothing changed, -EIO if a swap device can't be
+ * written; -ENOMEM if the adapter has no memory to read pages that only donors have; -EBUSY if
+ * slots in use have lost their pages, or the hook can't be removed now. If the kernel fails to
+ * remove the hook, -EBUSY from now on, and all pages go to the swap device.
  */
 int farswap_detach(void)
 {
@@ -173,7 +172,7 @@ int farswap_detach(void)
 		err = -EBUSY;
 		goto out_unlock;
 	}
-	/* Of those that saw us attached a moment ago. */
+	/* Flush the promotions of tasks that still saw farswap attached during the first flush. */
 	farswap_promote_flush();
 	farswap_devices_remove();
 	farswap_attached_set(false);
@@ -186,8 +185,8 @@ out_unlock:
 }
 
 /*
- * A completion of the last I/O may still be about to return, preempted after it has woken the
- * detach that waited for it: bios of some devices end in tasks (dm-crypt, loop).
+ * Waits until the completion of the last I/O has returned. It may have been preempted after it woke
+ * the detaching task: the bios of some devices complete in tasks (dm-crypt, loop).
  */
 static void main_wait_completions(void)
 {
@@ -195,12 +194,12 @@ static void main_wait_completions(void)
 }
 
 /*
- * Suspend and hibernation: before the machine goes down nothing may depend on
- * a donor, since what donors hold is unknown when it comes up again, and a
- * hibernation image is written to free slots behind our back.
+ * Suspend and hibernation: no page may depend on a donor when the machine goes down. The state of
+ * the regions is unknown when it resumes, and a hibernation image is written to free slots
+ * without farswap being notified.
  */
 
-/* Notifiers are called one after the other. */
+/* The state needs no lock, since PM notifiers are serialised. */
 static bool main_suspended;
 
 static int main_suspend_event(struct notifier_block *nb, unsigned long event, void *data)
@@ -213,7 +212,7 @@ static int main_suspend_event(struct notifier_block *nb, unsigned long event, vo
 	case PM_RESTORE_PREPARE:
 		if (main_suspended)
 			break;
-		/* Holds until PM_POST_*: memory is shrunk after this notifier. */
+		/* Stay paused until PM_POST_*: memory is reclaimed after this notifier. */
 		pr_info("suspending: stores go to the swap device\n");
 		err = main_pause();
 		if (err) {
@@ -298,7 +297,7 @@ static int main_donors_init(void)
 
 /**
  * struct main_part - a part of the module
- * @init:	makes what it needs; 0 or -errno
+ * @init:	initialises it; returns 0 or -errno
  * @exit:	undoes @init
  */
 struct main_part {
@@ -306,7 +305,7 @@ struct main_part {
 	void (*exit)(void);
 };
 
-/* In the order in which they begin. They end in the opposite order, after the hook. */
+/* Parts in the order of initialisation; they exit in reverse order, after the hook. */
 static const struct main_part main_parts[] = {
 	{ main_wq_init, main_wq_exit },
 	{ farswap_latency_init, farswap_latency_exit },
@@ -364,7 +363,7 @@ static int __init main_init(void)
 
 	farswap_debugfs_exit();
 	farswap_settings_exit();
-	/* Someone may have attached by sysfs since, and must be detached. */
+	/* A user may have attached by sysfs since then. */
 	if (farswap_detach())
 		return 0;
 	main_wait_completions();
@@ -377,8 +376,9 @@ out_parts:
 static int __init farswap_init(void)
 {
 	/*
-	 * A hibernation that began before the module was loaded would not have farswap pause.
-	 * One by way of /dev/snapshot lets go of this lock before it ends, and is not noticed.
+	 * The lock excludes a suspend that has called the PM notifiers before farswap registers
+	 * its own: farswap would not pause. A hibernation by /dev/snapshot drops the lock before
+	 * it ends, so it is not excluded.
 	 */
 	unsigned int flags = lock_system_sleep();
 	int err = main_init();
@@ -387,7 +387,7 @@ static int __init farswap_init(void)
 	return err;
 }
 
-/* Only ever detached: attached, the module holds itself. */
+/* farswap is detached here: it holds a reference on the module while it is attached. */
 static void __exit farswap_exit(void)
 {
 	main_wait_completions();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions with donors: opening and closing them as the donors line says, and what follows
- * from each event that the transport reports.
+ * Sessions with donors: this file opens and closes them according to the donors line, and handles
+ * the events that the transport reports.
  *
- * Locking: farswap_main_lock covers opening and closing, farswap_state_lock everything that
- * changes with the state of a donor.
+ * Locking: farswap_main_lock covers opening and closing, farswap_state_lock all fields that
+ * change with the state of a donor.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -15,7 +15,7 @@
 
 #include "internal.h"
 
-/* One line for each two donors that report the same machine. */
+/* Logs one line for each pair of donors that report the same machine. */
 static void session_note_neighbour(struct farswap_donor *donor)
 {
 	struct farswap_donor *other = farswap_donors_find_neighbour(donor);
@@ -44,7 +44,7 @@ static void session_up(void *ctx, const struct farswap_peer *peer)
 	donor->last_error = 0;
 	donor->is_full = false;
 	twin = farswap_donors_find_live(peer);
-	/* It may have been asked to leave by now. */
+	/* The donor may be leaving by now. */
 	is_up = donor->state == FARSWAP_DONOR_CONNECTING && !twin;
 	if (is_up) {
 		farswap_donor_set_state(donor, FARSWAP_DONOR_LIVE);
@@ -60,14 +60,14 @@ static void session_up(void *ctx, const struct farswap_peer *peer)
 	pr_info("donor %s: up\n", donor->address);
 }
 
-/* Is it the session that is used with its daemon? */
+/* Returns whether this session is the one that is used with its daemon. */
 static bool session_has_peer(const struct farswap_donor *donor)
 {
 	return donor->state == FARSWAP_DONOR_LIVE ||
 	       donor->state == FARSWAP_DONOR_SUSPECT;
 }
 
-/* The session is not usable any more, but the same daemon's other one may be. */
+/* Takes a session out of use; a spare session with the same daemon takes over (failover). */
 static void session_retire(struct farswap_donor *donor, enum farswap_donor_state state)
 {
 	struct farswap_donor *spare;
@@ -93,7 +93,7 @@ static void session_down(void *ctx, int error)
 
 	spin_lock(&farswap_state_lock);
 	was_up = session_has_peer(donor);
-	/* A region that is being mapped now is of this session: see map_done(). */
+	/* map_done() discards a region that was mapped in an earlier epoch. */
 	donor->epoch++;
 	donor->last_error = error;
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_NONE);
@@ -113,7 +113,7 @@ static void session_down(void *ctx, int error)
 		donor->address, error);
 }
 
-/* No slab is lost yet, and none is mapped there. Its daemon's spare has to wait. */
+/* A suspended donor keeps its slabs but gets no new ones. There is no failover to a spare yet. */
 static void session_suspended(void *ctx, int error)
 {
 	struct farswap_donor *donor = ctx;
@@ -143,7 +143,7 @@ static void session_suspended(void *ctx, int error)
 			donor->address, error);
 }
 
-/* It was short of memory, or waited in vain, before it was heard again. */
+/* The donor revoked a region while its session was suspended. */
 static void session_lost(void *ctx, u64 id)
 {
 	struct farswap_donor *donor = ctx;
@@ -155,7 +155,7 @@ static void session_lost(void *ctx, u64 id)
 	farswap_slabs_count_lost(donor);
 }
 
-/* One that was not used may be all that is left of its daemon's. */
+/* An unused session that is resumed may be the only one left with its daemon. */
 static void session_resumed(void *ctx)
 {
 	struct farswap_donor *donor = ctx;
@@ -207,11 +207,11 @@ static const struct farswap_session_ops session_ops = {
 };
 
 /**
- * session_open() - take a transport and begin to connect
- * @donor:	without a session
+ * session_open() - get the transport and start to connect
+ * @donor:	a donor without a session
  *
  * Context: under farswap_main_lock; may sleep.
- * Return: 0, -ENODEV if there is no transport, or the transport's error.
+ * Return: 0, -ENODEV if no transport is registered, or the error of the transport.
  */
 static int session_open(struct farswap_donor *donor)
 {
@@ -247,7 +247,7 @@ static int session_open(struct farswap_donor *donor)
 	return 0;
 }
 
-/* It can't leave yet: it is what it would be if nobody had asked it to. */
+/* Returns a leaving donor that has to stay to the state that its session implies. */
 static void session_stay(struct farswap_donor *donor)
 {
 	enum farswap_donor_state state = FARSWAP_DONOR_CONNECTING;
@@ -263,12 +263,12 @@ static void session_stay(struct farswap_donor *donor)
 }
 
 /**
- * session_close() - give everything back and end the session
- * @donor:	with a session or without
+ * session_close() - give all regions of a donor back and end its session
+ * @donor:	a donor, with or without a session
  *
- * Context: under farswap_main_lock; may sleep, until what is in flight ends.
- * Return: 0, or -ENOMEM if pages that only the donor has could not be read for want of memory for
- * the adapter: then the donor is used as before.
+ * Context: under farswap_main_lock; may sleep, until all I/O in flight has ended.
+ * Return: 0, or -ENOMEM if pages that only the donor has could not be read because the adapter has
+ * no memory: then the donor is used as before.
  */
 static int session_close(struct farswap_donor *donor)
 {
@@ -302,7 +302,7 @@ static int session_close(struct farswap_donor *donor)
 }
 
 /**
- * farswap_donors_open() - connect to the donors that have no session
+ * farswap_donors_open() - open sessions with the donors that have none
  *
  * Context: under farswap_main_lock; may sleep.
  */
@@ -315,7 +315,7 @@ void farswap_donors_open(void)
 		if (donor->session || session_open(donor) != -ENODEV)
 			continue;
 		pr_info("loading the transport farswap-rdma\n");
-		/* sessions_open_fn() follows when it is there. */
+		/* sessions_open_fn() opens the sessions once the transport is registered. */
 		request_module_nowait("farswap-rdma");
 		return;
 	}
@@ -330,32 +330,32 @@ static void sessions_open_fn(struct work_struct *work)
 }
 
 /**
- * farswap_donors_close() - end every session
+ * farswap_donors_close() - close the sessions of all donors
  *
- * Context: under farswap_main_lock; may sleep, until what is in flight ends.
+ * Context: under farswap_main_lock; may sleep, until all I/O in flight has ended.
  */
 void farswap_donors_close(void)
 {
 	struct farswap_donor *donor;
 
 	lockdep_assert_held(&farswap_main_lock);
-	/* Nothing is mapped there any more that could need memory. */
+	/* No region is mapped any more, so no page is read for which the adapter needs memory. */
 	list_for_each_entry(donor, &farswap_donors, entry)
 		while (session_close(donor))
 			;
 }
 
 /**
- * farswap_donors_set() - put another donors line in force
- * @line:	addresses with commas between, or nothing
+ * farswap_donors_set() - replace the donors line
+ * @line:	addresses separated by commas, or an empty string
  *
- * Donors on both lines go on undisturbed; those no longer named get their
- * regions back.
+ * Donors in both lines are not affected; those that are no longer named get their regions back.
  *
- * Context: under farswap_main_lock; may sleep, until what is in flight at the
- * donors no longer named has ended.
- * Return: 0; -ENOMEM if one of these has pages that could not be read for want of memory: it is
- * still in the line, others may have gone; another -errno with nothing changed.
+ * Context: under farswap_main_lock; may sleep, until all I/O in flight at the donors that are no
+ * longer named has ended.
+ * Return: 0; -ENOMEM if pages of one of these donors could not be read because the adapter has no
+ * memory: it stays in the line, while others may have been removed; another -errno with nothing
+ * changed.
  */
 int farswap_donors_set(const char *line)
 {
@@ -380,7 +380,7 @@ int farswap_donors_set(const char *line)
 		}
 		farswap_donors_remove(donor);
 	}
-	/* In the new line's order; what was there before is kept. */
+	/* Use the order of the new line, but keep the donors that are in both lines. */
 	list_for_each_entry_safe(donor, next, &list, entry)
 		farswap_donors_append(farswap_donors_find(&farswap_donors, donor->address) ?:
 				      donor);
@@ -391,7 +391,7 @@ int farswap_donors_set(const char *line)
 }
 
 /**
- * farswap_donors_init() - an empty list
+ * farswap_donors_init() - initialise the work that opens sessions
  */
 void farswap_donors_init(void)
 {
@@ -399,7 +399,7 @@ void farswap_donors_init(void)
 }
 
 /**
- * farswap_donors_exit() - forget the donors, whose sessions have ended
+ * farswap_donors_exit() - free the donors; their sessions have ended
  */
 void farswap_donors_exit(void)
 {

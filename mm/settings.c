@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a user can set: the numbers with their ranges, as module parameters
- * (farswap.NAME= on the kernel's command line) and as files in
- * /sys/kernel/farswap/, and the donors line. A bad value gets one line in the
- * log and changes nothing.
+ * The settings: numbers with their ranges, and the donors line. Each is a module parameter
+ * (farswap.NAME= on the kernel's command line) and a file in /sys/kernel/farswap/. An invalid
+ * value changes nothing and is logged in one line.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -18,21 +17,20 @@
 #include "internal.h"
 #include "io/trend.h"
 
-/* Not given, which is not the same as 0. */
-
 char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
-/* So that two that depend on each other are not changed at once. */
+/* Serialises writers, so that the checks of settings that depend on each other are atomic. */
 static DEFINE_MUTEX(settings_lock);
 
 /**
- * struct setting - a number a user can set
- * @attr:	its file
- * @value:	where it is
- * @min:	smallest
- * @max:	largest
- * @power_of_two: nothing in between
- * @fits:	whether it goes with the other settings; says why not. May be NULL
+ * struct setting - a number that a user can set
+ * @attr:	its file in sysfs
+ * @value:	the variable that it sets
+ * @min:	smallest valid value
+ * @max:	largest valid value
+ * @power_of_two: only powers of two are valid
+ * @fits:	returns whether a value is consistent with the other settings, and logs the reason
+ *		if not; may be NULL
  * @changed:	called after a write to the file; may be NULL
  */
 struct setting {
@@ -135,7 +133,7 @@ MODULE_PARM_DESC(force, "attach to a 6.12 kernel that is neither kernel.org's no
 SETTING(slab_mb, 0444, 2, 1024, .power_of_two = true);
 MODULE_PARM_DESC(slab_mb, "size of a slab in MiB, a power of two; the donors' must be the same (default 64)");
 
-/* Otherwise a slab would be mapped and given back in turn, for ever. */
+/* A coldslab above hotslab would map and give back a slab in an endless cycle. */
 static bool slab_thresholds_fit(unsigned int hotslab, unsigned int coldslab)
 {
 	if (coldslab <= max(hotslab, 1U))
@@ -183,7 +181,7 @@ static bool staging_mb_fits(unsigned int value)
 	return false;
 }
 
-/* For farswapd, which looks at the file once a second. */
+/* farswapd polls this file once a second; the kernel does not use the value. */
 SETTING(headroom_mb, 0644, 0, 1 << 24, .fits = headroom_mb_fits);
 MODULE_PARM_DESC(headroom_mb, "memory that farswapd on this machine leaves available, MiB; 0: as its configuration says (default 0)");
 
@@ -310,7 +308,7 @@ static ssize_t attached_store(struct kobject *kobj, struct kobj_attribute *attr,
 	bool attach;
 	int err;
 
-	/* As strict as the numbers: kstrtobool() would take "yes" too. */
+	/* Accept only 0 and 1, as the other files do: kstrtobool() also accepts "yes". */
 	if (sysfs_streq(buf, "1")) {
 		attach = true;
 	} else if (sysfs_streq(buf, "0")) {
@@ -332,7 +330,7 @@ static ssize_t instance_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return sysfs_emit(buf, "%016llx\n", farswap_donor_client_instance());
 }
 
-/* For farswapd, which must not lend to its own machine. */
+/* farswapd reads this file, so that it does not lend memory to its own machine. */
 static struct kobj_attribute instance_attr = __ATTR_RO(instance);
 
 static struct attribute *settings_attrs[] = {
@@ -363,7 +361,7 @@ static const struct attribute_group settings_group = {
 static struct kobject *settings_kobj;
 
 /**
- * farswap_settings_tell() - have a transport know the settings that are its own
+ * farswap_settings_tell() - pass the settings of the transport to it
  * @transport:	the transport
  *
  * Context: may sleep; under farswap_main_lock, or not.
@@ -377,11 +375,11 @@ void farswap_settings_tell(const struct farswap_transport *transport)
 }
 
 /**
- * farswap_settings_init() - make /sys/kernel/farswap/
+ * farswap_settings_init() - check the settings and create /sys/kernel/farswap/
  *
  * The parent is kernel_kobj since mm_kobj is not exported.
  *
- * Return: 0 or -errno; -EINVAL for parameters that don't go together.
+ * Return: 0 or -errno; -EINVAL for parameters that are not consistent.
  */
 int farswap_settings_init(void)
 {
@@ -409,7 +407,7 @@ int farswap_settings_init(void)
 }
 
 /**
- * farswap_settings_exit() - remove it; waits for writes under way
+ * farswap_settings_exit() - remove the files, and wait for writes to them to end
  */
 void farswap_settings_exit(void)
 {

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a user can set: module and boot parameters, and /sys/kernel/farswap/.
+ * The settings: module and boot parameters, and the files in /sys/kernel/farswap/.
  */
 #ifndef _FARSWAP_SETTINGS_H
 #define _FARSWAP_SETTINGS_H
 
 #include <linux/types.h>
 
-#define FARSWAP_DONORS_BYTES	2048	/* the donors line, with its NUL */
+#define FARSWAP_DONORS_BYTES	2048	/* size of the donors line, with its NUL */
 #define FARSWAP_STAGING_UNSET	UINT_MAX
-#define FARSWAP_REPLICAS_MAX	3	/* regions that a slab has at most */
+#define FARSWAP_REPLICAS_MAX	3	/* most regions of a slab */
 
 /**
- * enum farswap_backup_policy - what keeps a page from being lost with its donor
- * @FARSWAP_BACKUP_DISK:	the swap device gets it too
- * @FARSWAP_BACKUP_REPLICA:	other donors get it too, or the device if there aren't
- *				enough
- * @FARSWAP_BACKUP_NONE:	nothing does
+ * enum farswap_backup_policy - where a page is stored besides its donor
+ * @FARSWAP_BACKUP_DISK:	on the swap device
+ * @FARSWAP_BACKUP_REPLICA:	at other donors, or on the swap device if there are too few
+ * @FARSWAP_BACKUP_NONE:	nowhere: the page is lost with its donor
  */
 enum farswap_backup_policy {
 	FARSWAP_BACKUP_DISK,
@@ -25,24 +24,24 @@ enum farswap_backup_policy {
 };
 
 /**
- * struct farswap_settings - the values in force
- * @backup:	of pages stored from now on; an enum farswap_backup_policy
- * @replicas:	regions of a slab with FARSWAP_BACKUP_REPLICA
- * @repair_mb:	MiB a second at which lost replicas are made again
+ * struct farswap_settings - the current settings
+ * @backup:	enum farswap_backup_policy of pages stored from now on
+ * @replicas:	number of regions of a slab with FARSWAP_BACKUP_REPLICA
+ * @repair_mb:	rate at which lost replicas are restored, MiB a second
  * @enabled:	store new pages remotely (0 or 1)
  * @force:	attach to a kernel whose release is not a known one (0 or 1)
- * @slab_mb:	size of a slab; fixed once the module is loaded
- * @staging_mb:	memory for copies that wait for the swap device
- * @hotslab:	page I/Os a second at which a slab is mapped
- * @coldslab:	page I/Os a second under which it is given back; 0: never
- * @headroom_mb: what farswapd on this machine leaves available, MiB; 0: as its
- *		configuration says. Nothing here uses it
- * @poll_us:	longest a fault spins for its own page
- * @prefetch_pages: pages read ahead of a fault at most; 0: readahead is the kernel's
- * @io_timeout_ms: longest a remote I/O may take
- * @grace_ms:	how long a donor is suspect before it is lost; 0: not at all
+ * @slab_mb:	size of a slab, MiB; fixed once the module is loaded
+ * @staging_mb:	size of the staging pool, MiB
+ * @hotslab:	activity at which a slab is mapped, page I/Os a second
+ * @coldslab:	activity below which a mapped slab is given back, page I/Os a second; 0: never
+ * @headroom_mb: memory that farswapd on this machine leaves available, MiB; 0: as in its
+ *		configuration. The kernel does not use it
+ * @poll_us:	longest time that a fault spins for its own page, microseconds
+ * @prefetch_pages: most pages read ahead of a fault; 0: the kernel's readahead is used
+ * @io_timeout_ms: longest time of a remote I/O, milliseconds
+ * @grace_ms:	how long a donor stays suspect before it is lost, ms; 0: it is lost at once
  *
- * Read without a lock; each is one word.
+ * They are read without a lock; each is one word.
  */
 struct farswap_settings {
 	unsigned int backup;
@@ -63,7 +62,7 @@ struct farswap_settings {
 
 extern struct farswap_settings farswap_settings;
 
-/* The donors line that was given as a parameter. */
+/* The donors line as the module parameter gives it. */
 extern char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
 struct farswap_transport;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Swap devices come and go: which of them farswap serves, and what must have ended before
- * one is forgotten.
+ * Swapon and swapoff: this file decides which swap devices farswap serves, and waits for I/O to
+ * end before it forgets one.
  *
- * Locking: farswap_devices_lock.
+ * Locking: farswap_devices_lock covers the changes of the table of devices.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -14,17 +14,17 @@
 
 #include "internal.h"
 
-/* Of the slots in a cluster of the kernel's; log2. */
+/* log2 of the slots in one of the kernel's swap clusters. */
 #ifdef CONFIG_THP_SWAP
 #define SWAPON_CLUSTER_SHIFT	HPAGE_PMD_ORDER
 #else
 #define SWAPON_CLUSTER_SHIFT	8
 #endif
 
-/* Can farswap serve it? If not, say so once. */
+/* Returns whether farswap can serve the device; logs the reason if it can't. */
 static bool swapon_device_usable(const struct swap_info_struct *si, unsigned int type)
 {
-	/* Other flags change meanwhile, this one never. */
+	/* The race is harmless: other flags may change now, this one does not. */
 	if (data_race(si->flags) & SWP_SYNCHRONOUS_IO) {
 		pr_info("swap type %u is memory itself (zram, brd, pmem): left alone\n",
 			type);
@@ -39,13 +39,13 @@ static bool swapon_device_usable(const struct swap_info_struct *si, unsigned int
 }
 
 /**
- * farswap_swapon() - serve a swap device from now on
- * @si:		the kernel's
+ * farswap_swapon() - start to serve a swap device
+ * @si:		the kernel's structure of the device
  * @type:	its swap type
- * @nr_slots:	its slots
+ * @nr_slots:	number of its slots
  *
- * Failing to do so only leaves the device as it would be without farswap. A
- * device that is served already stays as it is.
+ * On failure the kernel uses the device as it would without farswap. A device that farswap
+ * already serves is left unchanged.
  *
  * Context: may sleep.
  */
@@ -91,11 +91,11 @@ static void swapon_device_remove(struct farswap_device *device)
 {
 	lockdep_assert_held(&farswap_devices_lock);
 
-	/* No new mapping; those under way end, then those that are. */
+	/* Prevent new mappings; farswap_slabs_unmap() waits for those being made, and ends all. */
 	spin_lock(&farswap_state_lock);
 	device->closing = true;
 	spin_unlock(&farswap_state_lock);
-	/* No slot is in use: if the adapter has no memory, that is for other devices' pages. */
+	/* Retry -ENOMEM: no slot is in use here, so only other devices' pages wait. */
 	while (farswap_slabs_unmap(device, NULL))
 		;
 	farswap_load_flush();
@@ -104,7 +104,7 @@ static void swapon_device_remove(struct farswap_device *device)
 	mutex_lock(&farswap_devices_walk_lock);
 	RCU_INIT_POINTER(farswap_devices[device->type], NULL);
 	mutex_unlock(&farswap_devices_walk_lock);
-	/* Invalidation and farswap_poll_lock() look without a slot's protection. */
+	/* Invalidation and farswap_poll_lock() use RCU only; they need not hold a slot. */
 	synchronize_rcu();
 	farswap_slabs_free(device);
 	farswap_slabmap_free(device->map);
@@ -113,14 +113,14 @@ static void swapon_device_remove(struct farswap_device *device)
 }
 
 /**
- * farswap_swapoff() - forget a swap device
- * @type:	its swap type
+ * farswap_swapoff() - stop serving a swap device
+ * @type:	its swap type; none of its slots is in use
  *
- * No slot of it is in use. Does nothing for a device that is not served.
+ * This does nothing if farswap does not serve the device.
  *
- * Context: may sleep, as long as an attempt to map a slab of it takes (ten seconds if
- * donors don't answer) plus io_timeout_ms plus what the device takes for what is being
- * written to it; and until what other devices' slabs do before they leave has ended.
+ * Context: may sleep, as long as an attempt to map one of its slabs takes (ten seconds if donors
+ * don't answer) plus io_timeout_ms plus the time of the device's writes in flight; and until the
+ * evacuations of other devices' slabs have ended.
  */
 void farswap_swapoff(unsigned int type)
 {
@@ -134,16 +134,16 @@ void farswap_swapoff(unsigned int type)
 }
 
 /**
- * farswap_swapoff_drain() - have no I/O of ours reach a device that is going
+ * farswap_swapoff_drain() - wait until no I/O of farswap can reach a device
  * @type:	its swap type
  *
- * Swapoff has emptied it, and no slot of it will be used again; or it is just being turned
- * on, which can't always be told, and then loses nothing by this. The kernel takes down the
- * extents and lets a swap file's file system move its blocks before it calls
- * farswap_swapoff(), so the writes of slots that were freed meanwhile must have ended by
- * now, and so must the reading of lost slabs' pages.
+ * Swapoff has emptied the device, and none of its slots will be used again. The device may also be
+ * one that is being turned on, since the two can't always be distinguished; then the call has no
+ * lasting effect. The kernel removes the extents, and lets the file system of a swap file move
+ * its blocks, before it calls farswap_swapoff(). The backup writes of freed slots and the reads
+ * of a rebuild must therefore end here.
  *
- * Context: may sleep, as long as the device takes for what is in flight.
+ * Context: may sleep, as long as the device takes for I/O in flight.
  */
 void farswap_swapoff_drain(unsigned int type)
 {
@@ -159,13 +159,14 @@ void farswap_swapoff_drain(unsigned int type)
 }
 
 /**
- * farswap_devices_flush() - wait until the devices have all that is staged
+ * farswap_devices_flush() - wait until the devices have all staged pages
  *
- * And one page each, at least, if there are any that they don't have.
+ * For each device this also fetches and writes one page that the device does not have, if there
+ * is any. So a failure is known before any region is given up.
  *
  * Context: under farswap_devices_lock; may sleep, as long as the devices take.
- * Return: 0; -EIO if one fails to write some of it; -ENOMEM if no page could be read for want of
- * memory for the adapter.
+ * Return: 0; -EIO if a device fails to write staged pages; -ENOMEM if no page could be read because
+ * the adapter has no memory.
  */
 int farswap_devices_flush(void)
 {
@@ -175,7 +176,7 @@ int farswap_devices_flush(void)
 
 	while ((device = farswap_device_next(&type))) {
 		failed = farswap_backup_failures(device);
-		/* Once is enough, and takes long. */
+		/* One failed probe is enough, since each takes long. */
 		if (!starved)
 			starved = farswap_home_probe(device);
 		if (farswap_backup_flush(device, failed))
@@ -202,13 +203,13 @@ static unsigned long swapon_device_stranded(const struct farswap_device *device)
 }
 
 /**
- * farswap_devices_stranded() - pages in use that neither memory nor the devices have
+ * farswap_devices_stranded() - count pages in use that are neither in memory nor on the devices
  *
- * Pages in memory are marked dirty, so that the devices will get them. Nothing is stored remotely
- * any more.
+ * Pages in memory are marked dirty, so that the kernel writes them to the devices. Nothing is
+ * stored remotely any more.
  *
  * Context: may sleep.
- * Return: how many.
+ * Return: number of pages.
  */
 unsigned long farswap_devices_stranded(void)
 {
@@ -224,9 +225,9 @@ unsigned long farswap_devices_stranded(void)
 }
 
 /**
- * farswap_devices_remove() - forget all of them
+ * farswap_devices_remove() - stop serving all swap devices
  *
- * The hook is gone and everything is drained.
+ * The hook is removed, and no I/O is in flight.
  *
  * Context: may sleep.
  */
