@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The activity of a slab, A(s) = alpha * measured + (1 - alpha) * old with
- * alpha = 0.2 and a period of one second (Infiniswap, section 4.1).
+ * The activity of a slab: A(s) = alpha * measured + (1 - alpha) * old, with alpha = 0.2 and a
+ * period of one second (Infiniswap, section 4.1).
  *
- * Locking: none. Two CPUs that account at once may lose a few counts, which a
- * moving average does not mind; the caller owns the memory.
+ * Locking: none. If two CPUs account at once, a few counts may be lost, which barely changes a
+ * moving average. The caller owns the memory.
  */
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -14,13 +14,13 @@
 
 #define ACTIVITY_SHIFT		8	/* bits of fraction */
 #define ACTIVITY_ALPHA		51	/* 0.2 in 1/256 */
-#define ACTIVITY_LONGER_ALPHA	4	/* 1/64 */
+#define ACTIVITY_LONGER_ALPHA	4	/* 1/64 in 1/256 */
 #define ACTIVITY_ONE		256
-/* After as many idle seconds what is left is under a hundredth of 1 %. */
+/* After this many idle seconds less than 0.01 % of the average remains. */
 #define ACTIVITY_FORGET		64
-/* So many idle seconds halve the longer average. */
+/* This many idle seconds halve the longer average. */
 #define ACTIVITY_LONGER_HALF	44
-/* More page I/Os a second than this are not told apart. */
+/* Higher rates, in page I/Os a second, count as this one. */
 #define ACTIVITY_MAX		BIT(22)
 
 static u32 activity_fold_by(u32 average, u32 count, u32 alpha)
@@ -35,13 +35,13 @@ static u32 activity_fold(u32 average, u32 count)
 	return activity_fold_by(average, count, ACTIVITY_ALPHA);
 }
 
-/* The average as of the start of @second. */
+/* Returns the average as of the start of @second. */
 static u32 activity_average(const struct farswap_average *activity, u32 second)
 {
 	u32 average = READ_ONCE(activity->average);
 	s32 idle = second - READ_ONCE(activity->second);
 
-	/* Another CPU may be in the next second already. */
+	/* Another CPU may have advanced to the next second already. */
 	if (idle <= 0)
 		return average;
 	if (idle > ACTIVITY_FORGET)
@@ -52,7 +52,7 @@ static u32 activity_average(const struct farswap_average *activity, u32 second)
 	return average;
 }
 
-/* The longer one, likewise. */
+/* Returns the longer average as of the start of @second. */
 static u32 activity_longer(const struct farswap_average *activity, u32 second)
 {
 	u32 longer = READ_ONCE(activity->longer);
@@ -68,7 +68,7 @@ static u32 activity_longer(const struct farswap_average *activity, u32 second)
 	return longer;
 }
 
-/* The average as it would be if @second ended now. */
+/* Returns the average as it would be if @second ended now. */
 static u32 activity_now(const struct farswap_average *activity, u32 second)
 {
 	u32 count = 0;
@@ -80,9 +80,9 @@ static u32 activity_now(const struct farswap_average *activity, u32 second)
 
 /**
  * farswap_activity_account() - count page I/Os
- * @activity:	a slab's
- * @second:	the present second, any monotonic clock, may wrap
- * @pages:	how many
+ * @activity:	activity of a slab
+ * @second:	the present second, by any monotonic clock; may wrap
+ * @pages:	number of page I/Os
  *
  * Context: any.
  */
@@ -102,8 +102,8 @@ void farswap_activity_account(struct farswap_average *activity, u32 second,
 }
 
 /**
- * farswap_activity_read() - the moving average
- * @activity:	a slab's
+ * farswap_activity_read() - get the moving average
+ * @activity:	activity of a slab
  * @second:	the present second
  *
  * Context: any.
@@ -118,15 +118,15 @@ u32 farswap_activity_read(const struct farswap_average *activity, u32 second)
 }
 
 /**
- * farswap_activity_longer() - how busy a slab has been in the last minute or so
- * @activity:	a slab's
+ * farswap_activity_longer() - get the activity of a slab in about the last minute
+ * @activity:	activity of a slab
  * @second:	the present second
  *
- * The moving average forgets in five seconds, so slabs that rest for a moment look like those
- * that nobody needs. This one tells them apart for some minutes.
+ * The moving average decays within five seconds, so a slab that is idle for a moment looks like
+ * an unused one. The longer average tells the two apart for some minutes.
  *
  * Context: any.
- * Return: page I/Os a second, rounded up; as farswap_activity_read() if that is more.
+ * Return: page I/Os a second, rounded up; the result of farswap_activity_read() if that is more.
  */
 u32 farswap_activity_longer(const struct farswap_average *activity, u32 second)
 {
@@ -137,15 +137,15 @@ u32 farswap_activity_longer(const struct farswap_average *activity, u32 second)
 }
 
 /**
- * farswap_activity_is_hot() - has a slab crossed the threshold
- * @activity:	a slab's
+ * farswap_activity_is_hot() - check whether a slab has crossed a threshold
+ * @activity:	activity of a slab
  * @second:	the present second
  * @threshold:	page I/Os a second; 0 makes any slab hot
  *
- * The second that runs counts already, so a burst is seen as it happens.
+ * The I/Os of the present second count already, so a burst is detected as it happens.
  *
  * Context: any.
- * Return: whether the slab should be mapped.
+ * Return: true if the slab should be mapped.
  */
 bool farswap_activity_is_hot(const struct farswap_average *activity,
 			     u32 second, u32 threshold)

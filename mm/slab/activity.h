@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How busy a slab is: numbers in, numbers out, no kernel types.
+ * The activity of a slab. This code uses no kernel types other than integers.
  */
 #ifndef _FARSWAP_ACTIVITY_H
 #define _FARSWAP_ACTIVITY_H
@@ -10,12 +10,12 @@
 /**
  * struct farswap_average - moving average of a slab's page I/Os a second
  * @average:	A(s) up to the end of @second - 1, fixed point, 8 bits of fraction
- * @longer:	the same over about a minute
+ * @longer:	average with alpha = 1/64, over about a minute, in the same format
  * @count:	page I/Os in @second so far
- * @second:	the second that @count is about, wrapping
+ * @second:	the second to which @count belongs; may wrap
  *
- * The average is brought up to date when it is looked at, so an idle slab costs
- * nothing. Infiniswap, section 4.1.
+ * The averages are brought up to date when they are read, so an idle slab costs no time.
+ * Infiniswap, section 4.1.
  */
 struct farswap_average {
 	u32 average;

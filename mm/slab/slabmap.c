@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The slab map: a table from swap offset to slab (Infiniswap, section 4.1), and the
- * two bits per slot of a slab. Does no I/O and knows no donor; what a slab is, is
- * slab.c's affair.
+ * The slab map: a table from swap offset to slab (Infiniswap, section 4.1), and the two bits per
+ * slot of a slab. This file does no I/O and does not depend on slab.c or on donors.
  *
- * The paper's table is linear. But of a device that doesn't rotate Linux 6.12 hands out
- * clusters of 2 MB at a stride of 64 MB, so that processors share few locks: all in the
- * first column, then all in the second. With linear slabs of 64 MB the first percents
- * of the device would have all of its slabs mapped. So slabs are made of clusters that
- * are handed out one after the other.
+ * The paper's table is linear. But Linux 6.12 allocates clusters of 2 MB on a non-rotating device
+ * at a stride of 64 MB, so that processors share few locks: first all clusters of the first
+ * column, then all of the second. With linear slabs of 64 MB all slabs would be mapped once the
+ * first few percent of the device are used. A slab here consists of clusters that the kernel
+ * allocates one after the other.
  *
- * Locking: none of its own. Entries are published with cmpxchg(), bits are
- * atomic; the map itself lives as long as slots of its swap type are in use.
+ * Locking: this file takes no lock. Entries are published with cmpxchg(), and bits are atomic. The
+ * map exists for as long as slots of its swap type are in use.
  */
 #include <linux/bitmap.h>
 #include <linux/math.h>
@@ -21,9 +20,9 @@
 #include "slab/slabmap.h"
 
 /**
- * farswap_slotbits_alloc() - make the bits of a slab, all clear
- * @bits:	where they go
- * @nr:		slots
+ * farswap_slotbits_alloc() - allocate the bits of a slab, all clear
+ * @bits:	set to the bits
+ * @nr:		number of slots
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -38,8 +37,8 @@ int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr)
 		return -ENOMEM;
 	bits->unbacked = both + words;
 	/*
-	 * Pairs with the acquire in farswap_slab_has_bits(): who sees the bits sees
-	 * all that was initialised before them.
+	 * The clearing of the bits, and bits->unbacked, come before bits->remote. Pairs with the
+	 * acquire in farswap_slab_has_bits(), which reads bits->remote before any bit is read.
 	 */
 	smp_store_release(&bits->remote, both);
 	return 0;
@@ -47,7 +46,7 @@ int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr)
 
 /**
  * farswap_slotbits_free() - free the bits of a slab
- * @bits:	what farswap_slotbits_alloc() filled in, or zero
+ * @bits:	bits that farswap_slotbits_alloc() has set, or zero
  */
 void farswap_slotbits_free(struct farswap_slotbits *bits)
 {
@@ -55,15 +54,15 @@ void farswap_slotbits_free(struct farswap_slotbits *bits)
 }
 
 /**
- * farswap_slabmap_alloc() - make the empty map of a swap type
- * @nr_slots:	its slots
+ * farswap_slabmap_alloc() - allocate the empty map of a swap type
+ * @nr_slots:	number of its slots
  * @shift:	log2 of the slots in a slab
- * @cluster_shift: log2 of those in a cluster
- * @columns_shift: log2 of the columns in which clusters are handed out; 0: in order, as
- *		also if a cluster has more slots than a slab
+ * @cluster_shift: log2 of the slots in a cluster
+ * @columns_shift: log2 of the columns in which the kernel allocates clusters; 0: it allocates them
+ *		in order. If a cluster has more slots than a slab, this is taken as 0
  *
  * Context: may sleep.
- * Return: the map, or NULL.
+ * Return: the map, or NULL if there is no memory.
  */
 struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned int shift,
 					      unsigned int cluster_shift,
@@ -96,7 +95,7 @@ struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned i
 
 /**
  * farswap_slabmap_free() - free a map
- * @map:	one without slabs, or whose slabs were freed
+ * @map:	the map; its slabs, if any, were freed
  */
 void farswap_slabmap_free(struct farswap_slabmap *map)
 {
@@ -104,13 +103,13 @@ void farswap_slabmap_free(struct farswap_slabmap *map)
 }
 
 /**
- * farswap_slabmap_insert() - put a slab into its place
+ * farswap_slabmap_insert() - add a slab to the map
  * @map:	the map of its swap type
- * @index:	the place, inside the map
+ * @index:	its place, less than the map's nr_slabs
  * @slab:	a new slab
  *
  * Context: any.
- * Return: @slab, or the one that somebody else put there first.
+ * Return: @slab, or the slab that another task has put there first.
  */
 struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map, unsigned long index,
 					    struct farswap_slab *slab)
@@ -122,14 +121,14 @@ struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map, unsigne
 }
 
 /**
- * farswap_slabmap_offset() - which slot is in a place
+ * farswap_slabmap_offset() - get the swap offset of a slot
  * @map:	the map of its swap type
- * @index:	of its slab
- * @slot:	its place there
+ * @index:	place of its slab
+ * @slot:	its place in the slab
  *
  * Context: any.
- * Return: its swap offset; past the end where there is no slot: the last cluster of some
- * columns does not exist.
+ * Return: the swap offset. It is past the end if there is no such slot: some columns lack the
+ * last cluster.
  */
 unsigned long farswap_slabmap_offset(const struct farswap_slabmap *map, unsigned long index,
 				     unsigned int slot)
@@ -145,18 +144,18 @@ unsigned long farswap_slabmap_offset(const struct farswap_slabmap *map, unsigned
 }
 
 /**
- * farswap_slabmap_next() - which slot is handed out when a slab is full
+ * farswap_slabmap_next() - get the slot that the kernel allocates when a slab is full
  * @map:	the map of its swap type
- * @index:	of the slab
+ * @index:	place of the slab
  *
  * Context: any.
- * Return: its swap offset; past the end where there is none.
+ * Return: its swap offset; past the end if there is none.
  */
 unsigned long farswap_slabmap_next(const struct farswap_slabmap *map, unsigned long index)
 {
 	unsigned long offset = farswap_slabmap_offset(map, index + 1, 0);
 
-	/* Between two clusters that don't exist is a column of those that do. */
+	/* If a column lacks its last cluster, the next cluster starts another column. */
 	if (offset >= map->nr_slots)
 		offset = farswap_slabmap_offset(map, index + 1, 1U << map->cluster_shift);
 	return offset;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which slab a slot belongs to, and what is known of each slot's copies.
+ * The map from slots to slabs, and the bits that record the location of each slot's copies.
  */
 #ifndef _FARSWAP_SLABMAP_H
 #define _FARSWAP_SLABMAP_H
@@ -13,18 +13,18 @@ struct farswap_slab;
 
 /**
  * struct farswap_slotbits - two bits for each slot of a slab
- * @remote:	the slot's current contents are in the mapped region
- * @unbacked:	the slot's current contents are not on the swap device
+ * @remote:	the slot's current contents are in a region
+ * @unbacked:	the slot's current contents are not on the swap device (dirty)
  *
- * The second is the opposite of a "backed" bit, so that a slot of which nothing
- * is known, both bits clear, is the kernel's, and one whose only copy went with
- * its donor is told from that. It is set before a remote store begins and cleared
- * by a successful completion of the device's write; the remote bit is set by a
- * successful completion and cleared before what it vouches for can change.
+ * A slot with both bits clear is the kernel's alone; all slots of a new slab are. A slot with only
+ * the unbacked bit is being stored, is staged, or has lost its only copy. The unbacked bit is set
+ * before a remote store begins, and cleared when the device write completes successfully. The
+ * remote bit is set when the remote write completes successfully, and cleared before the slot's
+ * contents can change.
  *
- * Neighbouring slots share words, so bits change atomically. One slot's bits are
- * written under its folio's lock or writeback or, once nothing can refer to the
- * slot, when it is freed; the unbacked bit also under its device's backup lock.
+ * Neighbouring slots share words, so bits change atomically. The bits of a slot are written under
+ * the lock or writeback of its folio or, once nothing can refer to the slot, when it is freed. The
+ * unbacked bit is written under the device's backup lock too.
  */
 struct farswap_slotbits {
 	unsigned long *remote;
@@ -35,10 +35,10 @@ int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr);
 void farswap_slotbits_free(struct farswap_slotbits *bits);
 
 /**
- * farswap_slotbits_set() - set the bit of every slot
+ * farswap_slotbits_set() - set the bits of slots
  * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
  * Context: any.
  */
@@ -50,13 +50,13 @@ static inline void farswap_slotbits_set(unsigned long *map, unsigned int slot,
 }
 
 /**
- * farswap_slotbits_clear() - clear the bit of every slot
+ * farswap_slotbits_clear() - clear the bits of slots
  * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
  * Context: any.
- * Return: how many were set.
+ * Return: number of bits that were set.
  */
 static inline unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
 						  unsigned int nr)
@@ -70,13 +70,13 @@ static inline unsigned int farswap_slotbits_clear(unsigned long *map, unsigned i
 }
 
 /**
- * farswap_slotbits_full() - is the bit of every slot set
+ * farswap_slotbits_full() - check whether the bits of all slots are set
  * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
  * Context: any.
- * Return: whether it is.
+ * Return: true if they are.
  */
 static inline bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
 					 unsigned int nr)
@@ -88,13 +88,13 @@ static inline bool farswap_slotbits_full(const unsigned long *map, unsigned int 
 }
 
 /**
- * farswap_slotbits_any() - is the bit of any slot set
+ * farswap_slotbits_any() - check whether the bit of any slot is set
  * @map:	the remote or the unbacked bits of a slab
- * @slot:	the first
- * @nr:		how many
+ * @slot:	the first slot
+ * @nr:		number of slots
  *
  * Context: any.
- * Return: whether one is.
+ * Return: true if one is.
  */
 static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
 					unsigned int nr)
@@ -108,16 +108,16 @@ static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int s
 /**
  * struct farswap_slabmap - the slabs of one swap type
  * @shift:	log2 of the slots in a slab
- * @cluster_shift: log2 of the slots in a cluster, of which all are in one slab
- * @columns_shift: log2 of the columns in which clusters are handed out
- * @rows:	clusters in a column
- * @slot_mask:	that of a slot's place in its slab
- * @cluster_mask: that of its place in its cluster
- * @column_mask: that of a cluster's column
- * @nr_slots:	slots of the swap type
- * @nr_slabs:	entries of @slab
- * @slab:	the slabs; NULL until a slot of theirs is first used. An entry is
- *		set once, with cmpxchg(), and then stays until the map is freed.
+ * @cluster_shift: log2 of the slots in a cluster; a cluster is in one slab
+ * @columns_shift: log2 of the columns in which the kernel allocates clusters
+ * @rows:	number of clusters in a column
+ * @slot_mask:	mask of a slot's place in its slab
+ * @cluster_mask: mask of a slot's place in its cluster
+ * @column_mask: mask of a cluster's column
+ * @nr_slots:	number of slots of the swap type
+ * @nr_slabs:	number of entries of @slab
+ * @slab:	the slabs; NULL until one of its slots is first used. An entry is set once, with
+ *		cmpxchg(), and then stays until the map is freed
  */
 struct farswap_slabmap {
 	unsigned int shift;
@@ -143,14 +143,14 @@ unsigned long farswap_slabmap_offset(const struct farswap_slabmap *map, unsigned
 unsigned long farswap_slabmap_next(const struct farswap_slabmap *map, unsigned long index);
 
 /**
- * farswap_slabmap_place() - when a slot is handed out, if all are in their turn
+ * farswap_slabmap_place() - get the place of a slot in the kernel's order of allocation
  * @map:	the map of its swap type
  * @offset:	its swap offset
  *
- * Slabs follow each other in that order, so that a device of which little is used needs few.
+ * Slabs are in this order, so that a device with few slots in use needs few slabs.
  *
  * Context: any.
- * Return: how many come before, some of which may not exist.
+ * Return: number of places before it, some of which may have no slot.
  */
 static inline unsigned long
 farswap_slabmap_place(const struct farswap_slabmap *map, unsigned long offset)
@@ -163,13 +163,13 @@ farswap_slabmap_place(const struct farswap_slabmap *map, unsigned long offset)
 }
 
 /**
- * farswap_slabmap_find() - the slab of a slot
+ * farswap_slabmap_find() - find the slab of a slot
  * @map:	the map of its swap type
  * @offset:	its swap offset
- * @slot:	is set to its place in its slab; those of a cluster follow each other
+ * @slot:	set to its place in the slab; slots of a cluster have consecutive places
  *
  * Context: any.
- * Return: the slab; NULL if it has none yet or @offset is past the end.
+ * Return: the slab; NULL if it does not exist yet or @offset is past the end.
  */
 static inline struct farswap_slab *
 farswap_slabmap_find(const struct farswap_slabmap *map, unsigned long offset,
