@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A donor's address as people write it: "10.0.0.2", "10.0.0.2:9400", "fd00::2"
- * or "[fd00::2]:9400". Numbers only; nothing is looked up.
+ * The text form of a donor's address: "10.0.0.2", "10.0.0.2:9400", "fd00::2" or
+ * "[fd00::2]:9400". Addresses are numeric; no name is resolved.
  */
 #include <linux/ctype.h>
 #include <linux/errno.h>
@@ -13,14 +13,14 @@
 #include <linux/stringify.h>
 #include <net/net_namespace.h>
 
-/* A scope is an interface's name, after a percent sign. */
+/* The scope of an IPv6 address is the name of an interface, after a percent sign. */
 #define ADDRESS_BYTES	(INET6_ADDRSTRLEN + 1 + IFNAMSIZ + sizeof("[]:65535"))
 
 /**
- * farswap_address_parse() - read an address
- * @address:	as written
- * @sockaddr:	as used; with FARSWAP_TRANSPORT_PORT unless it names a port; every
- *		other byte of it is zero
+ * farswap_address_parse() - parse an address
+ * @address:	the text
+ * @sockaddr:	set to the address, with FARSWAP_TRANSPORT_PORT if @address has no port; all
+ *		other bytes of it are zeroed
  *
  * Context: any.
  * Return: 0 or -EINVAL.
@@ -53,13 +53,13 @@ int farswap_address_parse(const char *address, struct sockaddr_storage *sockaddr
 			*end = '\0';
 			port = end + 1;
 		} else if (end) {
-			/* What reads IPv4 addresses takes a colon for their end. */
+			/* An IPv4 parser would take the first colon as the end of the address. */
 			family = AF_INET6;
 		}
 	}
 
 	memset(sockaddr, 0, sizeof(*sockaddr));
-	/* Neither port 0 nor, by a 0 before it, one in octal or hexadecimal. */
+	/* Reject port 0, and a leading 0, which would make the port octal or hexadecimal. */
 	if (!isdigit(*port) || *port == '0' ||
 	    inet_pton_with_scope(&init_net, family, host, port, sockaddr))
 		return -EINVAL;

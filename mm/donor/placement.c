@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Infiniswap (section 4.2) asks two donors at random, those without a slab of this client
- * first, and takes the one with more free memory. A client that has slabs everywhere but at
- * full donors then asks full donors only. So here three of all donors are asked, and the
- * highest ratio of free memory to slabs held wins: slabs still spread, and full donors are
- * no more likely to be asked than others.
+ * Placement: the choice of the donor that gets a slab.
  *
- * An attempt ends when a donor has room, or when each has said within the last five seconds
- * that it has none.
+ * Infiniswap (section 4.2) queries two donors at random, preferably donors without a slab of this
+ * client, and chooses the one with more free memory. A client that has slabs at all donors but the
+ * full ones then queries full donors only. farswap therefore queries three of all donors, and the
+ * highest ratio of free memory to slabs held wins. Slabs still spread, and full donors are no more
+ * likely to be queried than others.
+ *
+ * An attempt ends when a donor has room, or when each donor has reported within the last five
+ * seconds that it has none.
  */
 #include <linux/errno.h>
 
 #include "donor/placement.h"
 
-/* A donor that said "no room" is left out for so long, if another may have room. */
+/* For this time after a donor reported "no room" it is skipped, if another may have room. */
 #define PLACEMENT_FULL_MS	5000
 /*
- * For so long it is not asked at all. That bounds the queries of a client in a full cluster,
- * however many slabs it wants to map.
+ * For this time it is not queried at all. That bounds the queries of a client in a full cluster,
+ * however many slabs it tries to map.
  */
 #define PLACEMENT_QUIET_MS	1000
 
-/* Groups of donors in the order in which they are asked. */
+/* Groups of donors in the order in which they are queried. */
 enum placement_tier {
 	PLACEMENT_TIER_GOOD,
 	PLACEMENT_TIER_SHAKY,
@@ -37,7 +39,7 @@ static enum placement_tier placement_tier(const struct farswap_placement *placem
 		return PLACEMENT_TIER_OUT;
 	if (c->full_ms < PLACEMENT_FULL_MS)
 		return placement->asked_full ? PLACEMENT_TIER_OUT : PLACEMENT_TIER_FULL;
-	/* One that fails each time it is used would win each time, with all its memory free. */
+	/* A donor that fails on each use has all its memory free, so it would win each time. */
 	return c->shaky ? PLACEMENT_TIER_SHAKY : PLACEMENT_TIER_GOOD;
 }
 
@@ -62,7 +64,7 @@ static bool placement_is_picked(const int *pick, int nr, int nth)
 	return false;
 }
 
-/* One of a tier at random that is not among the @nr picked ones. */
+/* Returns a random donor of a tier that is not among the @nr picked ones, or -ENOENT. */
 static int placement_draw(const struct farswap_placement *placement, enum placement_tier tier,
 			  const int *pick, int nr)
 {
@@ -87,7 +89,7 @@ static int placement_draw(const struct farswap_placement *placement, enum placem
  * @candidates:	the donors that may hold the slab; slabs, full_ms and shaky filled in
  * @nr:		how many there are
  * @need_bytes:	size of the slab
- * @random:	returns a number from 0 to @below - 1, each equally likely
+ * @random:	returns a number from 0 to @below - 1, uniformly distributed
  *
  * Context: any.
  */
@@ -108,16 +110,16 @@ void farswap_placement_begin(struct farswap_placement *placement,
 }
 
 /**
- * farswap_placement_next() - choose the donors to ask in the next round
+ * farswap_placement_next() - choose the donors to query in the next round
  * @placement:	the attempt
- * @pick:	where the indices of the chosen ones go
+ * @pick:	set to the indices of the chosen donors
  *
- * Donors that failed recently are asked when no other is left, and of those that said "no
- * room" recently one round after that. Each call must be followed by
- * farswap_placement_answered() or farswap_placement_failed() for every chosen one.
+ * Donors that failed recently are queried when no other is left. Donors that reported "no room"
+ * recently are queried last, in one round. After each call the caller must call
+ * farswap_placement_answered() or farswap_placement_failed() for every chosen donor.
  *
  * Context: any.
- * Return: how many were chosen; 0 ends the attempt.
+ * Return: number of chosen donors; 0 ends the attempt.
  */
 int farswap_placement_next(struct farswap_placement *placement, int pick[FARSWAP_PLACEMENT_ASK])
 {
@@ -139,13 +141,13 @@ int farswap_placement_next(struct farswap_placement *placement, int pick[FARSWAP
 }
 
 /**
- * farswap_placement_answered() - a donor said how much memory it has free
+ * farswap_placement_answered() - record how much free memory a donor reported
  * @placement:	the attempt
- * @nth:	the donor
- * @free_bytes:	its answer
+ * @nth:	index of the donor
+ * @free_bytes:	its answer, bytes
  *
  * Context: any.
- * Return: whether the slab fits.
+ * Return: true if the slab fits.
  */
 bool farswap_placement_answered(struct farswap_placement *placement, int nth, u64 free_bytes)
 {
@@ -158,9 +160,9 @@ bool farswap_placement_answered(struct farswap_placement *placement, int nth, u6
 }
 
 /**
- * farswap_placement_failed() - a donor did not answer
+ * farswap_placement_failed() - record that a donor did not answer
  * @placement:	the attempt
- * @nth:	the donor
+ * @nth:	index of the donor
  *
  * Context: any.
  */
@@ -170,9 +172,9 @@ void farswap_placement_failed(struct farswap_placement *placement, int nth)
 }
 
 /**
- * farswap_placement_refused() - a donor that had room refused the slab after all
+ * farswap_placement_refused() - record that a donor with room refused the slab after all
  * @placement:	the attempt
- * @nth:	the donor
+ * @nth:	index of the donor
  *
  * Context: any.
  */
@@ -184,11 +186,11 @@ void farswap_placement_refused(struct farswap_placement *placement, int nth)
 static bool placement_is_better(const struct farswap_candidate *a,
 				const struct farswap_candidate *b)
 {
-	/* In MiB, so that the products fit. */
+	/* Use MiB, so that the products do not overflow. */
 	u64 score_a = (a->free_bytes >> 20) * ((u64)b->slabs + 1);
 	u64 score_b = (b->free_bytes >> 20) * ((u64)a->slabs + 1);
 
-	/* That order is random, so no donor is preferred for its place in the donors line. */
+	/* The order of queries is random, so the donors line does not decide between equals. */
 	return score_a > score_b || (score_a == score_b && a->asked < b->asked);
 }
 
@@ -196,10 +198,10 @@ static bool placement_is_better(const struct farswap_candidate *a,
  * farswap_placement_best() - choose the donor that gets the slab
  * @placement:	the attempt
  *
- * If that one refuses, the next call gives the next best of those that were asked.
+ * If that donor refuses, the next call returns the next best of the donors that were queried.
  *
  * Context: any.
- * Return: an index into the candidates, or -ENOSPC if none of those asked has room.
+ * Return: index of the candidate, or -ENOSPC if no queried donor has room.
  */
 int farswap_placement_best(const struct farswap_placement *placement)
 {
@@ -216,11 +218,11 @@ int farswap_placement_best(const struct farswap_placement *placement)
 }
 
 /**
- * farswap_placement_is_full() - did the attempt fail for want of room
+ * farswap_placement_is_full() - check whether an attempt failed for lack of room
  * @placement:	an attempt that has ended without a donor
  *
  * Context: any.
- * Return: true if a donor has no room; false if none answered.
+ * Return: true if a donor has no room; false if none has answered.
  */
 bool farswap_placement_is_full(const struct farswap_placement *placement)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which donor gets the next slab: numbers in, a decision out, no kernel types.
+ * Placement: the choice of the donor that gets a slab. This code uses no kernel types other than
+ * integers.
  */
 #ifndef _FARSWAP_PLACEMENT_H
 #define _FARSWAP_PLACEMENT_H
 
 #include <linux/types.h>
 
-/* Donors that are asked in one round. */
+/* Number of donors that are queried in one round. */
 #define FARSWAP_PLACEMENT_ASK	3
-/* The &farswap_candidate.full_ms of a donor that never said that it has no room. */
+/* Value of &farswap_candidate.full_ms if a donor may have room. */
 #define FARSWAP_PLACEMENT_NEVER	((u32)~0U)
 
 /**
- * enum farswap_candidate_state - what is known of a donor in this attempt
- * @FARSWAP_CANDIDATE_UNKNOWN:	it was not asked
+ * enum farswap_candidate_state - answer of a donor in this attempt
+ * @FARSWAP_CANDIDATE_UNKNOWN:	it was not queried
  * @FARSWAP_CANDIDATE_ROOM:	it has room for the slab
  * @FARSWAP_CANDIDATE_FULL:	it has no room
  * @FARSWAP_CANDIDATE_FAILED:	it did not answer
@@ -28,12 +29,12 @@ enum farswap_candidate_state {
 
 /**
  * struct farswap_candidate - a donor as placement sees it
- * @slabs:	slabs of this client that it holds
- * @full_ms:	how long ago it said that it has no room, or FARSWAP_PLACEMENT_NEVER
+ * @slabs:	number of slabs of this client that it holds
+ * @full_ms:	time since it reported that it has no room, ms; or FARSWAP_PLACEMENT_NEVER
  * @shaky:	a session with it failed recently
- * @state:	placement's own
- * @asked:	placement's own: its place in the order in which donors were chosen
- * @free_bytes:	placement's own: its answer
+ * @state:	its answer in this attempt; written by placement
+ * @asked:	its place in the order in which donors were chosen; written by placement
+ * @free_bytes:	memory that it reported, bytes; written by placement
  */
 struct farswap_candidate {
 	u32 slabs;
@@ -47,11 +48,11 @@ struct farswap_candidate {
 /**
  * struct farswap_placement - an attempt to place a slab
  * @candidates:	the donors that may hold the slab
- * @nr:		how many there are
+ * @nr:		number of candidates
  * @need_bytes:	size of the slab
- * @random:	returns a number from 0 to @below - 1, each equally likely
- * @nr_asked:	donors that were chosen
- * @asked_full:	donors that said "no room" recently were asked once more
+ * @random:	returns a number from 0 to @below - 1, uniformly distributed
+ * @nr_asked:	number of donors chosen so far
+ * @asked_full:	donors that reported "no room" recently were queried once more
  */
 struct farswap_placement {
 	struct farswap_candidate *candidates;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bound on what is being written to one donor. A queue that grows without
- * bound adds nothing to the throughput: it makes page-ins wait behind page-outs
- * and in the end makes a busy donor look dead.
+ * The window bounds the pages that are being written to one donor. An unbounded queue adds no
+ * throughput: page-ins wait behind page-outs, and in the end I/O to a busy donor times out.
  *
- * While pages are read from the donor, the bound follows from how long that takes, as in delay
- * based congestion control (TCP Vegas). Not their average counts but how many are slow: each that
- * takes three times what one takes at best takes an eighth from the bound, and each other one
- * adds a sixteenth of a page. So it settles where, of a hundred reads, some 50 / bound are slow.
+ * While pages are read from the donor, the bound follows from their latency, as in delay-based
+ * congestion control (TCP Vegas). The share of slow reads decides, and not the average latency. A
+ * read that takes three times the best latency lowers the bound by an eighth; any other read raises
+ * it by a sixteenth of a page. So the bound settles where about 50 / bound of a hundred reads are
+ * slow.
  *
- * What a task puts out in a fault is let in up to as many as while nothing is read: it makes the
- * room that the task reads into, and reads ahead make each other slow. Such pages are counted
- * apart, or kswapd would find no room beside them.
+ * Stores by a task in a fault are limited to WINDOW_MAX pages only, as if nothing was read: such a
+ * store frees the memory that the fault reads into, and readahead slows reads down by itself. These
+ * pages are counted separately, or they would leave no room for kswapd.
  *
- * Locking: none; two atomic counts, and wait queues for those that found no room. Two CPUs that
- * learn at once may lose a read's time, and of two readers that share a slot one may be forgotten.
+ * Locking: none; there are two atomic counts, and wait queues for stores that found no room. If two
+ * CPUs learn at once, the latency of a read may be lost. If two readers hash to the same slot, one
+ * of them may be overwritten.
  */
 #include <linux/farswap.h>
 #include <linux/hash.h>
@@ -24,36 +25,36 @@
 #include "internal.h"
 
 /*
- * Several times what a link has under way: 100 Gb/s times 10 us are 32 pages.
- * A folio is let in as long as there is any room, however large it is.
+ * Several times the pages that a link has in flight: 100 Gb/s times 10 us are 32 pages. A folio of
+ * any size is admitted if there is any room.
  */
 #define WINDOW_MAX	256
-/* Enough to fill 100 Gb/s where the network answers within 2.5 us. */
+/* Enough to fill 100 Gb/s where the round trip takes 2.5 us. */
 #define WINDOW_MIN	8
-/* What reclaim takes at a time: SWAP_CLUSTER_MAX. */
+/* Pages that reclaim takes at a time: SWAP_CLUSTER_MAX. */
 #define WINDOW_BATCH	32
-/* When no page has been read for so long, none is made to wait. */
+/* If no page was read for this time, the bound is WINDOW_MAX. */
 #define WINDOW_QUIET	(HZ / 10)
-/* What reads take at best is less each time, or 1/64 more. */
+/* The best latency falls to each lower sample, and rises by at most 1/64 at each other one. */
 #define WINDOW_BEST_SHIFT	6
-/* That is slow, and taken for a WRITE's fault. */
+/* A read is slow, presumably because of writes, if it takes this many times the best latency. */
 #define WINDOW_SLOW	3
-/* Longer times are not told apart. */
+/* Longer latencies count as this one. */
 #define WINDOW_NS_MAX	(U32_MAX / 2)
-/* What is taken from the bound at once; what is added is one of its units. */
+/* A slow read lowers the bound by this shift of it; another one adds a unit of 1/16 page. */
 #define WINDOW_LESS_SHIFT	3
 #define WINDOW_UNITS	16
 /*
- * After this a store goes to the swap device alone, and those behind it don't
- * wait until a write has ended.
+ * A store that waited for this time goes to the swap device alone. Later stores then do not wait
+ * until a write has ended.
  */
 #define WINDOW_WAIT	(HZ / 5)
-/* Tasks that may read at once without being taken for others. */
+/* log2 of the slots for tasks that are in a fault. */
 #define WINDOW_READERS_BITS	7
 
 /**
- * struct window_reader - a task in the midst of a fault that reads a page
- * @task:	whose; NULL: nobody's, or of one that another has followed
+ * struct window_reader - a task that is in a fault that reads a page
+ * @task:	the task; NULL if there is none, or if another task has used the slot since
  */
 struct window_reader {
 	const struct task_struct *task;
@@ -67,9 +68,9 @@ static struct window_reader *window_reader(void)
 }
 
 /**
- * farswap_swapin_begin() - a fault of the current task is about to read a page
+ * farswap_swapin_begin() - mark the current task as being in a fault that reads a page
  *
- * Until farswap_swapin_end() its stores have the room of faults in every window.
+ * Until farswap_swapin_end() its stores use FARSWAP_ROOM_FAULT of every window.
  *
  * Context: process context; not nested.
  */
@@ -79,7 +80,7 @@ void farswap_swapin_begin(void)
 }
 
 /**
- * farswap_swapin_end() - it has begun, and so has what is read ahead
+ * farswap_swapin_end() - clear the mark, once the read and its readahead have begun
  *
  * Context: process context.
  */
@@ -87,14 +88,14 @@ void farswap_swapin_end(void)
 {
 	struct window_reader *reader = window_reader();
 
-	/* Not of another who has come since. */
+	/* Another task may have taken the slot since then. */
 	if (READ_ONCE(reader->task) == current)
 		WRITE_ONCE(reader->task, NULL);
 }
 
 /**
- * farswap_window_init() - nothing is being written
- * @window:	a donor's
+ * farswap_window_init() - initialise an empty window
+ * @window:	window of a donor
  */
 void farswap_window_init(struct farswap_window *window)
 {
@@ -120,9 +121,9 @@ static int window_limit(const struct farswap_window *window, enum farswap_room r
 }
 
 /**
- * farswap_window_learn() - a page has been read that a task waited for
- * @window:	the donor's
- * @ns:		how long it took
+ * farswap_window_learn() - adjust the bound to the latency of a read that a task waited for
+ * @window:	window of the donor that was read
+ * @ns:		latency, nanoseconds
  *
  * Context: any.
  */
@@ -138,7 +139,7 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN * WINDOW_UNITS);
 	else if (limit < WINDOW_MAX * WINDOW_UNITS)
 		limit++;
-	/* Stores look at them too, on other processors. */
+	/* Stores on other CPUs read these fields, so write them only if they change. */
 	if (best != old_best)
 		WRITE_ONCE(window->best_ns, best);
 	if (limit != old_limit)
@@ -158,10 +159,14 @@ static void window_give(struct farswap_window *window, unsigned int pages,
 {
 	int left = atomic_sub_return(pages, &window->pages[room]), limit;
 
-	/* The subtraction is fully ordered before the look at the waiters. */
+	/*
+	 * The subtraction above is fully ordered before the read of the wait queue below. Pairs
+	 * with wait_event_timeout() in farswap_window_enter(), which joins the queue before it
+	 * reads the count.
+	 */
 	if (likely(!waitqueue_active(&window->waiters[room])))
 		return;
-	/* They go on with room for a batch of reclaim's, not with each page's. */
+	/* Wake waiters when a batch of reclaim fits, not at each page. */
 	limit = window_limit(window, room);
 	if (left <= limit - min(limit / 2, WINDOW_BATCH))
 		wake_up(&window->waiters[room]);
@@ -179,13 +184,13 @@ static bool window_try(struct farswap_window *window, unsigned int pages,
 }
 
 /**
- * farswap_window_try() - take room for a write, if there is some
- * @window:	a donor's
- * @pages:	how many are to be written
+ * farswap_window_try() - take room for a write, if there is any
+ * @window:	window of a donor
+ * @pages:	number of pages to be written
  *
  * Context: any.
- * Return: which room, for farswap_window_leave(), which must follow; FARSWAP_ROOM_NONE, which
- * is 0, if there is none.
+ * Return: the kind of room, to be passed to farswap_window_leave() when the write has ended;
+ * FARSWAP_ROOM_NONE, which is 0, if there is none.
  */
 enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int pages)
 {
@@ -199,12 +204,12 @@ enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int
 }
 
 /**
- * farswap_window_enter() - take room for a write, and wait for it a little
- * @window:	a donor's
- * @pages:	how many are to be written
+ * farswap_window_enter() - take room for a write; wait a short time for it
+ * @window:	window of a donor
+ * @pages:	number of pages to be written
  *
- * As a block device makes reclaim wait for a free request, but for a fifth of a
- * second at most.
+ * The wait throttles reclaim, like the wait for a free request of a block device, but lasts a
+ * fifth of a second at most.
  *
  * Context: process context; may sleep.
  * Return: as farswap_window_try().
@@ -218,7 +223,7 @@ enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned i
 	if (READ_ONCE(window->stalled))
 		return FARSWAP_ROOM_NONE;
 	farswap_stat_add(FARSWAP_STAT_STORE_WAITED, 1);
-	/* Looked at once: who shares the slot may take the mark away. */
+	/* Read the mark once: a task that shares the slot may overwrite it during the wait. */
 	room = window_room();
 	if (wait_event_timeout(window->waiters[room], window_try(window, pages, room),
 			       WINDOW_WAIT))
@@ -228,10 +233,10 @@ enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned i
 }
 
 /**
- * farswap_window_leave() - a write has ended
- * @window:	a donor's
- * @pages:	as many as were entered
- * @room:	which room they had
+ * farswap_window_leave() - return the room of a write that has ended
+ * @window:	window of a donor
+ * @pages:	number of pages for which room was taken
+ * @room:	the kind of room that was taken
  *
  * Context: any.
  */

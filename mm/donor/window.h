@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bound on what is being written to one donor.
+ * The window: a bound on the pages that are being written to one donor.
  */
 #ifndef _FARSWAP_WINDOW_H
 #define _FARSWAP_WINDOW_H
@@ -11,11 +11,11 @@
 #include <linux/wait.h>
 
 /**
- * enum farswap_room - what a write has of a window
- * @FARSWAP_ROOM_NONE:	nothing
- * @FARSWAP_ROOM_BOUND:	within the bound that follows from how long reads take
- * @FARSWAP_ROOM_FAULT:	apart from that, as its task is in a fault
- * @FARSWAP_ROOMS:	how many there are
+ * enum farswap_room - room of a write in a window
+ * @FARSWAP_ROOM_NONE:	there is none
+ * @FARSWAP_ROOM_BOUND:	within the bound that follows from the latency of reads
+ * @FARSWAP_ROOM_FAULT:	counted separately, because its task is in a fault
+ * @FARSWAP_ROOMS:	number of kinds of room
  */
 enum farswap_room {
 	FARSWAP_ROOM_NONE,
@@ -25,13 +25,14 @@ enum farswap_room {
 };
 
 /**
- * struct farswap_window - what is being written to a donor
- * @limit:	how many pages within the bound there may be while pages are read, sixteenths
- * @best_ns:	what reading one takes at best
- * @learnt_at:	when one was read last, jiffies
- * @pages:	how many pages, by room. Changes with each of them, the others mostly don't
- * @stalled:	somebody waited in vain since a write ended last
- * @waiters:	who waits until there are fewer, by room
+ * struct farswap_window - pages that are being written to a donor
+ * @limit:	bound on the pages in FARSWAP_ROOM_BOUND while pages are read, sixteenths of a page
+ * @best_ns:	best latency of a read, ns
+ * @learnt_at:	time of the last read, jiffies
+ * @pages:	number of pages, by room; it changes with each write, while the fields above rarely
+ *		change, so it has a cache line of its own
+ * @stalled:	a store has waited until its timeout since a write last ended
+ * @waiters:	stores that wait for room, by room
  */
 struct farswap_window {
 	unsigned int limit;
