@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The headers of the core, and what the files of this folder offer each other.
+ * The headers of the core, and the functions of the files in this folder.
  *
  * Lock order, outermost first:
  *
  * farswap_main_lock		attach, detach, the donors line
- *   settings_lock		numbers that are set, and telling the transport of them
- *   farswap_devices_lock	swap devices coming and going
- *     farswap_devices_walk_lock	the same, for who only looks at all of them
+ *   settings_lock		numeric settings, and passing them to the transport
+ *   farswap_devices_lock	swapon and swapoff
+ *     farswap_devices_walk_lock	the table of devices, for tasks that only walk it
  *       farswap_state_lock	the state of every donor and every slab
  *
- * farswap_devices_lock is taken under the kernel's swapon_mutex and inode
- * locks, so nothing under it waits for a swapon or swapoff. farswap_state_lock
- * is a spinlock of process context, never held over anything that sleeps.
- * Stores and loads take it only to start a mapping; invalidation takes none.
+ * farswap_devices_lock is taken under the kernel's swapon_mutex and inode locks, so nothing may
+ * wait for a swapon or swapoff under it. farswap_state_lock is a spinlock for process context;
+ * nothing sleeps under it. Stores and loads take it only to start a mapping; invalidation takes
+ * no lock.
  */
 #ifndef _FARSWAP_INTERNAL_H
 #define _FARSWAP_INTERNAL_H

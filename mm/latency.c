@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Latency histograms, per CPU: eight buckets to each power of two, so a
- * percentile is known within an eighth.
+ * Latency histograms, per CPU, with eight buckets for each power of two: a percentile is exact to
+ * one eighth.
  */
 #include <linux/build_bug.h>
 #include <linux/cpumask.h>
@@ -16,9 +16,9 @@
 
 #include "latency.h"
 
-#define LATENCY_STEPS		8	/* to a power of two */
+#define LATENCY_STEPS		8	/* buckets for each power of two */
 #define LATENCY_STEP_SHIFT	3
-#define LATENCY_BUCKETS		(36 * LATENCY_STEPS)	/* to over a minute */
+#define LATENCY_BUCKETS		(36 * LATENCY_STEPS)	/* up to more than a minute */
 
 struct latency_histogram {
 	unsigned long count[LATENCY_BUCKETS];
@@ -28,7 +28,7 @@ struct latency_histograms {
 	struct latency_histogram of[FARSWAP_LATENCIES];
 };
 
-/* Too large for what a module may have of static per-CPU memory. */
+/* A module's static per-CPU memory is too small for this, so it is allocated. */
 static struct latency_histograms __percpu *latency_histograms;
 
 static const char *const latency_names[] = {
@@ -52,7 +52,7 @@ static unsigned int latency_bucket(u64 ns)
 	return min_t(unsigned int, bucket, LATENCY_BUCKETS - 1);
 }
 
-/* The first nanosecond past a bucket. */
+/* Returns the upper bound of a bucket, exclusive, ns. */
 static u64 latency_bound(unsigned int bucket)
 {
 	unsigned int power = bucket / LATENCY_STEPS;
@@ -63,9 +63,9 @@ static u64 latency_bound(unsigned int bucket)
 }
 
 /**
- * farswap_latency_add() - count one
- * @what:	of which histogram
- * @ns:		nanoseconds it took
+ * farswap_latency_add() - add a sample to a histogram
+ * @what:	the histogram
+ * @ns:		the latency, nanoseconds
  *
  * Context: any.
  */
@@ -89,12 +89,12 @@ static u64 latency_percentile(const struct latency_histogram *sum,
 }
 
 /**
- * farswap_latency_show() - print percentiles, then each histogram
- * @m:	where
+ * farswap_latency_show() - print the percentiles, then the buckets, of all histograms
+ * @m:	file to print to
  * @v:	unused
  *
- * A line "name count N p50_us N p99_us N" for each, then its buckets, one a
- * line: "name_ns upper bound in ns, count".
+ * The format is a line "name count N p50_us N p99_us N" for each histogram, then one line for each
+ * bucket that is not empty: "name_ns", its upper bound in ns, its count.
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -136,7 +136,7 @@ int farswap_latency_show(struct seq_file *m, void *v)
 }
 
 /**
- * farswap_latency_init() - make the histograms
+ * farswap_latency_init() - allocate the histograms
  *
  * Return: 0 or -ENOMEM.
  */

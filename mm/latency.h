@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How long things take.
+ * Latency histograms of I/O and of mapping.
  */
 #ifndef _FARSWAP_LATENCY_H
 #define _FARSWAP_LATENCY_H
@@ -10,15 +10,15 @@
 struct seq_file;
 
 /**
- * enum farswap_latency - what is timed, from submission to completion unless said
+ * enum farswap_latency - the histograms; latencies are from submission to completion unless said
  * otherwise
- * @FARSWAP_LATENCY_LOAD_URGENT: remote reads of the fault's own page
+ * @FARSWAP_LATENCY_LOAD_URGENT: remote reads of a fault's own page
  * @FARSWAP_LATENCY_LOAD:	all remote reads
  * @FARSWAP_LATENCY_STORE:	remote writes
- * @FARSWAP_LATENCY_DEVICE:	the device writes that belong to them
- * @FARSWAP_LATENCY_QUERY:	a donor's answer to how much it could lend
- * @FARSWAP_LATENCY_MAP:	a slab that is wanted, until it is mapped
- * @FARSWAP_LATENCIES:		how many there are
+ * @FARSWAP_LATENCY_DEVICE:	backup writes to the swap device
+ * @FARSWAP_LATENCY_QUERY:	queries of a donor's free memory, until its answer
+ * @FARSWAP_LATENCY_MAP:	mapping of a slab, from the decision to map it until it is mapped
+ * @FARSWAP_LATENCIES:		number of histograms
  */
 enum farswap_latency {
 	FARSWAP_LATENCY_LOAD_URGENT,

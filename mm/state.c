@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every other file may need to know: the locks, the settings, the workqueue for I/O,
- * and whether farswap is attached, paused, or has to expect pages in zswap.
+ * The state that all files share: the locks, the settings, the workqueue for I/O, and whether
+ * farswap is attached or paused and whether zswap may hold pages.
  */
 #include <linux/atomic.h>
 #include <linux/compiler.h>
@@ -11,9 +11,9 @@
 
 #include "internal.h"
 
-/* Attaching, detaching and the donors line. */
+/* Covers attaching, detaching and the donors line. */
 DEFINE_MUTEX(farswap_main_lock);
-/* The states of donors, slabs and mappings, and which belong together. */
+/* Covers the states of donors, slabs and mappings, and the links between them. */
 DEFINE_SPINLOCK(farswap_state_lock);
 
 struct farswap_settings farswap_settings = {
@@ -31,16 +31,16 @@ struct farswap_settings farswap_settings = {
 
 struct workqueue_struct *farswap_wq;
 
-/* Reasons not to store remotely: one while detached, one while suspended. */
+/* Number of reasons not to store remotely: one while detached, one while suspended. */
 atomic_t farswap_pauses = ATOMIC_INIT(1);
 static bool state_attached;	/* written under farswap_main_lock */
 static bool state_zswap_seen;
 
 /**
- * farswap_attached() - is the hook in place
+ * farswap_attached() - check whether farswap is attached
  *
  * Context: any.
- * Return: whether it is.
+ * Return: true if the hook is in place.
  */
 bool farswap_attached(void)
 {
@@ -48,8 +48,8 @@ bool farswap_attached(void)
 }
 
 /**
- * farswap_attached_set() - the hook was put in place, or taken away
- * @attached:	whether it is in place now
+ * farswap_attached_set() - record that the hook was put in place or removed
+ * @attached:	true if it is in place now
  *
  * Context: under farswap_main_lock.
  */
@@ -60,10 +60,10 @@ void farswap_attached_set(bool attached)
 }
 
 /**
- * farswap_zswap_note() - zswap took a page
+ * farswap_zswap_note() - record that zswap took a page
  *
- * A clean page in memory may be newer than the device's copy from now on. Called with the
- * page's folio locked, before anyone can promote it.
+ * From now on a clean page in memory may be newer than the device's copy. The hook calls this with
+ * the page's folio locked, before the page can be promoted.
  *
  * Context: any.
  */
@@ -74,10 +74,10 @@ void farswap_zswap_note(void)
 }
 
 /**
- * farswap_zswap_seen() - has zswap taken pages
+ * farswap_zswap_seen() - check whether zswap has taken pages
  *
  * Context: any.
- * Return: whether it has since the module was loaded.
+ * Return: true if it has since the module was loaded.
  */
 bool farswap_zswap_seen(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The locks, the workqueue and the flags that every file may ask for.
+ * The locks, the workqueue and the flags that all files share.
  */
 #ifndef _FARSWAP_STATE_H
 #define _FARSWAP_STATE_H
@@ -16,7 +16,7 @@
 extern struct mutex farswap_main_lock;
 extern spinlock_t farswap_state_lock;
 
-/* What I/O may need to end. */
+/* Runs the works that an I/O needs to complete. */
 extern struct workqueue_struct *farswap_wq;
 
 extern atomic_t farswap_pauses;
@@ -26,10 +26,10 @@ void farswap_zswap_note(void);
 bool farswap_zswap_seen(void);
 
 /**
- * farswap_may_store() - may pages be stored remotely, and slabs mapped
+ * farswap_may_store() - check whether pages may be stored remotely and slabs mapped
  *
  * Context: any.
- * Return: whether they may.
+ * Return: true if they may.
  */
 static inline bool farswap_may_store(void)
 {

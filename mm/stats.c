@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of what happened: per CPU, summed when they are read. They only go
- * up. What can be looked at instead of counted is in debugfs.c.
+ * Counters, per CPU, summed up when they are read. They never decrease. debugfs.c computes the
+ * gauges, such as the number of remote pages.
  */
 #include <linux/cpumask.h>
 #include <linux/seq_file.h>
@@ -17,8 +17,8 @@ static const char *const stat_names[] = {
 };
 
 /**
- * farswap_stats_show() - print every counter, "name value" a line
- * @m:	where
+ * farswap_stats_show() - print every counter, one line "name value" each
+ * @m:	file to print to
  * @v:	unused
  *
  * Context: may sleep.
