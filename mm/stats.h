@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters. Pages unless the description says events.
+ * The counters. Each counts pages, unless its description says events.
  */
 #ifndef _FARSWAP_STATS_H
 #define _FARSWAP_STATS_H
@@ -10,127 +10,133 @@
 struct seq_file;
 
 /*
- * X(NAME, name) of each counter: an enumerator, and its line in debugfs. The guide describes
+ * Each counter is X(NAME, name): its enumerator, and its name in debugfs. The guide describes
  * them for users, in the same order.
  */
 #define FARSWAP_COUNTERS(X)									\
-	/* In a region, confirmed */								\
+	/* Pages written to a region; confirmed */						\
 	X(STORE_REMOTE, store_remote)								\
-	/* Left to the kernel's own device write; the next six are its causes */		\
+	/* Pages left to the kernel's own device write; the next six are its causes */		\
 	X(STORE_DEVICE, store_device)								\
-	/* Enabled=0, detaching, or about to suspend */						\
+	/* enabled is 0, or farswap is detaching or about to suspend */				\
 	X(STORE_DISABLED, store_disabled)							\
-	/* The slab is not mapped, or its donor suspect */					\
+	/* The slab is not mapped, or its donor is suspect */					\
 	X(STORE_NO_SLAB, store_no_slab)								\
-	/* Too much is being written to the donor already, or just what the slot held before */ \
+	/* The donor's window is full, or the slot's previous contents are being written */	\
 	X(STORE_BUSY, store_busy)								\
-	/* Every request is in use */								\
+	/* All requests are in use */								\
 	X(STORE_NO_REQUEST, store_no_request)							\
-	/* No memory for the slab itself */							\
+	/* There is no memory for the slab itself */						\
 	X(STORE_NO_MEMORY, store_no_memory)							\
-	/* The page's memory is bad: it can't be copied */					\
+	/* The page's memory is bad, so it can't be copied */					\
 	X(STORE_UNREADABLE, store_unreadable)							\
-	/* The transport refused the write; on the device */					\
+	/* The transport refused the write; the page is on the device */			\
 	X(STORE_REFUSED, store_refused)								\
-	/* The remote write failed, or came too late; on the device */				\
+	/* The remote write failed or timed out; the page is on the device */			\
 	X(STORE_WRITE_FAILED, store_write_failed)						\
-	/* The device write failed; kept dirty in memory */					\
+	/* The device write failed; the page stays dirty in memory */				\
 	X(STORE_DEVICE_FAILED, store_device_failed)						\
-	/* No staging page was free for its cgroup; waited for the device too */		\
+	/* No staging page was free for the cgroup; the store waited for the device */		\
 	X(STORE_UNSTAGED, store_unstaged)							\
-	/* In some of their slab's regions, but not in all */					\
+	/* Pages written to some of their slab's regions, but not to all */			\
 	X(STORE_PARTIAL, store_partial)								\
-	/* Waits for room beside what is written to a donor (events) */				\
+	/* Stores that waited for room in a donor's window (events) */				\
 	X(STORE_WAITED, store_waited)								\
-	/* Times that a store had the room of faults (events) */				\
+	/* Stores that used the window's room for faults (events) */				\
 	X(STORE_IN_FAULT, store_in_fault)							\
-	/* On the device, from a staging page */						\
+	/* Pages written to the device from a staging page */					\
 	X(BACKUP_WRITTEN, backup_written)							\
-	/* Staged, and freed or stored anew before it was written */				\
+	/* Staged pages whose slot was freed or stored to before they were written */		\
 	X(BACKUP_SPARED, backup_spared)								\
-	/* Freed or stored anew while the device wrote them */					\
+	/* Pages whose slot was freed or stored to during their device write */			\
 	X(BACKUP_STALE, backup_stale)								\
-	/* The device write of a staging page failed */						\
+	/* Device writes of staged pages that failed */						\
 	X(BACKUP_FAILED, backup_failed)								\
-	/* Read from a region, for the device to have it */					\
+	/* Pages read from a region in order to write them to the device */			\
 	X(FETCHED, fetched)									\
-	/* Copied from a region that is given back to another */				\
+	/* Pages migrated from a region that is given back to another region */			\
 	X(MOVED, moved)										\
-	/* Copied to a replica that did not have them */					\
+	/* Pages copied to a replica that did not have them */					\
 	X(REPAIRED, repaired)									\
-	/* Of a slab whose donor died: read from the device, and written to its new region */	\
+	/* Pages of a slab that lost its donor, copied from the device to the new region */	\
 	X(REBUILT, rebuilt)									\
-	/* Read from a region */								\
+	/* Pages read from a region */								\
 	X(LOAD_REMOTE, load_remote)								\
-	/* Copied from a staging page */							\
+	/* Pages copied from a staging page */							\
 	X(LOAD_STAGED, load_staged)								\
-	/* No remote copy; read by the kernel */						\
+	/* Pages without a remote copy; read by the kernel */					\
 	X(LOAD_DEVICE, load_device)								\
-	/* The remote copy could not be read; left to the kernel */				\
+	/* Pages whose remote copy could not be read; read by the kernel */			\
 	X(LOAD_FALLBACK, load_fallback)								\
-	/* Waits for a suspect donor that has the only copy (events) */				\
+	/* Loads that waited for a suspect donor with the only copy (events) */			\
 	X(LOAD_WAITED, load_waited)								\
-	/* Large folios that could not be read as a whole (events) */				\
+	/* Large folios that were not swapped in as a whole (events) */				\
 	X(LOAD_SPLIT, load_split)								\
-	/* No copy could be read; the reader got an error */					\
+	/* Pages of which no copy could be read; the reader got an error */			\
 	X(LOAD_LOST, load_lost)									\
-	/* Pages whose only copy went with its donor */						\
+	/* Pages whose only copy was lost with its donor */					\
 	X(LOST, lost)										\
-	/* Written to a region after a load from the device */					\
+	/* Pages written to a region after a load from the device */				\
 	X(PROMOTED, promoted)									\
-	/* Read ahead of faults, by their trend */						\
+	/* Pages prefetched by the trend of faults */						\
 	X(PREFETCHED, prefetched)								\
-	/* Those accessed by the next fault of their stream */					\
+	/* Prefetched pages that the next fault of their stream accessed */			\
 	X(PREFETCH_USED, prefetch_used)								\
-	/* Those not accessed until then */							\
+	/* Prefetched pages that were not accessed until then */				\
 	X(PREFETCH_UNUSED, prefetch_unused)							\
-	/* Faults whose page came while they spun (events) */					\
+	/* Faults whose page arrived while they spun (events) */				\
 	X(WAIT_POLLED, wait_polled)								\
-	/* Faults that slept for their page (events) */						\
+	/* Faults that slept until their page arrived (events) */				\
 	X(WAIT_SLEPT, wait_slept)								\
-	/* Remote copies dropped with their slot, or, where the kernel calls farswap, as the	\
-	 * slot became one of the zero map's */							\
+	/*											\
+	 * Remote copies dropped because their slot was freed or, where the kernel notifies	\
+	 * farswap, became a slot of the zero map						\
+	 */											\
 	X(FREED, freed)										\
-	/* Remote copies dropped as zswap took a newer one */					\
+	/* Remote copies dropped because zswap took a newer page */				\
 	X(ZSWAP_ACCEPTED, zswap_accepted)							\
-	/* Slabs mapped (events, as all below) */						\
+	/* Slabs mapped (events, like all counters below) */					\
 	X(SLAB_MAPPED, slab_mapped)								\
-	/* Slabs given back as their donor asked */						\
+	/* Slabs given back because their donor evicted them */					\
 	X(SLAB_EVICTED, slab_evicted)								\
-	/* Those of them that went to another donor at once */					\
+	/* Evicted slabs that migrated to another donor at once */				\
 	X(SLAB_MOVED, slab_moved)								\
-	/* Slabs lost with their donor, or that it took alone */				\
+	/* Slabs lost with their donor, or revoked by it */					\
 	X(SLAB_LOST, slab_lost)									\
-	/* Slabs given back as they held no page or were cold */				\
+	/* Slabs given back because they were empty or cold */					\
 	X(SLAB_COLD, slab_cold)									\
-	/* Slabs whose region went over to a hotter one as no donor had room */			\
+	/* Slabs whose region went to a hotter slab because no donor had room */		\
 	X(SLAB_GAVE_WAY, slab_gave_way)								\
-	/* Those of them that were wanted again soon */						\
+	/* Slabs that gave way and became hot again soon */					\
 	X(SLAB_WANTED_BACK, slab_wanted_back)							\
-	/* Slabs given back as we leave; mapped slabs end evicted, lost, cold, unmapped or give \
-	 * way */										\
+	/*											\
+	 * Slabs given back by a detach, a pause or the end of a session; each mapped		\
+	 * slab ends as evicted, lost, cold, unmapped or gave way				\
+	 */											\
 	X(SLAB_UNMAPPED, slab_unmapped)								\
-	/* Further regions of mapped slabs that came */						\
+	/* Further regions of mapped slabs that were added */					\
 	X(REPLICA_MAPPED, replica_mapped)							\
-	/* Regions lost of slabs that have another */						\
+	/* Regions lost of slabs that have another region */					\
 	X(REPLICA_LOST, replica_lost)								\
-	/* Such regions given back */								\
+	/* Regions given back of slabs that have another region */				\
 	X(REPLICA_LEFT, replica_left)								\
-	/* Those that came as no donor of the slab's could be reached */			\
+	/* Temporary replicas added because none of a slab's donors could be reached */		\
 	X(STOPGAP, stopgap)									\
 	/* Attempts to map a slab that failed */						\
 	X(MAP_FAILED, map_failed)								\
-	/* Attempts to get a slab one more region that failed though a donor was left, on a	\
-	 * machine that has one already */							\
+	/*											\
+	 * Attempts to add a replica that failed because each donor that was left is on a	\
+	 * machine that has one already								\
+	 */											\
 	X(MAP_SAME_MACHINE, map_same_machine)							\
-	/* Sessions begun */									\
+	/* Sessions that came up */								\
 	X(DONOR_UP, donor_up)									\
 	/* Sessions that failed */								\
 	X(DONOR_DOWN, donor_down)
 
 #define FARSWAP_COUNTER_ENUM(_NAME, _name)	FARSWAP_STAT_##_NAME,
 
-/* What is counted. */
+/* The enumerators of the counters. */
 enum farswap_stat {
 	FARSWAP_COUNTERS(FARSWAP_COUNTER_ENUM)
 	FARSWAP_STATS,
