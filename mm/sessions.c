@@ -247,7 +247,7 @@ static int session_open(struct farswap_donor *donor)
 	return 0;
 }
 
-/* Returns a leaving donor that has to stay to the state that its session implies. */
+/* Sets the state of a donor that can't leave yet to the one that its session implies. */
 static void session_stay(struct farswap_donor *donor)
 {
 	enum farswap_donor_state state = FARSWAP_DONOR_CONNECTING;

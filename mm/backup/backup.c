@@ -533,7 +533,8 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 		return false;
 	/*
 	 * The slab may have been mapped again: the read of its state above comes before the reads
-	 * of its mappings below.
+	 * of its mappings below. Pairs with farswap_state_lock: the old mappings are removed in an
+	 * earlier critical section than the one that sets FARSWAP_SLAB_MAPPED.
 	 */
 	smp_rmb();
 	return farswap_mapping_stays(slab, backup->slot);

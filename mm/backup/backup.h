@@ -106,7 +106,7 @@ struct farswap_backups {
 	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT];
 };
 
-/* staging.c */
+/* backup/staging.c: the staging pool */
 void farswap_staging_resize(void);
 bool farswap_staging_take(struct list_head *staged, struct folio *folio);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
@@ -114,7 +114,7 @@ struct farswap_backup *farswap_staging_try(void);
 void farswap_staging_put(struct farswap_backup *backup);
 unsigned int farswap_staging_used(void);
 
-/* backup.c */
+/* backup/backup.c: the table of copies */
 struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
 					   pgoff_t offset);
 void farswap_backup_insert(struct farswap_backups *backups,
@@ -142,14 +142,14 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_backup_owner *owner,
 				  int *error);
 
-/* backup/staging.c */
+/* backup/staging.c: fetching */
 void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
 			  unsigned int nr);
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
 				struct farswap_backup *backup);
 void farswap_backup_fetch_end(struct farswap_backup *backup, int error);
 
-/* backup/backup.c */
+/* backup/backup.c: device writes */
 int farswap_backup_init(void);
 void farswap_backup_exit(void);
 int farswap_backups_init(struct farswap_backups *backups);

@@ -235,7 +235,7 @@ static struct farswap_backup *staging_take_extra(gfp_t gfp)
 /**
  * farswap_staging_wait() - take a page; wait until there is one
  * @device:	the device to which it will be written
- * @hurry:	allocate a page rather than wait for the device to return one
+ * @hurry:	if memory is free, allocate a page rather than wait for the device to return one
  *
  * If no page is returned, one is allocated beyond the pool: a device that fails every write
  * must not block an evacuation.

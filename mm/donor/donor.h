@@ -20,7 +20,7 @@
 struct farswap_slab;
 struct seq_file;
 
-/* donor.c */
+/* donor/donor.c */
 
 /* Most donors in the donors line. */
 #define FARSWAP_DONORS_MAX	64

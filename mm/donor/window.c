@@ -41,7 +41,7 @@
 #define WINDOW_SLOW	3
 /* Longer latencies count as this one. */
 #define WINDOW_NS_MAX	(U32_MAX / 2)
-/* A slow read lowers the bound by this shift of it; another one adds a unit of 1/16 page. */
+/* A slow read lowers the bound by this fraction (log2); any other adds a unit of 1/16 page. */
 #define WINDOW_LESS_SHIFT	3
 #define WINDOW_UNITS	16
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The guard: keeps stores out of runs of slots whose older pages are being written to a
- * region in the background. There are two kinds of runs.
+ * The guard keeps stores out of runs of slots whose older pages are being written to a region
+ * in the background. There are two kinds of runs.
  *
  * A copy run brings pages from one region of a slab to another. It takes pages that have
  * the remote bit. The copier publishes its run before it reads those bits; a store clears
@@ -219,7 +219,7 @@ bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned in
 	unsigned long flags, met;
 
 	/*
-	 * The caller put its folio into the swap cache before the read of guard_rebuild.slab
+	 * A store has put its folio into the swap cache before the read of guard_rebuild.slab
 	 * below. Pairs with the barrier in farswap_guard_rebuild_begin(), which publishes the
 	 * run before it looks for the folio. So the run sees the folio, or we see the run.
 	 */
@@ -386,9 +386,9 @@ void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long ar
 		clear_bit(guard_rebuild.first + slot, mapping->missing);
 	/*
 	 * The missing bits are cleared above before the remote bits are set below. Pairs with the
-	 * barriers in farswap_mapping_find() and backup_is_sole(), whose callers read the remote
-	 * bit before the missing bits: a load that sees the remote bit also sees the missing bits
-	 * of all mappings.
+	 * barriers in farswap_mapping_find(), whose callers have read the remote bit, and in
+	 * backup_is_sole(), which read it before the missing bits: a load that sees the remote
+	 * bit also sees which mappings miss the slot.
 	 */
 	smp_mb__after_atomic();
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)

@@ -22,7 +22,7 @@
 
 #include "internal.h"
 
-/* A store checks the next slab this many times while it fills a slab. */
+/* Stores check the next slab this many times while they fill a slab. */
 #define SLAB_AHEAD_STEPS	8
 
 /* Its works wait for donors, so no work that an I/O needs may run on it. */
