@@ -128,7 +128,10 @@ static void session_suspended(void *ctx, int error)
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
 	donor->last_error = error;
 	donor->taken = 0;
-	/* Pairs with load_note(), which reads @suspects before @io, without the lock. */
+	/*
+	 * The write of donor->io above comes before that of donor->suspects below. Pairs with
+	 * load_note(), which reads suspects before io, without the lock.
+	 */
 	smp_wmb();
 	WRITE_ONCE(donor->suspects, donor->suspects + 1);
 	if (was_live) {
