@@ -47,7 +47,7 @@ a_donor_dies() {
 }
 
 made_again() {
-	wait_for 40 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
+	wait_for 90 slabs_whole 2 && grew repaired replica_mapped && no_disk_read
 }
 
 # nothing_single: donors have pages, and each has two copies
@@ -63,7 +63,7 @@ last_donor_dies() {
 	stats_save
 	dies=$(donor_of_most)
 	donor_kill "$dies" && wait_for 20 donors_live 0 && wait_for 20 grew slab_lost &&
-		same lost load_lost
+		wait_for 20 stat_is remote_pages 0 && same lost load_lost
 }
 
 # The network to a donor fails until that is detected, by a PING only if nothing is read there, and
