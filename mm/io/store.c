@@ -232,7 +232,7 @@ enum store_mode {
 	STORE_SOLE,
 };
 
-/**
+/*
  * struct farswap_store - one store
  * @fanout:	the remote writes
  * @owner:	gets the results of the device writes from staging copies
