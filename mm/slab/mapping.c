@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A mapping: a region that a slab has, from the donor's answer to the region's
- * release. With backup=replica a slab has several, each at another machine (XMemPod);
- * while it moves to another donor it has one at either.
+ * A mapping: a region that a slab has, from the donor's answer to the release of the region.
+ * With backup=replica a slab has several, each at a different machine (XMemPod). While a slab
+ * migrates it has one at either donor.
  *
- * What a slot holds is in every mapping of its slab that does not miss it, if the slot
- * has the remote bit. So a store that begins has every mapping miss the slot, a write
- * that succeeds takes that back for its own, and only then does the remote bit come. A
- * mapping that has missed a store is not read, whatever becomes of its donor, until
- * copy.c has made up for it.
+ * If a slot has the remote bit, its page is in every mapping of the slab whose stale bit
+ * (mapping->missing) is clear. A store sets the stale bits of the slot in all mappings, clears
+ * the bit of each mapping whose write succeeded, and sets the remote bit last. A mapping that
+ * missed a store is not read until migrate/copy.c has copied the page to it.
  *
- * Locking: farswap_state_lock covers the donor's list and which mappings a slab has.
- * Who looks without it is under RCU, and holds a reference from then on.
+ * Locking: farswap_state_lock covers the donor's list and the mappings of a slab. Readers
+ * without it use RCU, and take a reference.
  */
 #include <linux/bitmap.h>
 #include <linux/bits.h>
@@ -38,7 +37,7 @@ static bool mapping_may_become(enum farswap_mapping_state from, enum farswap_map
 	return mapping_moves[from] & BIT(to);
 }
 
-/* False, with nothing changed, if @state may not follow. */
+/* Change the state if the table allows it; otherwise return false. */
 static bool mapping_become(struct farswap_mapping *mapping, enum farswap_mapping_state state)
 {
 	lockdep_assert_held(&farswap_state_lock);
@@ -52,7 +51,7 @@ static bool mapping_become(struct farswap_mapping *mapping, enum farswap_mapping
 /**
  * farswap_mapping_set_state() - the only writer of mapping->state
  * @mapping:	the mapping
- * @state:	one that may follow on its present state
+ * @state:	a legal next state
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -63,9 +62,8 @@ void farswap_mapping_set_state(struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_mapping_kill() - let no I/O begin any more, and give the region back
- * when the last has ended
- * @mapping:	a linked one
+ * farswap_mapping_kill() - stop I/O, and release the region after the last I/O
+ * @mapping:	a linked mapping
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -76,8 +74,8 @@ void farswap_mapping_kill(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_disown() - its donor's session has failed: it has no name any more
- * @mapping:	a linked one
+ * farswap_mapping_disown() - forget the donor's name for a region whose session has failed
+ * @mapping:	a linked mapping
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -88,7 +86,7 @@ void farswap_mapping_disown(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_nth() - a mapping that a slab has
+ * farswap_mapping_nth() - get a mapping by its place
  * @slab:	the slab
  * @nth:	less than FARSWAP_REPLICAS_MAX
  *
@@ -102,12 +100,12 @@ struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_by_id() - the mapping that a donor means
+ * farswap_mapping_by_id() - find the mapping that a donor means
  * @donor:	the donor
  * @id:		its name for the region
  *
  * Context: process context, under farswap_state_lock.
- * Return: the mapping, or NULL if we don't know it.
+ * Return: the mapping, or NULL if there is none of that name.
  */
 struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id)
 {
@@ -120,7 +118,7 @@ struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 i
 	return NULL;
 }
 
-/* Where in its slab it is, or would be; FARSWAP_REPLICAS_MAX: nowhere. */
+/* The place of @mapping in its slab, of NULL the first free one; FARSWAP_REPLICAS_MAX if none. */
 static unsigned int mapping_place(const struct farswap_slab *slab,
 				  const struct farswap_mapping *mapping)
 {
@@ -133,11 +131,11 @@ static unsigned int mapping_place(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_is_in_use() - does a slab depend on it
- * @mapping:	a linked one
+ * farswap_mapping_is_in_use() - test whether a mapped slab uses the mapping
+ * @mapping:	a linked mapping
  *
  * Context: process context, under farswap_state_lock.
- * Return: whether one does; if not it comes or goes already.
+ * Return: false if it is new, or being given up already.
  */
 bool farswap_mapping_is_in_use(const struct farswap_mapping *mapping)
 {
@@ -162,7 +160,7 @@ static unsigned int mapping_count(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_count() - count the mappings
+ * farswap_mapping_count() - count the mappings of a slab
  * @slab:	a slab
  *
  * Context: under farswap_state_lock; without it, a hint.
@@ -174,9 +172,9 @@ unsigned int farswap_mapping_count(const struct farswap_slab *slab)
 }
 
 /**
- * farswap_mapping_staying() - count the mappings that are not about to go
+ * farswap_mapping_staying() - count the mappings that are neither evacuating nor dead
  * @slab:	a slab
- * @but:	one that isn't counted, or NULL
+ * @but:	a mapping to leave out, or NULL
  *
  * Context: under farswap_state_lock; without it, a hint.
  * Return: how many.
@@ -188,9 +186,9 @@ unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_is_at() - has a slab a region on a machine
+ * farswap_mapping_is_at() - test whether a slab has a region on a machine
  * @slab:	the slab
- * @peer:	a daemon there
+ * @peer:	a daemon on that machine
  *
  * Context: under farswap_state_lock.
  * Return: whether it has.
@@ -212,11 +210,11 @@ bool farswap_mapping_is_at(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_add() - it becomes one of its slab's
- * @mapping:	a linked one that misses all that it doesn't have
+ * farswap_mapping_add() - let the slab use a mapping
+ * @mapping:	a linked mapping whose stale bits are correct
  *
  * Context: process context, under farswap_state_lock.
- * Return: false if the slab has as many as it can have.
+ * Return: false if the slab has FARSWAP_REPLICAS_MAX mappings already.
  */
 bool farswap_mapping_add(struct farswap_mapping *mapping)
 {
@@ -227,14 +225,17 @@ bool farswap_mapping_add(struct farswap_mapping *mapping)
 		return false;
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_LIVE);
 	rcu_assign_pointer(mapping->slab->mapping[nth], mapping);
-	/* Pairs with leave_mapping_end(): the array is written before the generation. */
+	/*
+	 * The array is written before the generation. Pairs with leave_mapping_end(), which reads
+	 * the generation before the array.
+	 */
 	smp_store_release(&mapping->slab->generation, mapping->slab->generation + 1);
 	return true;
 }
 
 /**
- * farswap_mapping_remove() - it is its slab's no more
- * @mapping:	one of its slab's
+ * farswap_mapping_remove() - take a mapping from its slab
+ * @mapping:	a mapping that its slab uses
  *
  * Context: process context, under farswap_state_lock.
  */
@@ -244,12 +245,12 @@ void farswap_mapping_remove(struct farswap_mapping *mapping)
 
 	lockdep_assert_held(&farswap_state_lock);
 	RCU_INIT_POINTER(slab->mapping[mapping_place(slab, mapping)], NULL);
-	/* As in farswap_mapping_add(). */
+	/* The array is written before the generation, for leave_mapping_end(). */
 	smp_store_release(&slab->generation, slab->generation + 1);
 }
 
 /**
- * farswap_mapping_get() - begin to use a mapping
+ * farswap_mapping_get() - take a reference on a mapping by its place
  * @slab:	a slab that has bits
  * @nth:	less than FARSWAP_REPLICAS_MAX
  *
@@ -270,18 +271,18 @@ struct farswap_mapping *farswap_mapping_get(struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_get_this() - begin to use a mapping that is known
+ * farswap_mapping_get_this() - take a reference on a mapping that its slab uses
  * @mapping:	a mapping
  *
  * Context: any.
- * Return: whether it is its slab's, and stays until farswap_mapping_put().
+ * Return: whether a reference is held, until farswap_mapping_put().
  */
 bool farswap_mapping_get_this(struct farswap_mapping *mapping)
 {
 	return farswap_mapping_is_slabs(mapping) && farswap_mapping_tryget(mapping);
 }
 
-/* The lower the better. */
+/* A read prefers the mapping with the lowest rank. */
 static unsigned int mapping_rank(const struct farswap_mapping *mapping,
 				 const struct farswap_mapping *avoid)
 {
@@ -289,7 +290,7 @@ static unsigned int mapping_rank(const struct farswap_mapping *mapping,
 	       farswap_mapping_goes(mapping);
 }
 
-/* The best of those there are just now. */
+/* Take a reference on the best mapping in one pass over the array. */
 static struct farswap_mapping *mapping_find_now(struct farswap_slab *slab,
 						unsigned int slot, unsigned int nr,
 						const struct farswap_mapping *avoid)
@@ -313,18 +314,17 @@ static struct farswap_mapping *mapping_find_now(struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_find() - begin a read
+ * farswap_mapping_find() - find a mapping to read slots from
  * @slab:	a slab that has bits
  * @slot:	the first slot
  * @nr:		how many
- * @avoid:	the last resort but for suspect donors, or NULL; may be freed
+ * @avoid:	a mapping to use only if all others are suspect, or NULL; may be freed
  *
- * The remote bits are to be looked at before this: what a mapping has without them may be
- * older than what the slots hold.
+ * The caller reads the remote bits before this: without them the pages of a mapping may be stale.
  *
  * Context: any.
- * Return: a mapping that has what the slots hold, if they have the remote bit; it
- * stays until farswap_mapping_put(). NULL if there is none.
+ * Return: a mapping that holds the pages of slots with the remote bit, referenced until
+ * farswap_mapping_put(); NULL if there is none.
  */
 struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 					     unsigned int slot, unsigned int nr,
@@ -332,18 +332,21 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 {
 	struct farswap_mapping *best;
 
-	/* Pairs with farswap_guard_rebuild_end(): the others missed them before it set the bits. */
+	/*
+	 * The remote bits are read before mapping->missing. Pairs with farswap_guard_rebuild_end(),
+	 * which sets the remote bits last.
+	 */
 	smp_rmb();
 	best = mapping_find_now(slab, slot, nr, avoid);
 	if (best)
 		return best;
-	/* The pages may have moved from a place not yet looked at to one that was empty. */
+	/* The pages may have migrated from a place not yet read to one that was empty. */
 	smp_rmb();
 	return mapping_find_now(slab, slot, nr, avoid);
 }
 
 /**
- * farswap_mapping_release() - the last I/O has ended of one that was killed
+ * farswap_mapping_release() - release a dead mapping after its last I/O
  * @mapping:	the mapping
  *
  * Context: any.
@@ -354,12 +357,12 @@ void farswap_mapping_release(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_stays() - is a slot in a region that is not about to go, as far as is known
+ * farswap_mapping_stays() - test whether a region that will stay holds the page of a slot
  * @slab:	a mapped slab
  * @slot:	a slot
  *
- * Context: any; the slot is not stored to meanwhile, or the answer is of no use then.
- * Return: whether it is.
+ * Context: any; a hint while the slot can be stored to.
+ * Return: whether one does, at a donor that works.
  */
 bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 {
@@ -381,15 +384,14 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 /**
  * farswap_mapping_store_begin() - begin a remote write
  * @slab:	a slab that has bits
- * @nth:	which of its mappings
+ * @nth:	the place of the mapping in the slab
  * @slot:	the first slot, without the remote bit
  * @nr:		how many
- * @sole:	the device may not get it
+ * @sole:	the device may not get the page
  *
  * Context: process context; does not sleep.
- * Return: the mapping, which stays until farswap_mapping_store_end(); NULL if there is
- * none, or its pages are about to be moved or fetched, or an older page is just being
- * copied there, or its donor is suspect.
+ * Return: the mapping, referenced until farswap_mapping_store_end(); NULL if there is none, it
+ * is evacuating or dead, the guard excludes the slots, or its donor is suspect.
  */
 struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 						    unsigned int nth,
@@ -404,13 +406,17 @@ struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 		WRITE_ONCE(slab->sole, true);
 	atomic_inc(&mapping->stores);
 	/*
-	 * Pairs with farswap_drain_start(), farswap_leave_work(),
-	 * farswap_leave_mapping_start() and farswap_guard_copy_begin(): either they see the two
-	 * above, or that the remote bits are clear, or we see what they did.
+	 * slab->sole and mapping->stores are written, and the remote bits were cleared, before the
+	 * states and the guard are read. Pairs with farswap_drain_start(), farswap_leave_work(),
+	 * farswap_leave_mapping_start() and farswap_guard_copy_begin(), which do both in the other
+	 * order: at least one side sees the other.
 	 */
 	smp_mb__after_atomic();
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
-		/* Mapped again, perhaps, and not there any more. */
+		/*
+		 * slab->state is read before slab->mapping[]: the slab may have been mapped again
+		 * without this mapping.
+		 */
 		smp_rmb();
 		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
 		    !farswap_mapping_goes(mapping) &&
@@ -423,15 +429,15 @@ struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_store_mark() - what slots hold is about to change
+ * farswap_mapping_store_mark() - mark slots stale in all mappings before they are written
  * @slab:	a slab that has bits
  * @slot:	the first slot, without the remote bit
  * @nr:		how many
  *
- * Until a write to it has succeeded a mapping misses them, and what is just being
- * copied there is stale, whether this store writes there or not. A mapping that comes
- * later misses everything. A slab's only one need not, for if the write there fails
- * there is no remote bit either.
+ * The bits of a mapping stay set until a write to it has succeeded. Copies of these slots that
+ * are in flight are discarded, whether this store writes to their destination or not. A mapping
+ * that is added later has all its bits set. A single mapping needs no mark: if the write to it
+ * fails the slots get no remote bit.
  *
  * Context: process context; does not sleep; after farswap_mapping_store_begin(), before
  * the writes.
@@ -451,7 +457,7 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 		mapping = rcu_dereference(slab->mapping[nth]);
 		if (!mapping)
 			continue;
-		/* First: once the copying has ended it clears no bit any more. */
+		/* In this order: a copy that has ended clears no stale bit afterwards. */
 		farswap_guard_copy_excludes(mapping, slot, nr);
 		farswap_slotbits_set(mapping->missing, slot, nr);
 	}

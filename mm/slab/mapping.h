@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A region that a slab has.
+ * Mappings: the regions that slabs have.
  */
 #ifndef _FARSWAP_MAPPING_H
 #define _FARSWAP_MAPPING_H
@@ -22,12 +22,12 @@
 
 /**
  * enum farswap_mapping_state - the states of a mapping
- * @FARSWAP_MAPPING_NEW:	not yet one of its slab's
- * @FARSWAP_MAPPING_LIVE:	one of its slab's; I/O begins
- * @FARSWAP_MAPPING_EVACUATING: one of several of its slab's; its pages go to the others, and
- *				no store begins
- * @FARSWAP_MAPPING_DEAD:	no I/O begins; its region goes back when the last has ended
- * @FARSWAP_MAPPING_STATES:	how many there are
+ * @FARSWAP_MAPPING_NEW:	the slab does not use the mapping yet
+ * @FARSWAP_MAPPING_LIVE:	I/O may begin
+ * @FARSWAP_MAPPING_EVACUATING: the pages are copied to the slab's other mappings; loads may
+ *				begin, stores may not
+ * @FARSWAP_MAPPING_DEAD:	no I/O may begin; the region is released after the last I/O
+ * @FARSWAP_MAPPING_STATES:	number of states
  */
 enum farswap_mapping_state {
 	FARSWAP_MAPPING_NEW,
@@ -38,14 +38,14 @@ enum farswap_mapping_state {
 };
 
 /**
- * enum farswap_mapping_flag - what its donor and its slab want of a mapping, in any state
- * @FARSWAP_MAPPING_EVICT_REQUESTED: its donor has said when it takes the region back
- * @FARSWAP_MAPPING_DEADLINE_PASSED: its donor is about to take the region, or has: no I/O
- *				begins
- * @FARSWAP_MAPPING_REVOKED:	it was lost, or is to go back, while it was not one of its
- *				slab's; farswap_state_lock
- * @FARSWAP_MAPPING_MIGRATING:	it was its slab's only one when it began to evacuate: the slab
- *				goes to another donor
+ * enum farswap_mapping_flag - facts about a mapping that hold in any state
+ * @FARSWAP_MAPPING_EVICT_REQUESTED: the donor has sent an EVICT with a deadline
+ * @FARSWAP_MAPPING_DEADLINE_PASSED: the donor is about to take the region, or has taken it: no
+ *				I/O may begin
+ * @FARSWAP_MAPPING_REVOKED:	the region was lost, evicted or unmapped while the slab did not
+ *				use the mapping; farswap_state_lock
+ * @FARSWAP_MAPPING_MIGRATING:	the mapping was the slab's only one when its evacuation began:
+ *				the slab migrates to another donor
  */
 enum farswap_mapping_flag {
 	FARSWAP_MAPPING_EVICT_REQUESTED,
@@ -56,29 +56,29 @@ enum farswap_mapping_flag {
 
 /**
  * struct farswap_mapping - a region that a slab has
- * @users:	I/O in flight, and one until farswap_mapping_kill(). Not a percpu_ref:
- *		that takes a grace period to die, and the donor waits for it
- * @stores:	remote writes in flight, or to begin
+ * @users:	I/O in flight, and one reference until farswap_mapping_kill(). Not a percpu_ref,
+ *		because the donor would wait for the grace period in which that dies
+ * @stores:	remote writes in flight or about to begin
  * @state:	written by farswap_mapping_set_state() under farswap_state_lock
  * @flags:	bits of enum farswap_mapping_flag
- * @slab:	whose region it is
- * @region:	the donor's memory
- * @donor:	who lends it; a reference is held
+ * @slab:	the slab whose pages the region holds
+ * @region:	the region, for the transport
+ * @donor:	the lender of the region; a reference is held
  * @id:		the donor's name for the region
- * @lost:	pages that were lost with it while the slab went on
- * @leave_until: jiffies until which its pages may be copied to the others
- * @hurry_at:	jiffies from which on what it has is fetched to any memory that is free, and what is
- *		written to it comes too late; if FARSWAP_MAPPING_EVICT_REQUESTED
- * @evict_timer: its donor takes it back soon: sets FARSWAP_MAPPING_DEADLINE_PASSED
- * @donor_entry: in one of the donor's lists; farswap_state_lock
- * @uncounted_entry: in its slab's list, while @lost is still to be counted
- * @id_entry:	in the donor's @mappings_by_id, likewise
- * @work:	gives the region back, once @users is 0
- * @leave_work:	sees to what only this one of several has
- * @fetch_work:	fetches it, meanwhile, from @leave_until on, or if its slab drains
- * @rcu:	frees it
- * @missing:	a bit for each slot whose contents it does not have, whatever the
- *		remote bit says
+ * @lost:	pages that were lost with the mapping while the slab stayed mapped
+ * @leave_until: jiffies until which pages may be copied to the slab's other mappings
+ * @hurry_at:	jiffies from which on pages are fetched to any free memory and a store comes too
+ *		late; valid with FARSWAP_MAPPING_EVICT_REQUESTED
+ * @evict_timer: sets FARSWAP_MAPPING_DEADLINE_PASSED
+ * @donor_entry: entry in one of the donor's lists; farswap_state_lock
+ * @uncounted_entry: entry in the slab's list while @lost has not been counted
+ * @id_entry:	entry in the donor's @mappings_by_id; farswap_state_lock
+ * @work:	releases the region once @users is 0
+ * @leave_work:	evacuates the pages
+ * @fetch_work:	fetches sole copies: from @leave_until on, or when the slab drains
+ * @rcu:	frees the mapping
+ * @missing:	stale bits: one for each slot whose current page the region does not hold,
+ *		whatever the remote bit says
  */
 struct farswap_mapping {
 	refcount_t users;
@@ -104,7 +104,7 @@ struct farswap_mapping {
 };
 
 /**
- * farswap_mapping_is() - look at a flag
+ * farswap_mapping_is() - test a flag
  * @mapping:	a mapping
  * @flag:	the flag
  *
@@ -118,11 +118,11 @@ static inline bool farswap_mapping_is(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_mapping_goes() - has a mapping begun to end
+ * farswap_mapping_goes() - test whether a mapping is evacuating or dead
  * @mapping:	a mapping
  *
  * Context: any; a hint without farswap_state_lock.
- * Return: true if it evacuates, or is dead.
+ * Return: whether it is.
  */
 static inline bool farswap_mapping_goes(const struct farswap_mapping *mapping)
 {
@@ -130,11 +130,11 @@ static inline bool farswap_mapping_goes(const struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_ends() - may no I/O begin
+ * farswap_mapping_ends() - test whether no I/O may begin
  * @mapping:	a mapping
  *
  * Context: any.
- * Return: true if it is given back, or its donor is about to take it.
+ * Return: true if the mapping is dead, or its donor is about to take the region.
  */
 static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
 {
@@ -168,7 +168,7 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
 
 /**
- * farswap_mapping_put() - an I/O has ended
+ * farswap_mapping_put() - drop a reference
  * @mapping:	the mapping
  *
  * Context: any.
@@ -180,17 +180,17 @@ static inline void farswap_mapping_put(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_mapping_tryget() - begin to use a mapping, unless it has begun to end
- * @mapping:	one that is not freed meanwhile
+ * farswap_mapping_tryget() - take a reference if I/O may begin
+ * @mapping:	a mapping that RCU or a lock keeps from being freed
  *
  * Context: any.
- * Return: whether it stays until farswap_mapping_put().
+ * Return: whether a reference is held, until farswap_mapping_put().
  */
 static inline bool farswap_mapping_tryget(struct farswap_mapping *mapping)
 {
 	if (!refcount_inc_not_zero(&mapping->users))
 		return false;
-	/* What it misses is to be looked at after this. */
+	/* The reference is taken before the caller reads mapping->missing. */
 	smp_acquire__after_ctrl_dep();
 	if (likely(!farswap_mapping_ends(mapping)))
 		return true;
@@ -200,14 +200,14 @@ static inline bool farswap_mapping_tryget(struct farswap_mapping *mapping)
 
 /**
  * farswap_mapping_submit() - start an I/O
- * @mapping:	a mapping that a reference is held on
- * @io:		all but its region filled in
+ * @mapping:	a mapping on which a reference is held
+ * @io:		the request; this function fills in its region
  *
- * Who holds a reference may have waited since: its donor would fail the connection, and all
- * that is under way on it.
+ * The deadline may have passed since the reference was taken. An access to a region that the
+ * donor has taken would fail the connection with all its I/O.
  *
  * Context: any up to softirq.
- * Return: as &struct farswap_transport.submit; -EHOSTDOWN too if its donor is about to take it.
+ * Return: as &struct farswap_transport.submit; also -EHOSTDOWN if the deadline has passed.
  */
 static inline int farswap_mapping_submit(struct farswap_mapping *mapping, struct farswap_io *io)
 {
@@ -218,8 +218,8 @@ static inline int farswap_mapping_submit(struct farswap_mapping *mapping, struct
 }
 
 /*
- * Does the region have what the slots hold, if they have the remote bit? Who asks
- * keeps them from being stored meanwhile, or looks at the bit again.
+ * Does the region hold the current pages of the slots, provided that these have the remote bit?
+ * The caller keeps the slots from being stored to, or reads the remote bit again afterwards.
  */
 static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
 				       unsigned int slot, unsigned int nr)
@@ -236,11 +236,11 @@ void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
 				unsigned int nr);
 
 /**
- * farswap_mapping_store_written() - a remote write has ended
- * @mapping:	the mapping; farswap_mapping_put() is to follow
+ * farswap_mapping_store_written() - note that a remote write has ended
+ * @mapping:	the mapping; farswap_mapping_put() must follow
  *
- * If the slot is to have the remote bit it has it, or the device has the page before it
- * gets that, so that nobody need fetch it.
+ * The caller has set the remote bit already, or sets it only after the device has the page. So
+ * an evacuation that sees no pending store misses no sole copy.
  *
  * Context: any.
  */
@@ -248,13 +248,16 @@ static inline void farswap_mapping_store_written(struct farswap_mapping *mapping
 {
 	if (!atomic_dec_and_test(&mapping->stores))
 		return;
-	/* The count is fully ordered before the look at who waits for it. */
+	/*
+	 * The decrement is ordered before the read of the wait queue. A waiter adds itself to the
+	 * queue before it reads mapping->stores.
+	 */
 	if (unlikely(waitqueue_active(&farswap_stores_ended)))
 		wake_up_all(&farswap_stores_ended);
 }
 
 /**
- * farswap_mapping_store_end() - a remote write was not begun, or nothing else is waited for
+ * farswap_mapping_store_end() - end a remote write and drop its reference
  * @mapping:	the mapping
  *
  * Context: any.
