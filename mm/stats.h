@@ -72,7 +72,7 @@ struct seq_file;
 	X(LOAD_WAITED, load_waited)								\
 	/* Large folios that were not swapped in as a whole (events) */				\
 	X(LOAD_SPLIT, load_split)								\
-	/* Pages of which no copy could be read; the reader got an error */			\
+	/* Pages with no readable copy; the reader got an error */				\
 	X(LOAD_LOST, load_lost)									\
 	/* Pages whose only copy was lost with its donor */					\
 	X(LOST, lost)										\

@@ -150,7 +150,7 @@ unsigned long farswap_slabmap_next(const struct farswap_slabmap *map, unsigned l
  * Slabs are in this order, so that a device with few slots in use needs few slabs.
  *
  * Context: any.
- * Return: number of places before it, some of which may have no slot.
+ * Return: number of places before it; some may have no slot.
  */
 static inline unsigned long
 farswap_slabmap_place(const struct farswap_slabmap *map, unsigned long offset)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copies: while a run of slots is copied to a mapping, whoever stores to one of them, and nobody
- * else, is to leave that mapping out; and that slot's copy has been in vain.
+ * The guard of copies: while a run of slots is copied to a mapping, a store to one of them skips
+ * that mapping, other stores don't, and the copy of that slot is discarded.
  */
 #include <kunit/test.h>
 
@@ -19,7 +19,7 @@ static struct farswap_mapping *guard_test_mapping(struct kunit *test)
 	return mapping;
 }
 
-/* Of all stores there are, near it and not. */
+/* Try stores of every position and length, inside the run and outside. */
 static void guard_test_excludes(struct kunit *test)
 {
 	struct farswap_mapping *to = guard_test_mapping(test), *other = guard_test_mapping(test);
@@ -40,7 +40,7 @@ static void guard_test_excludes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, farswap_guard_copy_excludes(to, FIRST, FARSWAP_GUARD_SLOTS));
 }
 
-/* What was stored to meanwhile has not arrived, nor has what could not be copied. */
+/* A slot counts as copied unless it was stored to or its copy failed. */
 static void guard_test_stale(struct kunit *test)
 {
 	struct farswap_mapping *to = guard_test_mapping(test);
@@ -53,7 +53,7 @@ static void guard_test_stale(struct kunit *test)
 		bitmap_zero(moved, SLOTS);
 		bitmap_set(moved, FIRST, FARSWAP_GUARD_SLOTS - 1);
 		KUNIT_ASSERT_TRUE(test, guard_copy_try_begin(to, FIRST, &run));
-		/* A large folio, of which it may have a part. */
+		/* A store of a large folio that may overlap the run in part. */
 		KUNIT_EXPECT_TRUE(test, farswap_guard_copy_excludes(to, FIRST + i, 16));
 		farswap_guard_copy_end(run, to, moved);
 		KUNIT_EXPECT_TRUE(test, bitmap_empty(moved, SLOTS));

@@ -58,7 +58,7 @@ static void latency_test_percentile(struct kunit *test)
 	sum.count[40] = 1;
 	KUNIT_EXPECT_EQ(test, latency_percentile(&sum, 1, 50), latency_bound(40));
 	KUNIT_EXPECT_EQ(test, latency_percentile(&sum, 1, 99), latency_bound(40));
-	/* Of two, the first is the median. */
+	/* The median of two values is the first. */
 	sum.count[50] = 1;
 	KUNIT_EXPECT_EQ(test, latency_percentile(&sum, 2, 50), latency_bound(40));
 	KUNIT_EXPECT_EQ(test, latency_percentile(&sum, 2, 51), latency_bound(50));

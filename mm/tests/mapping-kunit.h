@@ -32,7 +32,7 @@ static void mapping_test_moves(struct kunit *test)
 		}
 }
 
-/* What a mapping is good for in each state, without and with a deadline that has passed. */
+/* Test which I/O may begin in each state, before and after the deadline has passed. */
 static void mapping_test_good_for(struct kunit *test)
 {
 	struct farswap_mapping *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
