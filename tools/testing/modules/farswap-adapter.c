@@ -457,6 +457,11 @@ static int __init adapter_init(void)
 {
 	int err;
 
+	/* Without them the pages of soft RoCE would be mapped to addresses that it can't use. */
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS)) {
+		pr_err("this kernel has no DMA operations of devices (CONFIG_ARCH_HAS_DMA_OPS)\n");
+		return -EOPNOTSUPP;
+	}
 	adapter_dma = platform_device_register_simple("farswap-adapter", PLATFORM_DEVID_NONE,
 						      NULL, 0);
 	if (IS_ERR(adapter_dma))
