@@ -197,7 +197,7 @@ phases() {
 	the core has no pages|through inject_allocations fail_page_alloc farswap __kmem_cache_create_args
 	the transport has no memory|through inject_allocations failslab farswap_rdma __vmalloc_node_range_noprof
 	there are no staging pages|through inject_pages staging_make
-	there are no pages for migration|through inject_pages farswap_mover_alloc
+	there are no pages for migration|through inject_pages farswap_copy
 	posting requests fails|through inject_into io_post -12 200
 	completions have errors|through inject_into io_status_errno -5 200
 	sending messages fails|through inject_into control_post_send -12 10
