@@ -42,13 +42,13 @@ STAGES = (
     ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
     ("request, taken and given back", re.compile(r"^farswap_request")),
     ("region, with a reference to it", re.compile(
-        r"^(farswap_)?mapping_(find|get|store_begin|store_mark)|^__farswap_copy_|"
-        r"^farswap_fanout_begin")),
+        r"^(farswap_)?mapping_(find|get|store_begin|store_mark)|^__farswap_guard_copy_|"
+        r"^fanout_begin")),
     ("completion", re.compile(
-        r"^load_done|^store_end|^farswap_store_written|^fanout_write_done|^farswap_window_le|"
-        r"^farswap_mapping_release|^farswap_hook_loaded|^farswap_poll_learn")),
+        r"^load_done|^store_end|^store_written|^fanout_write_done|^farswap_window_le|"
+        r"^farswap_mapping_release|^farswap_hook_loaded|^poll_learn")),
     ("submission", re.compile(
-        r"^load_(remotely|submit)|^farswap_fanout_|^farswap_window_|"
+        r"^load_(remotely|submit)|^fanout_|^farswap_window_|"
         r"^farswap_hook_(count|swapin)|^farswap_device_sector|^farswap_slab_ahead")),
     ("slab, slot and their state; the begin of a store", re.compile(
         r"^farswap_(load|store|slab|device|activity|hook_slot|backup|rebuild)|^load_staged")),
