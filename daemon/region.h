@@ -118,7 +118,7 @@ int region_lend(struct region_owner *owner, struct region **out);
  */
 void region_return(struct region *region);
 /*
- * The same, a moment later, for a region that the client has returned: its adapter may have
+ * Return a region a moment later, after the client has returned it: its adapter may have
  * retransmitted a READ, and a READ without a valid rkey fails the connection. The region is revoked
  * sooner if its memory is needed.
  */

@@ -259,7 +259,7 @@ static bool resume_return(struct farswap_rdma_conn *conn, struct farswap_rdma_co
 {
 	struct farswap_region *region, *released = NULL;
 
-	/* The same order as in resume_move(). */
+	/* resume_move() uses this order too. */
 	spin_lock(&dead->lock);
 	spin_lock_nested(&conn->lock, SINGLE_DEPTH_NESTING);
 	region = farswap_rdma_region_find(conn, id);

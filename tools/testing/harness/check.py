@@ -297,7 +297,7 @@ def check():
         print("nothing can be checked without the kernel and its tools")
         return checks
     kdir = output.strip().splitlines()[-1]
-    # The same words for all that is built, or it is built anew.
+    # All builds use these words: make rebuilds everything when they change.
     make = ["make", "--no-print-directory", f"-j{os.cpu_count()}", f"KDIR={kdir}", "W=1",
             "KCFLAGS=-Werror", "WERROR=1"]
     built = [

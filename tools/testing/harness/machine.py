@@ -25,7 +25,7 @@ BOOT_TIMEOUT = 240
 # instruction that sets flags then saves another register's bits, and the return
 # from it is a double fault. Nor with page tables of five levels: they take longer to
 # walk, and Linux 6.12 with KASAN takes them for four (all memory is "wild") at an
-# interrupt while it looks anew what the processor has.
+# interrupt while it reads the features of the processor again.
 CPU = "max,-erms,-pclmulqdq,-cx16,-la57"
 
 # A processor whose instructions take a nanosecond each.

@@ -164,7 +164,7 @@ class Runner:
             self.total.add(result)
 
     def look_for_leaks(self) -> None:
-        # Debian's kernel doesn't look for any, and a client that hangs would be asked in vain.
+        # Debian's kernel looks for none, and a client that hangs would not answer.
         leaks = self.cluster.leaks() if self.args.client_kernel else ""
         if leaks:
             result = ktap.Tally()

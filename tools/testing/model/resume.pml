@@ -797,7 +797,7 @@ end:	do
 }
 
 /*
- * What the searches are about does happen in them: I/O with a new key; a region that its donor
+ * These searches reach the events that the others are about: I/O with a new key; a region that its donor
  * took between RESUMED and KEY; a key given for a second time, as the first was not heard of; a
  * WRITE of an old connection on its way while the session is resumed.
  */

@@ -197,7 +197,7 @@ end:	do
 }
 
 /*
- * What the searches are about does happen in them. The first three: EVICT before
+ * These searches reach the events that the others are about. The first three: EVICT before
  * the core knows the slab; a WRITE on its way to a region that is the client's
  * again, and to one that is another's; then a READ after a second mapping.
  */

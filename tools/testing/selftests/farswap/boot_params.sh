@@ -7,7 +7,7 @@
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
-# What modprobe sees, as if these were on the boot command line, too.
+# modprobe reads this file as the boot command line, with these words added.
 more_on_the_command_line() {
 	echo "$(cat /proc/cmdline) $*" >"$TMP/cmdline" && mount --bind "$TMP/cmdline" /proc/cmdline
 }

@@ -47,7 +47,7 @@ wait_peer() {
 	return "$peer_status"
 }
 
-# Evict three of eight regions, of which later ones are busier: the first three must go.
+# Evict three of eight regions. The later ones are busier: the first three must go.
 idle_go_first() {
 	start_peer polite polite 8
 	wait_for 20 grep -q "now evict" "$TMP/peer.polite" &&

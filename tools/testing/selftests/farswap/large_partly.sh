@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Donors have all pages of some 64 KiB folios, and some pages of others, the rest of which the swap
-# device has: the former come in whole, the latter page by page, and all are right.
+# Donors have all pages of some 64 KiB folios and some pages of others; the swap device has the rest.
+# The former are swapped in whole, the latter page by page, and all contents are right.
 # cluster: donors=2 mem=384 disks=1 tree=1 zswap.enabled=0
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

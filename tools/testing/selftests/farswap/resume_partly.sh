@@ -9,8 +9,8 @@
 
 donor=${DONORS%% *}
 
-# anew KEY=VALUE: restart the daemon with that setting
-anew() {
+# restart_with KEY=VALUE: restart the daemon with that setting
+restart_with() {
 	echo >"$FARSWAP/donors"
 	donor_kill "$donor"
 	donors_patient=$donor
@@ -73,7 +73,7 @@ set_value "$FARSWAP/io_timeout_ms" $((1000 * ${SLOW:-1}))
 set_value "$FARSWAP/backup" none
 swap_on
 make_cgroup some 11M
-check "the daemon has a long evict_ms" anew evict_ms=$((20000 * ${SLOW:-1})) || donors_show
+check "the daemon has a long evict_ms" restart_with evict_ms=$((20000 * ${SLOW:-1})) || donors_show
 check "the donor has the only copies" hold_remote some some 1 3500 -m 28 -n 1000 -L ||
 	skip_rest "there are none"
 log_mark
@@ -89,7 +89,7 @@ check "the modules can be unloaded after pages were lost" \
 	eval 'swapoff "$SWAP_DISK" && reload_modules'
 farswap_up 1
 set_value "$FARSWAP/grace_ms" 60000
-check "the daemon has a short evict_ms" anew evict_ms=20 || donors_show
+check "the daemon has a short evict_ms" restart_with evict_ms=20 || donors_show
 swap_on
 start_load late some -m 28 -p 2 -d 200 -r 50 -w 50 -i 0
 check "pages go out to it and come in" pages_go_and_return 2000
