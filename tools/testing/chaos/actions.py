@@ -93,7 +93,20 @@ class Actions:
         action = getattr(self, f"do_{event.kind}")
         vm = self.machine(event.lane)
         with self.in_use[vm.name].by(event.kind in schedule.WHOLE):
-            return action(vm, event)
+            outcome = action(vm, event)
+            return outcome + (self.mend(vm) if event.lane == vm.name else "")
+
+    @staticmethod
+    def mend(vm):
+        """
+        Soft RoCE puts the connection manager's own queue pair (GSI) into its error state when the
+        interface refuses one packet. The RDMA core would only mend SQE, so this device can never
+        connect again, for any program. Only a new device helps.
+        """
+        if vm.run("rdma resource show qp | grep -q 'type GSI.*state ERR'", PATIENCE)[0]:
+            return ""
+        vm.check("rdma link del r0; net-up", PATIENCE)
+        return "; soft RoCE's GSI queue pair was in its error state: link made anew"
 
     def hold(self, event):
         self.stopping.wait(event.hold)

@@ -213,6 +213,10 @@ class Run:
     def finish(self):
         """The machines are whole again: they have to work, and all has to be right."""
         clients = self.cluster.clients
+        for vm in self.cluster.machines.values():
+            mended = self.actions.mend(vm)
+            if mended:
+                self.say(vm.name + mended)
         took = self.wait_for_donors(clients, RECOVERY * self.slow)
         if took is None:
             self.fail(f"not all donors are in use {RECOVERY * self.slow} s after the last event")
