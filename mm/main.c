@@ -264,7 +264,7 @@ static void main_wq_exit(void)
 
 static const struct farswap_slab_works main_slab_works = {
 	.map		= farswap_slab_map_work,
-	.evacuate	= farswap_leave_work,
+	.evacuate	= farswap_evacuate_work,
 	.repair		= farswap_replica_work,
 	.refill		= farswap_replica_refill_work,
 	.rebuild	= farswap_rebuild_work,
@@ -314,8 +314,8 @@ static const struct main_part main_parts[] = {
 	{ farswap_prefetch_init, farswap_prefetch_exit },
 	{ farswap_promote_init, farswap_promote_exit },
 	{ farswap_backup_init, farswap_backup_exit },
-	{ farswap_home_init, farswap_home_exit },
-	{ farswap_leave_init, farswap_leave_exit },
+	{ farswap_fetch_init, farswap_fetch_exit },
+	{ farswap_evacuate_init, farswap_evacuate_exit },
 	{ farswap_replica_init, farswap_replica_exit },
 	{ farswap_rebuild_init, farswap_rebuild_exit },
 	{ main_slab_init, main_slab_exit },

@@ -122,7 +122,7 @@ static void session_suspended(void *ctx, int error)
 
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(mapping, &donor->mappings, donor_entry)
-		farswap_eviction_suspend(mapping);
+		farswap_evict_suspend(mapping);
 	was_live = donor->state == FARSWAP_DONOR_LIVE;
 	WRITE_ONCE(donor->suspect_at, jiffies);
 	WRITE_ONCE(donor->io, FARSWAP_DONOR_IO_SUSPENDED);
@@ -191,7 +191,7 @@ static void session_resumed(void *ctx)
 
 static void session_evict(void *ctx, u64 id, u32 deadline_ms)
 {
-	farswap_eviction_begin(ctx, id, deadline_ms);
+	farswap_evict_begin(ctx, id, deadline_ms);
 }
 
 static u32 session_activity(void *ctx, u64 id)

@@ -178,7 +178,7 @@ int farswap_devices_flush(void)
 		failed = farswap_backup_failures(device);
 		/* One failed probe is enough, since each takes long. */
 		if (!starved)
-			starved = farswap_home_probe(device);
+			starved = farswap_fetch_probe(device);
 		if (farswap_backup_flush(device, failed))
 			err = -EIO;
 	}

@@ -524,7 +524,7 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 	WRITE_ONCE(slab->sole, true);
 	/*
 	 * The write of slab->sole above comes before the read of slab->state below. Pairs with
-	 * the barrier in farswap_drain_start(), which writes the state before it reads sole: so
+	 * the barrier in farswap_unmap_start(), which writes the state before it reads sole: so
 	 * either it sees that a page must be fetched before the region is returned, or the copy
 	 * is kept here.
 	 */

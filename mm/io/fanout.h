@@ -64,7 +64,7 @@ static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
 	for (i = 0; i < fanout->nr_writes; i++) {
 		mapping = fanout->writes[i].mapping;
 		if (farswap_mapping_is_slabs(mapping) && !farswap_mapping_ends(mapping) &&
-		    !farswap_eviction_is_near(mapping) && farswap_mapping_has(mapping, slot, nr))
+		    !farswap_evict_is_near(mapping) && farswap_mapping_has(mapping, slot, nr))
 			return true;
 	}
 	return false;

@@ -82,7 +82,7 @@ static void promote_done(struct farswap_io *io, int error)
 		farswap_slotbits_clear(mapping->missing, promotion->slot, 1);
 		/*
 		 * Clear the missing bit before setting the remote bit: a reader of both that does
-		 * not hold the folio's lock, such as drain_is_elsewhere(), must not find both set.
+		 * not hold the folio's lock, such as unmap_is_elsewhere(), must not find both set.
 		 */
 		smp_mb__after_atomic();
 		farswap_slotbits_set(mapping->slab->bits.remote, promotion->slot, 1);

@@ -322,7 +322,7 @@ static long copy_time_left(const struct farswap_mapping *from)
 {
 	if (!from)
 		return COPY_PATIENCE;
-	return max(0L, (long)(READ_ONCE(from->leave_until) - jiffies));
+	return max(0L, (long)(READ_ONCE(from->evacuate_until) - jiffies));
 }
 
 /* With @sole, a slot that the device has too is not wanted. */
@@ -464,7 +464,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       !farswap_donor_is_suspect(to->donor) &&
-	       (!from || time_before(jiffies, READ_ONCE(from->leave_until)));
+	       (!from || time_before(jiffies, READ_ONCE(from->evacuate_until)));
 }
 
 /**

@@ -14,100 +14,100 @@
 #include "internal.h"
 
 /* Reads of one slab in flight at the same time. */
-#define HOME_READS	8
+#define FETCH_READS	8
 /* Pages of one batch where there is no deadline. */
-#define HOME_RUN	32
+#define FETCH_RUN	32
 /* Rounds that may fail although the donor's session did not fail. */
-#define HOME_ROUNDS	3
-#define HOME_PAUSE_MS	10
+#define FETCH_ROUNDS	3
+#define FETCH_PAUSE_MS	10
 /* Time without memory for any read after which waiters for a fetch give up. */
-#define HOME_PATIENCE	(5 * HZ)
+#define FETCH_PATIENCE	(5 * HZ)
 /* With a longer gap between two attempts, nothing is known about the time between them. */
-#define HOME_GAP	(2 * HZ)
+#define FETCH_GAP	(2 * HZ)
 /* While it waits for a suspect donor, a fetch checks once per so many polls if it is needed. */
-#define HOME_LOOKS	10
+#define FETCH_LOOKS	10
 /* Slabs that can be fetched at the same time however little memory there is. */
-#define HOME_POOL	2
+#define FETCH_POOL	2
 
 /**
- * struct home_read - one page being fetched
+ * struct fetch_read - one page being fetched
  * @io:		the remote read
- * @home:	the fetch that the read belongs to
+ * @fetch:	the fetch that the read belongs to
  * @backup:	the staging page that it fills
  */
-struct home_read {
+struct fetch_read {
 	struct farswap_io io;
-	struct home *home;
+	struct fetch *fetch;
 	struct farswap_backup *backup;
 };
 
 /**
- * struct home - a fetch of a mapping's pages
+ * struct fetch - a fetch of a mapping's pages
  * @mapping:	the mapping
  * @tags:	the tags of @reads
  * @failed:	a read has failed, so the donor is dead or suspect
  * @reads:	the reads
  */
-struct home {
+struct fetch {
 	struct farswap_mapping *mapping;
 	struct farswap_tags tags;
 	bool failed;
-	struct home_read reads[HOME_READS];
+	struct fetch_read reads[FETCH_READS];
 };
 
-static mempool_t *home_pool;
+static mempool_t *fetch_pool;
 
 /* End a read; @failed says that the donor caused the error. */
-static void home_read_end(struct home_read *read, int error, bool failed)
+static void fetch_read_end(struct fetch_read *read, int error, bool failed)
 {
-	struct home *home = read->home;
+	struct fetch *fetch = read->fetch;
 
 	farswap_backup_fetch_end(read->backup, error);
 	if (failed)
-		WRITE_ONCE(home->failed, true);
-	/* This comes last, because the waiter frees @home. */
-	farswap_tags_put(&home->tags, read - home->reads);
+		WRITE_ONCE(fetch->failed, true);
+	/* This comes last, because the waiter frees @fetch. */
+	farswap_tags_put(&fetch->tags, read - fetch->reads);
 }
 
-static void home_read_done(struct farswap_io *io, int error)
+static void fetch_read_done(struct farswap_io *io, int error)
 {
-	home_read_end(container_of(io, struct home_read, io), error, error);
+	fetch_read_end(container_of(io, struct fetch_read, io), error, error);
 }
 
 /* Record since when the donor's adapter has had no memory to map a page. */
-static void home_note(struct farswap_donor *donor, bool starved)
+static void fetch_note(struct farswap_donor *donor, bool starved)
 {
 	unsigned long now = jiffies;
 
-	if (!starved || time_after(now, READ_ONCE(donor->starved_at) + HOME_GAP))
+	if (!starved || time_after(now, READ_ONCE(donor->starved_at) + FETCH_GAP))
 		WRITE_ONCE(donor->starved_since, now);
 	if (starved)
 		WRITE_ONCE(donor->starved_at, now);
 }
 
 /**
- * farswap_home_is_starved() - check whether there is no memory for reads from a donor
+ * farswap_fetch_is_starved() - check whether there is no memory for reads from a donor
  * @donor:	the donor
  *
  * Context: any.
  * Return: true if reads are attempted, and the adapter has had no memory for any of them for
  * seconds.
  */
-bool farswap_home_is_starved(const struct farswap_donor *donor)
+bool farswap_fetch_is_starved(const struct farswap_donor *donor)
 {
 	unsigned long since = READ_ONCE(donor->starved_since);
 
-	return time_after_eq(jiffies, since + HOME_PATIENCE) &&
-	       time_before(jiffies, READ_ONCE(donor->starved_at) + HOME_GAP);
+	return time_after_eq(jiffies, since + FETCH_PATIENCE) &&
+	       time_before(jiffies, READ_ONCE(donor->starved_at) + FETCH_GAP);
 }
 
-static int home_submit(struct home *home, struct farswap_io *io)
+static int fetch_submit(struct fetch *fetch, struct farswap_io *io)
 {
-	int err = farswap_mapping_ends(home->mapping) ? -ECANCELED :
-		  farswap_mapping_submit(home->mapping, io);
+	int err = farswap_mapping_ends(fetch->mapping) ? -ECANCELED :
+		  farswap_mapping_submit(fetch->mapping, io);
 
 	if (err != -ECANCELED)
-		home_note(home->mapping->donor, err == -ENOMEM);
+		fetch_note(fetch->mapping->donor, err == -ENOMEM);
 	return err;
 }
 
@@ -116,17 +116,17 @@ static int home_submit(struct home *home, struct farswap_io *io)
  * changed or is being fetched from another mapping, which may fail; -ENOMEM or -ECANCELED if the
  * donor is not the cause of the failure; or another error if it is.
  */
-static int home_fetch_to(struct home *home, unsigned int slot, struct farswap_backup *backup)
+static int fetch_to(struct fetch *fetch, unsigned int slot, struct farswap_backup *backup)
 {
-	struct home_read *read;
+	struct fetch_read *read;
 	struct farswap_io *io;
 	int err;
 
-	if (!farswap_backup_fetch_begin(home->mapping, slot, backup)) {
+	if (!farswap_backup_fetch_begin(fetch->mapping, slot, backup)) {
 		farswap_staging_put(backup);
 		return -EAGAIN;
 	}
-	read = &home->reads[farswap_tags_get(&home->tags)];
+	read = &fetch->reads[farswap_tags_get(&fetch->tags)];
 	read->backup = backup;
 	io = &read->io;
 	io->page = backup->page;
@@ -134,41 +134,41 @@ static int home_fetch_to(struct home *home, unsigned int slot, struct farswap_ba
 	io->length = PAGE_SIZE;
 	io->op = FARSWAP_IO_READ;
 	io->urgent = false;
-	io->done = home_read_done;
-	err = home_submit(home, io);
+	io->done = fetch_read_done;
+	err = fetch_submit(fetch, io);
 	if (err)
-		home_read_end(read, err, err != -ENOMEM && err != -ECANCELED);
+		fetch_read_end(read, err, err != -ENOMEM && err != -ECANCELED);
 	return err;
 }
 
-/* Start to fetch a slot as home_fetch_to() does, into the next free staging page. */
-static int home_fetch(struct home *home, unsigned int slot)
+/* Start to fetch a slot as fetch_to() does, into the next free staging page. */
+static int fetch_slot(struct fetch *fetch, unsigned int slot)
 {
-	bool hurry = farswap_eviction_is_near(home->mapping);
+	bool hurry = farswap_evict_is_near(fetch->mapping);
 
-	return home_fetch_to(home, slot, farswap_staging_wait(home->mapping->slab->device, hurry));
+	return fetch_to(fetch, slot, farswap_staging_wait(fetch->mapping->slab->device, hurry));
 }
 
 /*
  * Check whether to fetch a slot from @mapping. If the slab stays mapped while @mapping is
  * evacuating, a slot that a staying mapping has is not fetched.
  */
-static bool home_is_here(const struct farswap_mapping *mapping, unsigned int slot)
+static bool fetch_is_here(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	if (farswap_mapping_goes(mapping) &&
 	    READ_ONCE(mapping->slab->state) == FARSWAP_SLAB_MAPPED)
-		return farswap_drain_is_only(mapping, slot);
+		return farswap_unmap_is_only(mapping, slot);
 	return farswap_mapping_has(mapping, slot, 1);
 }
 
 /* Check whether a page remains that is not completely staged; a zero page needs no copy. */
-static bool home_is_left(const struct farswap_mapping *mapping)
+static bool fetch_is_left(const struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int slot;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
-		if (test_bit(slot, slab->bits.unbacked) && home_is_here(mapping, slot) &&
+		if (test_bit(slot, slab->bits.unbacked) && fetch_is_here(mapping, slot) &&
 		    !farswap_slab_zero(slab, slot) && !farswap_backup_holds(slab, slot))
 			return true;
 		cond_resched();
@@ -176,27 +176,27 @@ static bool home_is_left(const struct farswap_mapping *mapping)
 	return false;
 }
 
-static struct home *home_begin(struct farswap_mapping *mapping)
+static struct fetch *fetch_begin(struct farswap_mapping *mapping)
 {
-	struct home *home = mempool_alloc(home_pool, GFP_NOIO);
+	struct fetch *fetch = mempool_alloc(fetch_pool, GFP_NOIO);
 	int i;
 
-	home->mapping = mapping;
-	home->failed = false;
-	farswap_tags_init(&home->tags, HOME_READS);
-	for (i = 0; i < HOME_READS; i++)
-		home->reads[i].home = home;
-	return home;
+	fetch->mapping = mapping;
+	fetch->failed = false;
+	farswap_tags_init(&fetch->tags, FETCH_READS);
+	for (i = 0; i < FETCH_READS; i++)
+		fetch->reads[i].fetch = fetch;
+	return fetch;
 }
 
-/* Wait for the reads, and free @home; return false if a read has failed. */
-static bool home_end(struct home *home)
+/* Wait for the reads, and free @fetch; return false if a read has failed. */
+static bool fetch_end(struct fetch *fetch)
 {
 	bool failed;
 
-	farswap_tags_wait(&home->tags);
-	failed = home->failed;
-	mempool_free(home, home_pool);
+	farswap_tags_wait(&fetch->tags);
+	failed = fetch->failed;
+	mempool_free(fetch, fetch_pool);
 	return !failed;
 }
 
@@ -204,9 +204,9 @@ static bool home_end(struct home *home)
  * Fetch all pages from @first on. Return false if a read has failed; otherwise @again says if there
  * is more to do. @first is set to the slot at which the adapter had no memory, and otherwise to 0.
  */
-static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first, bool *again)
+static bool fetch_all(struct farswap_mapping *mapping, unsigned int *first, bool *again)
 {
-	struct home *home = home_begin(mapping);
+	struct fetch *fetch = fetch_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int slot = *first;
 	int state, err;
@@ -214,14 +214,14 @@ static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first,
 	*again = slot;
 	*first = 0;
 	for_each_set_bit_from(slot, slab->bits.remote, slab->nr_slots) {
-		if (READ_ONCE(home->failed) || farswap_mapping_ends(mapping))
+		if (READ_ONCE(fetch->failed) || farswap_mapping_ends(mapping))
 			break;
-		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
+		if (!test_bit(slot, slab->bits.unbacked) || !fetch_is_here(mapping, slot) ||
 		    farswap_slab_zero(slab, slot))
 			continue;
 		/* A staging page may be long in coming, so check first if the slot needs one. */
 		state = farswap_backup_state_of(slab, slot);
-		err = state == -ENOENT ? home_fetch(home, slot) : 0;
+		err = state == -ENOENT ? fetch_slot(fetch, slot) : 0;
 		if (err || state == FARSWAP_BACKUP_FETCHING)
 			*again = true;
 		/* The reads in flight have memory, and release it when they complete. */
@@ -231,40 +231,40 @@ static bool home_fetch_all(struct farswap_mapping *mapping, unsigned int *first,
 		}
 		cond_resched();
 	}
-	return home_end(home);
+	return fetch_end(fetch);
 }
 
 /* Wait for a suspect donor; return false if it won't resume, or if nothing is left to fetch. */
-static bool home_await(const struct farswap_mapping *mapping)
+static bool fetch_await(const struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
 	unsigned int look;
 
 	farswap_donor_settle(donor);
 	for (look = 0; farswap_donor_is_suspect(donor); look++) {
-		if (look % HOME_LOOKS == 0 && !home_is_left(mapping))
+		if (look % FETCH_LOOKS == 0 && !fetch_is_left(mapping))
 			return false;
-		msleep(HOME_PAUSE_MS);
+		msleep(FETCH_PAUSE_MS);
 	}
 	return farswap_donor_works(donor);
 }
 
 /* Fetch one page. Return 0, -ENOENT if there is none, -ENOMEM, or another error of the read. */
-static int home_fetch_one(struct farswap_mapping *mapping)
+static int fetch_one(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
-	struct home *home;
+	struct fetch *fetch;
 	unsigned int slot;
 	bool good;
 	int err;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots) {
-		if (!test_bit(slot, slab->bits.unbacked) || !home_is_here(mapping, slot) ||
+		if (!test_bit(slot, slab->bits.unbacked) || !fetch_is_here(mapping, slot) ||
 		    farswap_slab_zero(slab, slot))
 			continue;
-		home = home_begin(mapping);
-		err = home_fetch(home, slot);
-		good = home_end(home);
+		fetch = fetch_begin(mapping);
+		err = fetch_slot(fetch, slot);
+		good = fetch_end(fetch);
 		/* With -EAGAIN the slot may have been freed, so the next one is tried. */
 		if (err != -EAGAIN)
 			return err ?: good ? 0 : -EIO;
@@ -272,20 +272,20 @@ static int home_fetch_one(struct farswap_mapping *mapping)
 	return -ENOENT;
 }
 
-/* Fetch one page as home_fetch_one() does, and retry while there is no memory. */
-static int home_probe(struct farswap_mapping *mapping)
+/* Fetch one page as fetch_one() does, and retry while there is no memory. */
+static int fetch_probe(struct farswap_mapping *mapping)
 {
-	int err = home_fetch_one(mapping);
+	int err = fetch_one(mapping);
 
-	while (err == -ENOMEM && !farswap_home_is_starved(mapping->donor)) {
-		msleep(HOME_PAUSE_MS);
-		err = home_fetch_one(mapping);
+	while (err == -ENOMEM && !farswap_fetch_is_starved(mapping->donor)) {
+		msleep(FETCH_PAUSE_MS);
+		err = fetch_one(mapping);
 	}
 	return err;
 }
 
 /**
- * farswap_home_probe() - fetch one page that only a region has, if there is any
+ * farswap_fetch_probe() - fetch one page that only a region has, if there is any
  * @device:	the device of the page; no new store to it starts
  *
  * The page also stays in its region. So a device that cannot be written, or an adapter without
@@ -295,7 +295,7 @@ static int home_probe(struct farswap_mapping *mapping)
  * until there is memory for the adapter.
  * Return: 0, or -ENOMEM if there was no memory for the adapter.
  */
-int farswap_home_probe(struct farswap_device *device)
+int farswap_fetch_probe(struct farswap_device *device)
 {
 	struct farswap_mapping *mapping;
 	struct farswap_slab *slab;
@@ -311,7 +311,7 @@ int farswap_home_probe(struct farswap_device *device)
 			mapping = farswap_mapping_get(slab, nth);
 			if (!mapping)
 				continue;
-			err = home_probe(mapping);
+			err = fetch_probe(mapping);
 			farswap_mapping_put(mapping);
 		}
 	}
@@ -319,7 +319,7 @@ int farswap_home_probe(struct farswap_device *device)
 }
 
 /**
- * farswap_home_fetch() - fetch every page that only the region has
+ * farswap_fetch_mapping() - fetch every page that only the region has
  * @mapping:	a mapping of the slab; no new store to it starts, and the pages of stores in flight
  *		are skipped
  *
@@ -329,33 +329,33 @@ int farswap_home_probe(struct farswap_device *device)
  *
  * The fetch waits for pages that are being read from another mapping of the slab, and for memory
  * to map a page for the adapter, because the donor still has the page. A caller's waiter may give
- * up earlier, see farswap_home_is_starved(). Nothing is read from a region that its donor is about
- * to take, see farswap_eviction_begin().
+ * up earlier, see farswap_fetch_is_starved(). Nothing is read from a region that its donor is about
+ * to take, see farswap_evict_begin().
  *
  * Context: may sleep, until staging pages or other memory are free.
  */
-void farswap_home_fetch(struct farswap_mapping *mapping)
+void farswap_fetch_mapping(struct farswap_mapping *mapping)
 {
 	const struct farswap_donor *donor = mapping->donor;
 	unsigned int suspects, failed = 0, first = 0;
 	bool again;
 
-	while (failed < HOME_ROUNDS && !farswap_mapping_ends(mapping)) {
+	while (failed < FETCH_ROUNDS && !farswap_mapping_ends(mapping)) {
 		suspects = READ_ONCE(donor->suspects);
-		if (home_fetch_all(mapping, &first, &again)) {
+		if (fetch_all(mapping, &first, &again)) {
 			if (!again)
 				break;
-			msleep(HOME_PAUSE_MS);
+			msleep(FETCH_PAUSE_MS);
 			continue;
 		}
-		if (!home_await(mapping))
+		if (!fetch_await(mapping))
 			break;
 		failed += READ_ONCE(donor->suspects) == suspects;
 	}
 }
 
 /**
- * farswap_home_back_up() - back up some pages that only regions have to the device
+ * farswap_fetch_back_up() - back up some pages that only regions have to the device
  * @mapping:	a mapping that stays, referenced
  * @first:	the slot to start with; set to the slot to continue with
  *
@@ -365,48 +365,48 @@ void farswap_home_fetch(struct farswap_mapping *mapping)
  * Return: the number of pages that were read; -EBUSY if the rest of the staging pool is reserved
  * for stores; or another error. After an error the caller retries later.
  */
-int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first)
+int farswap_fetch_back_up(struct farswap_mapping *mapping, unsigned int *first)
 {
-	struct home *home = home_begin(mapping);
+	struct fetch *fetch = fetch_begin(mapping);
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int slot = *first, nr = 0;
 	struct farswap_backup *backup;
 	int err = 0;
 
 	for_each_set_bit_from(slot, slab->bits.remote, slab->nr_slots) {
-		if (nr == HOME_RUN || err || READ_ONCE(home->failed))
+		if (nr == FETCH_RUN || err || READ_ONCE(fetch->failed))
 			break;
 		if (!test_bit(slot, slab->bits.unbacked) ||
 		    !farswap_mapping_has(mapping, slot, 1) || farswap_slab_zero(slab, slot) ||
 		    farswap_backup_state_of(slab, slot) != -ENOENT)
 			continue;
 		backup = farswap_staging_try();
-		err = backup ? home_fetch_to(home, slot, backup) : -EBUSY;
+		err = backup ? fetch_to(fetch, slot, backup) : -EBUSY;
 		nr += !err;
 		if (err == -EAGAIN)
 			err = 0;
 	}
 	*first = slot;
-	if (!home_end(home))
+	if (!fetch_end(fetch))
 		err = -EIO;
 	return err ?: (int)nr;
 }
 
 /**
- * farswap_home_init() - allocate the pool of fetches
+ * farswap_fetch_init() - allocate the pool of fetches
  *
  * Return: 0 or -ENOMEM.
  */
-int farswap_home_init(void)
+int farswap_fetch_init(void)
 {
-	home_pool = mempool_create_kmalloc_pool(HOME_POOL, sizeof(struct home));
-	return home_pool ? 0 : -ENOMEM;
+	fetch_pool = mempool_create_kmalloc_pool(FETCH_POOL, sizeof(struct fetch));
+	return fetch_pool ? 0 : -ENOMEM;
 }
 
 /**
- * farswap_home_exit() - free the pool of fetches
+ * farswap_fetch_exit() - free the pool of fetches
  */
-void farswap_home_exit(void)
+void farswap_fetch_exit(void)
 {
-	mempool_destroy(home_pool);
+	mempool_destroy(fetch_pool);
 }

@@ -184,7 +184,7 @@ static void map_release_work(struct work_struct *work)
 	struct farswap_slab *slab = mapping->slab;
 	struct farswap_donor *donor = mapping->donor;
 	/* The slab's remote bits are cleared before another slab or client can get the region. */
-	bool last = farswap_drain_end(mapping);
+	bool last = farswap_unmap_end(mapping);
 
 	if (!last || !farswap_handover_end(mapping))
 		donor->transport->release(mapping->region);
@@ -203,9 +203,9 @@ static void map_release_work(struct work_struct *work)
 	 * The waiter also flushes the workqueue before it frees the slab. A slab that is still hot
 	 * is mapped again at its next I/O.
 	 */
-	farswap_drain_wake();
+	farswap_unmap_wake();
 	spin_unlock(&farswap_state_lock);
-	farswap_eviction_exit(mapping);
+	farswap_evict_exit(mapping);
 	kvfree_rcu(mapping, rcu);
 	farswap_donor_put(donor);
 }
@@ -247,9 +247,9 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 	mapping->slab = slab;
 	mapping->id = mapping->donor->transport->region_id(mapping->region);
 	INIT_WORK(&mapping->work, map_release_work);
-	INIT_WORK(&mapping->leave_work, farswap_leave_mapping_work);
-	INIT_DELAYED_WORK(&mapping->fetch_work, farswap_leave_fetch_work);
-	farswap_eviction_init(mapping);
+	INIT_WORK(&mapping->evacuate_work, farswap_evacuate_mapping_work);
+	INIT_DELAYED_WORK(&mapping->fetch_work, farswap_evacuate_fetch_work);
+	farswap_evict_init(mapping);
 	return mapping;
 
 out_free:
@@ -277,7 +277,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	list_add_tail(&mapping->donor_entry, &donor->mappings);
 	donor->nr_slabs++;
 	mapping->slab->device->busy++;
-	if (farswap_eviction_was_early(mapping))
+	if (farswap_evict_was_early(mapping))
 		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
 		return false;
@@ -298,7 +298,7 @@ static void map_failed(struct farswap_slab *slab)
 
 	spin_lock(&farswap_state_lock);
 	farswap_slab_set_state(slab, FARSWAP_SLAB_UNMAPPED);
-	farswap_drain_wake();
+	farswap_unmap_wake();
 	spin_unlock(&farswap_state_lock);
 }
 
@@ -325,7 +325,7 @@ void farswap_slab_map_cancel(struct farswap_slab *slab)
 static void map_drain_early(struct farswap_slab *slab)
 {
 	WRITE_ONCE(slab->retry_at, jiffies + MAP_RETRY_MIN);
-	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
+	farswap_unmap_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_EVICTED);
 }
 
 /*
@@ -352,12 +352,12 @@ static void map_done(struct farswap_slab *slab, struct farswap_mapping *mapping,
 	farswap_mapping_add(mapping);
 	farswap_slab_set_state(slab, FARSWAP_SLAB_MAPPED);
 	if (!alive)
-		farswap_drain_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+		farswap_unmap_start(slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 	else if (farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED))
 		map_drain_early(slab);
 	else if (mapping->donor->state == FARSWAP_DONOR_LEAVING ||
 		 slab->device->closing || !farswap_may_store())
-		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+		farswap_unmap_start(slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_UNMAPPED);
 	spin_unlock(&farswap_state_lock);
 	farswap_latency_add(FARSWAP_LATENCY_MAP, ktime_get_ns() - slab->wanted_ns);
@@ -368,7 +368,7 @@ static void map_end(struct farswap_device *device)
 {
 	spin_lock(&farswap_state_lock);
 	device->busy--;
-	farswap_drain_wake();
+	farswap_unmap_wake();
 	spin_unlock(&farswap_state_lock);
 }
 

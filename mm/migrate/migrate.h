@@ -69,16 +69,16 @@ void farswap_slab_map_work(struct work_struct *work);
 void farswap_slab_map_cancel(struct farswap_slab *slab);
 
 /* migrate/unmap.c */
-void farswap_drain_start(struct farswap_slab *slab,
+void farswap_unmap_start(struct farswap_slab *slab,
 			 enum farswap_slab_state state, enum farswap_stat why);
-void farswap_drain_kill(struct farswap_slab *slab);
-bool farswap_drain_end(struct farswap_mapping *mapping);
-bool farswap_drain_would_lose(const struct farswap_mapping *mapping);
-void farswap_drain_remove(struct farswap_mapping *mapping);
-void farswap_drain_count_removed(struct farswap_mapping *mapping);
-bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping);
-bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot);
-void farswap_drain_wake(void);
+void farswap_unmap_kill(struct farswap_slab *slab);
+bool farswap_unmap_end(struct farswap_mapping *mapping);
+bool farswap_unmap_would_lose(const struct farswap_mapping *mapping);
+void farswap_unmap_remove(struct farswap_mapping *mapping);
+void farswap_unmap_count_removed(struct farswap_mapping *mapping);
+bool farswap_unmap_is_one_of_several(const struct farswap_mapping *mapping);
+bool farswap_unmap_is_only(const struct farswap_mapping *mapping, unsigned int slot);
+void farswap_unmap_wake(void);
 int farswap_slabs_unmap(struct farswap_device *device,
 			struct farswap_donor *donor);
 void farswap_slabs_lose(struct farswap_donor *donor);
@@ -87,30 +87,29 @@ void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id);
 u32 farswap_slab_activity(struct farswap_donor *donor, u64 id);
 
 /* migrate/evacuate.c */
-void farswap_eviction_init(struct farswap_mapping *mapping);
-void farswap_eviction_exit(struct farswap_mapping *mapping);
-void farswap_eviction_early(struct farswap_donor *donor, u64 id);
-void farswap_eviction_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms);
-void farswap_eviction_suspend(struct farswap_mapping *mapping);
-bool farswap_eviction_was_early(const struct farswap_mapping *mapping);
-bool farswap_eviction_is_near(const struct farswap_mapping *mapping);
+void farswap_evict_init(struct farswap_mapping *mapping);
+void farswap_evict_exit(struct farswap_mapping *mapping);
+void farswap_evict_early(struct farswap_donor *donor, u64 id);
+void farswap_evict_begin(struct farswap_donor *donor, u64 id, u32 deadline_ms);
+void farswap_evict_suspend(struct farswap_mapping *mapping);
+bool farswap_evict_was_early(const struct farswap_mapping *mapping);
+bool farswap_evict_is_near(const struct farswap_mapping *mapping);
 
-int farswap_leave_init(void);
-void farswap_leave_exit(void);
-void farswap_leave_start(struct farswap_slab *slab, bool evicted);
-void farswap_leave_work(struct work_struct *work);
-void farswap_leave_mapping_start(struct farswap_mapping *mapping,
-				 unsigned long until);
-void farswap_leave_mapping_work(struct work_struct *work);
-void farswap_leave_fetch_work(struct work_struct *work);
+int farswap_evacuate_init(void);
+void farswap_evacuate_exit(void);
+void farswap_evacuate_start(struct farswap_slab *slab, bool evicted);
+void farswap_evacuate_work(struct work_struct *work);
+void farswap_evacuate_mapping_start(struct farswap_mapping *mapping, unsigned long until);
+void farswap_evacuate_mapping_work(struct work_struct *work);
+void farswap_evacuate_fetch_work(struct work_struct *work);
 
 /* migrate/evacuate-fetch.c */
-int farswap_home_init(void);
-void farswap_home_exit(void);
-int farswap_home_probe(struct farswap_device *device);
-bool farswap_home_is_starved(const struct farswap_donor *donor);
-void farswap_home_fetch(struct farswap_mapping *mapping);
-int farswap_home_back_up(struct farswap_mapping *mapping, unsigned int *first);
+int farswap_fetch_init(void);
+void farswap_fetch_exit(void);
+int farswap_fetch_probe(struct farswap_device *device);
+bool farswap_fetch_is_starved(const struct farswap_donor *donor);
+void farswap_fetch_mapping(struct farswap_mapping *mapping);
+int farswap_fetch_back_up(struct farswap_mapping *mapping, unsigned int *first);
 
 /* migrate/sweep.c */
 bool farswap_handover_end(struct farswap_mapping *mapping);

@@ -316,7 +316,7 @@ static void replica_give_back(struct farswap_slab *slab)
 	    !farswap_mapping_goes(least) &&
 	    slab->state == FARSWAP_SLAB_MAPPED && replica_has_surplus(slab) &&
 	    replica_is_calm(slab))
-		farswap_leave_mapping_start(least, jiffies + REPLICA_LEAVE_TIME);
+		farswap_evacuate_mapping_start(least, jiffies + REPLICA_LEAVE_TIME);
 	if (replica_usable(slab) == farswap_mapping_staying(slab, NULL) &&
 	    !replica_has_surplus(slab))
 		slab->stopgap = 0;
@@ -371,7 +371,7 @@ static void replica_back_up_from(struct farswap_slab *slab, unsigned int nth)
 			return;
 		begun = ktime_get();
 		nr = farswap_mapping_goes(mapping) || !farswap_donor_works(mapping->donor) ?
-		     -EHOSTDOWN : farswap_home_back_up(mapping, &slot);
+		     -EHOSTDOWN : farswap_fetch_back_up(mapping, &slot);
 		farswap_mapping_put(mapping);
 		if (nr > 0)
 			farswap_copy_rest(nr, READ_ONCE(farswap_settings.repair_mb), begun);

@@ -113,7 +113,7 @@ static void handover_begin(const struct farswap_giveway_pair *pair)
 		from->gave.hot = pair->hot;
 		from->heir = to;
 		to->wanted_ns = ktime_get_ns();
-		farswap_drain_start(from, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_GAVE_WAY);
+		farswap_unmap_start(from, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_GAVE_WAY);
 	}
 	spin_unlock(&farswap_state_lock);
 }
@@ -255,7 +255,7 @@ static bool sweep_slab(struct farswap_slab *slab)
 	slab->idle_looks = idle ? slab->idle_looks + 1 : 0;
 	idle = slab->idle_looks >= SWEEP_LOOKS;
 	if (idle)
-		farswap_drain_start(slab, FARSWAP_SLAB_DRAINING,
+		farswap_unmap_start(slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_COLD);
 	spin_unlock(&farswap_state_lock);
 	return !idle;

@@ -15,35 +15,35 @@
 #include "internal.h"
 
 /* Time to copy the sole copies of a donor that is taken off the donors line. */
-#define DRAIN_UNMAP_TIME	(5 * HZ)
+#define UNMAP_TIME	(5 * HZ)
 /* Interval of the checks whether a donor's adapter has memory. */
-#define DRAIN_LOOK		(HZ / 4)
+#define UNMAP_LOOK		(HZ / 4)
 /* Mappings of a donor that one critical section of farswap_state_lock handles. */
-#define DRAIN_BATCH		32
+#define UNMAP_BATCH		32
 
 /* Signalled when a slab becomes unmapped. */
-static DECLARE_WAIT_QUEUE_HEAD(drain_ended);
+static DECLARE_WAIT_QUEUE_HEAD(unmap_ended);
 
 /* Serialises the counts of lost pages, so that each sees which mappings the slab still has. */
-static DEFINE_MUTEX(drain_mutex);
+static DEFINE_MUTEX(unmap_mutex);
 
 /**
- * farswap_drain_wake() - wake the waiters after a slab became unmapped
+ * farswap_unmap_wake() - wake the waiters after a slab became unmapped
  *
  * Context: process context, under farswap_state_lock.
  */
-void farswap_drain_wake(void)
+void farswap_unmap_wake(void)
 {
-	wake_up_all(&drain_ended);
+	wake_up_all(&unmap_ended);
 }
 
 /**
- * farswap_drain_kill() - refuse new I/O on all mappings of a slab
+ * farswap_unmap_kill() - refuse new I/O on all mappings of a slab
  * @slab:	a slab that is not FARSWAP_SLAB_MAPPED
  *
  * Context: process context.
  */
-void farswap_drain_kill(struct farswap_slab *slab)
+void farswap_unmap_kill(struct farswap_slab *slab)
 {
 	struct farswap_mapping *mapping;
 	unsigned int nth;
@@ -56,17 +56,17 @@ void farswap_drain_kill(struct farswap_slab *slab)
 }
 
 /**
- * farswap_drain_start() - end a slab's mappings
+ * farswap_unmap_start() - end a slab's mappings
  * @slab:	the slab; nothing happens unless it is mapped
  * @state:	the slab's next state, FARSWAP_SLAB_DRAINING or FARSWAP_SLAB_LOST
  * @why:	the counter to increment
  *
  * New I/O is refused from now on. If pages have to be fetched first, loads continue until
- * they are. farswap_drain_end() follows the last I/O of each mapping.
+ * they are. farswap_unmap_end() follows the last I/O of each mapping.
  *
  * Context: process context, under farswap_state_lock; does not wait.
  */
-void farswap_drain_start(struct farswap_slab *slab,
+void farswap_unmap_start(struct farswap_slab *slab,
 			 enum farswap_slab_state state, enum farswap_stat why)
 {
 	lockdep_assert_held(&farswap_state_lock);
@@ -83,18 +83,18 @@ void farswap_drain_start(struct farswap_slab *slab,
 	 */
 	smp_mb();
 	if (state == FARSWAP_SLAB_DRAINING && READ_ONCE(slab->sole))
-		farswap_leave_start(slab, why == FARSWAP_STAT_SLAB_EVICTED);
+		farswap_evacuate_start(slab, why == FARSWAP_STAT_SLAB_EVICTED);
 	else
-		farswap_drain_kill(slab);
+		farswap_unmap_kill(slab);
 }
 
-static bool drain_will_stay(const struct farswap_mapping *mapping)
+static bool unmap_will_stay(const struct farswap_mapping *mapping)
 {
 	return !farswap_mapping_goes(mapping) && farswap_donor_works(mapping->donor);
 }
 
 /* Check whether another mapping of the slab has the slot; with @stay, one that will stay. */
-static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
+static bool unmap_is_elsewhere(const struct farswap_mapping *mapping,
 			       unsigned int slot, bool stay)
 {
 	struct farswap_mapping *other;
@@ -104,7 +104,7 @@ static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !elsewhere; nth++) {
 		other = rcu_dereference(mapping->slab->mapping[nth]);
-		if (!other || other == mapping || (stay && !drain_will_stay(other)))
+		if (!other || other == mapping || (stay && !unmap_will_stay(other)))
 			continue;
 		elsewhere = farswap_mapping_has(other, slot, 1);
 	}
@@ -113,7 +113,7 @@ static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_drain_is_only() - check whether no region that stays has a slot but this one
+ * farswap_unmap_is_only() - check whether no region that stays has a slot but this one
  * @mapping:	a mapping
  * @slot:	a slot of its slab with the remote bit
  *
@@ -121,27 +121,27 @@ static bool drain_is_elsewhere(const struct farswap_mapping *mapping,
  * Return: true if @mapping has the slot, and each other mapping that has it is evacuating or
  * its donor does not work.
  */
-bool farswap_drain_is_only(const struct farswap_mapping *mapping, unsigned int slot)
+bool farswap_unmap_is_only(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	return farswap_mapping_has(mapping, slot, 1) &&
-	       !drain_is_elsewhere(mapping, slot, true);
+	       !unmap_is_elsewhere(mapping, slot, true);
 }
 
 /* Mark a page that is in memory dirty: reclaim could drop a clean one without a store. */
-static bool drain_keep(const struct farswap_slab *slab, unsigned int slot)
+static bool unmap_keep(const struct farswap_slab *slab, unsigned int slot)
 {
 	return farswap_device_keep(slab->device, farswap_slab_offset(slab, slot));
 }
 
 /* Check whether another removed mapping, whose lost pages are not counted yet, has the slot. */
-static bool drain_is_uncounted(const struct farswap_mapping *mapping, unsigned int slot)
+static bool unmap_is_uncounted(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	const struct farswap_mapping *other;
 	bool uncounted = false;
 
 	/*
 	 * The caller's read of slab->mapping[] is ordered before the read of slab->uncounted
-	 * below. Pairs with farswap_drain_remove(), which writes slab->uncounted before it
+	 * below. Pairs with farswap_unmap_remove(), which writes slab->uncounted before it
 	 * writes slab->mapping[].
 	 */
 	smp_rmb();
@@ -153,13 +153,13 @@ static bool drain_is_uncounted(const struct farswap_mapping *mapping, unsigned i
 }
 
 /* Check whether the mapping has the sole copy of a slot, apart from removed mappings. */
-static bool drain_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
+static bool unmap_is_lost(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	struct farswap_slab *slab = mapping->slab;
 
 	if (!test_bit(slot, slab->bits.unbacked) ||
 	    !farswap_mapping_has(mapping, slot, 1) ||
-	    drain_is_elsewhere(mapping, slot, false) || farswap_slab_zero(slab, slot) ||
+	    unmap_is_elsewhere(mapping, slot, false) || farswap_slab_zero(slab, slot) ||
 	    farswap_backup_holds(slab, slot))
 		return false;
 	/* The device may have completed the backup write just now, or the slot may be free. */
@@ -168,15 +168,15 @@ static bool drain_is_lost(const struct farswap_mapping *mapping, unsigned int sl
 	/*
 	 * The first scan of slab->mapping[] above is ordered before the second one below, which
 	 * finds a page that was migrated to an entry that the first scan had passed. Pairs with
-	 * farswap_drain_remove(): the migration clears the destination's stale bit before
-	 * farswap_drain_remove() clears the entry of the source.
+	 * farswap_unmap_remove(): the migration clears the destination's stale bit before
+	 * farswap_unmap_remove() clears the entry of the source.
 	 */
 	smp_rmb();
-	return !drain_is_elsewhere(mapping, slot, false);
+	return !unmap_is_elsewhere(mapping, slot, false);
 }
 
 /* Return the mask of slots in a word that neither another region nor the device has. */
-static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, unsigned int i)
+static unsigned long unmap_word_at_risk(const struct farswap_mapping *mapping, unsigned int i)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	const struct farswap_mapping *other;
@@ -196,13 +196,13 @@ static unsigned long drain_word_at_risk(const struct farswap_mapping *mapping, u
 }
 
 /**
- * drain_report_lost() - count and log lost pages
+ * unmap_report_lost() - count and log lost pages
  * @mapping:	the mapping that had them
  * @lost:	how many pages; nothing happens if it is 0
  *
  * Context: process context.
  */
-static void drain_report_lost(const struct farswap_mapping *mapping,
+static void unmap_report_lost(const struct farswap_mapping *mapping,
 			      unsigned int lost)
 {
 	if (!lost)
@@ -213,7 +213,7 @@ static void drain_report_lost(const struct farswap_mapping *mapping,
 }
 
 /**
- * farswap_drain_would_lose() - check whether pages would be lost with a mapping
+ * farswap_unmap_would_lose() - check whether pages would be lost with a mapping
  * @mapping:	the mapping
  *
  * A page that is in memory is not lost: it is marked dirty, so that reclaim stores it again.
@@ -224,7 +224,7 @@ static void drain_report_lost(const struct farswap_mapping *mapping,
  * Context: may sleep.
  * Return: true if @mapping has the sole copy of a page.
  */
-bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
+bool farswap_unmap_would_lose(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	unsigned int i, slot;
@@ -232,10 +232,10 @@ bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
 
 	might_sleep();
 	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
-		word = drain_word_at_risk(mapping, i);
+		word = unmap_word_at_risk(mapping, i);
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
-			if (drain_is_lost(mapping, i * BITS_PER_LONG + slot) &&
-			    !drain_keep(slab, i * BITS_PER_LONG + slot))
+			if (unmap_is_lost(mapping, i * BITS_PER_LONG + slot) &&
+			    !unmap_keep(slab, i * BITS_PER_LONG + slot))
 				return true;
 		cond_resched();
 	}
@@ -247,27 +247,27 @@ bool farswap_drain_would_lose(const struct farswap_mapping *mapping)
  * removed mappings had is counted with the last of them. A page that is in memory is not
  * lost: it is marked dirty.
  */
-static unsigned int drain_count(const struct farswap_mapping *mapping)
+static unsigned int unmap_count(const struct farswap_mapping *mapping)
 {
 	const struct farswap_slab *slab = mapping->slab;
 	unsigned int i, slot, lost = 0;
 	unsigned long word;
 
-	lockdep_assert_held(&drain_mutex);
+	lockdep_assert_held(&unmap_mutex);
 	might_sleep();
 	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
-		word = drain_word_at_risk(mapping, i);
+		word = unmap_word_at_risk(mapping, i);
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
-			lost += drain_is_lost(mapping, i * BITS_PER_LONG + slot) &&
-				!drain_is_uncounted(mapping, i * BITS_PER_LONG + slot) &&
-				!drain_keep(slab, i * BITS_PER_LONG + slot);
+			lost += unmap_is_lost(mapping, i * BITS_PER_LONG + slot) &&
+				!unmap_is_uncounted(mapping, i * BITS_PER_LONG + slot) &&
+				!unmap_keep(slab, i * BITS_PER_LONG + slot);
 		cond_resched();
 	}
 	return lost;
 }
 
 /**
- * farswap_drain_end() - end a mapping after its last I/O
+ * farswap_unmap_end() - end a mapping after its last I/O
  * @mapping:	the mapping
  *
  * The pages lost with the mapping are counted and logged. After the slab's last mapping its
@@ -276,13 +276,13 @@ static unsigned int drain_count(const struct farswap_mapping *mapping)
  * Context: process context; may sleep.
  * Return: true if it was the slab's last mapping.
  */
-bool farswap_drain_end(struct farswap_mapping *mapping)
+bool farswap_unmap_end(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
 	unsigned int nth, lost;
 	bool was_slabs, last;
 
-	mutex_lock(&drain_mutex);
+	mutex_lock(&unmap_mutex);
 	spin_lock(&farswap_state_lock);
 	was_slabs = farswap_mapping_is_slabs(mapping);
 	if (was_slabs)
@@ -292,16 +292,16 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 		last &= !farswap_mapping_nth(slab, nth);
 	spin_unlock(&farswap_state_lock);
 
-	lost = was_slabs ? drain_count(mapping) : mapping->lost;
-	mutex_unlock(&drain_mutex);
-	drain_report_lost(mapping, lost);
+	lost = was_slabs ? unmap_count(mapping) : mapping->lost;
+	mutex_unlock(&unmap_mutex);
+	unmap_report_lost(mapping, lost);
 	if (last) {
 		/*
 		 * The load of nr_uncounted is ordered before the writes to slab->bits below. Pairs
-		 * with farswap_drain_count_removed(), which reads slab->bits before it decrements
+		 * with farswap_unmap_count_removed(), which reads slab->bits before it decrements
 		 * nr_uncounted.
 		 */
-		wait_event(drain_ended, !smp_load_acquire(&slab->nr_uncounted));
+		wait_event(unmap_ended, !smp_load_acquire(&slab->nr_uncounted));
 		/*
 		 * Other threads may clear bits at the same time. A late store to a mapping that is
 		 * already lost may even set some, which is harmless: no mapping has those slots.
@@ -313,13 +313,13 @@ bool farswap_drain_end(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_is_one_of_several() - check whether the slab has another mapping
+ * farswap_unmap_is_one_of_several() - check whether the slab has another mapping
  * @mapping:	a mapping of the slab
  *
  * Context: under farswap_state_lock.
  * Return: true if it has, even if the other mapping is evacuating too.
  */
-bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
+bool farswap_unmap_is_one_of_several(const struct farswap_mapping *mapping)
 {
 	struct farswap_mapping *other;
 	unsigned int nth;
@@ -333,14 +333,14 @@ bool farswap_drain_is_one_of_several(const struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_remove() - remove one of several mappings from its slab
+ * farswap_unmap_remove() - remove one of several mappings from its slab
  * @mapping:	a mapping of the slab; the caller holds a reference
  *
- * The caller calls farswap_drain_count_removed() before it drops its reference.
+ * The caller calls farswap_unmap_count_removed() before it drops its reference.
  *
  * Context: process context, under farswap_state_lock.
  */
-void farswap_drain_remove(struct farswap_mapping *mapping)
+void farswap_unmap_remove(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
 
@@ -349,7 +349,7 @@ void farswap_drain_remove(struct farswap_mapping *mapping)
 	hlist_add_head_rcu(&mapping->uncounted_entry, &slab->uncounted);
 	/*
 	 * The write of slab->uncounted above is ordered before the write of slab->mapping[]
-	 * below. Pairs with drain_is_uncounted(), which reads slab->mapping[] before
+	 * below. Pairs with unmap_is_uncounted(), which reads slab->mapping[] before
 	 * slab->uncounted: it finds a mapping that has left the array in the list.
 	 */
 	smp_wmb();
@@ -358,34 +358,34 @@ void farswap_drain_remove(struct farswap_mapping *mapping)
 }
 
 /**
- * farswap_drain_count_removed() - count the pages lost with a removed mapping
- * @mapping:	a mapping that farswap_drain_remove() took from its slab
+ * farswap_unmap_count_removed() - count the pages lost with a removed mapping
+ * @mapping:	a mapping that farswap_unmap_remove() took from its slab
  *
- * The function sets @mapping->lost for farswap_drain_end(). It scans every slot of the slab,
+ * The function sets @mapping->lost for farswap_unmap_end(). It scans every slot of the slab,
  * so it is never called under farswap_state_lock.
  *
  * Context: may sleep.
  */
-void farswap_drain_count_removed(struct farswap_mapping *mapping)
+void farswap_unmap_count_removed(struct farswap_mapping *mapping)
 {
 	struct farswap_slab *slab = mapping->slab;
 
-	mutex_lock(&drain_mutex);
-	mapping->lost = drain_count(mapping);
+	mutex_lock(&unmap_mutex);
+	mapping->lost = unmap_count(mapping);
 	spin_lock(&farswap_state_lock);
 	hlist_del_init_rcu(&mapping->uncounted_entry);
 	/*
-	 * The reads of slab->bits in drain_count() are ordered before the write of nr_uncounted.
-	 * Pairs with farswap_drain_end(), which reads nr_uncounted before it clears slab->bits.
+	 * The reads of slab->bits in unmap_count() are ordered before the write of nr_uncounted.
+	 * Pairs with farswap_unmap_end(), which reads nr_uncounted before it clears slab->bits.
 	 */
 	smp_store_release(&slab->nr_uncounted, slab->nr_uncounted - 1);
-	farswap_drain_wake();
+	farswap_unmap_wake();
 	spin_unlock(&farswap_state_lock);
-	mutex_unlock(&drain_mutex);
+	mutex_unlock(&unmap_mutex);
 }
 
 /* Remove one of several mappings whose region is dead; the slab stays mapped. */
-static void drain_lose_one(struct farswap_mapping *mapping)
+static void unmap_lose_one(struct farswap_mapping *mapping)
 {
 	lockdep_assert_held(&farswap_state_lock);
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
@@ -393,7 +393,7 @@ static void drain_lose_one(struct farswap_mapping *mapping)
 	farswap_rebuild_want(mapping->slab);
 	refcount_inc(&mapping->users);
 	list_move_tail(&mapping->donor_entry, &mapping->donor->uncounted);
-	farswap_drain_remove(mapping);
+	farswap_unmap_remove(mapping);
 }
 
 /**
@@ -419,30 +419,30 @@ u32 farswap_slab_activity(struct farswap_donor *donor, u64 id)
 }
 
 /* Handle the loss of a mapping's region. */
-static void drain_lose(struct farswap_mapping *mapping)
+static void unmap_lose(struct farswap_mapping *mapping)
 {
 	farswap_mapping_disown(mapping);
 	/* Otherwise the evacuation would retry once the donor recovers. */
 	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
-	if (farswap_mapping_is_in_use(mapping) && farswap_drain_is_one_of_several(mapping))
-		drain_lose_one(mapping);
+	if (farswap_mapping_is_in_use(mapping) && farswap_unmap_is_one_of_several(mapping))
+		unmap_lose_one(mapping);
 	else if (farswap_mapping_is_in_use(mapping))
-		farswap_drain_start(mapping->slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
+		farswap_unmap_start(mapping->slab, FARSWAP_SLAB_LOST, FARSWAP_STAT_SLAB_LOST);
 	else
 		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 }
 
 /* Handle the loss of a batch of the donor's mappings; return true if there are more. */
-static bool drain_lose_some(struct farswap_donor *donor)
+static bool unmap_lose_some(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
 	unsigned int i;
 
 	lockdep_assert_held(&farswap_state_lock);
-	for (i = 0; i < DRAIN_BATCH && !list_empty(&donor->losing); i++) {
+	for (i = 0; i < UNMAP_BATCH && !list_empty(&donor->losing); i++) {
 		mapping = list_first_entry(&donor->losing, struct farswap_mapping, donor_entry);
 		list_move_tail(&mapping->donor_entry, &donor->mappings);
-		drain_lose(mapping);
+		unmap_lose(mapping);
 	}
 	return !list_empty(&donor->losing);
 }
@@ -466,14 +466,14 @@ void farswap_slabs_lose(struct farswap_donor *donor)
 	spin_unlock(&farswap_state_lock);
 	do {
 		spin_lock(&farswap_state_lock);
-		more = drain_lose_some(donor);
+		more = unmap_lose_some(donor);
 		spin_unlock(&farswap_state_lock);
 		cond_resched();
 	} while (more);
 }
 
-/* Return the next mapping that farswap_drain_count_removed() has to count, or NULL. */
-static struct farswap_mapping *drain_next_uncounted(struct farswap_donor *donor)
+/* Return the next mapping that farswap_unmap_count_removed() has to count, or NULL. */
+static struct farswap_mapping *unmap_next_uncounted(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
 
@@ -500,8 +500,8 @@ void farswap_slabs_count_lost(struct farswap_donor *donor)
 {
 	struct farswap_mapping *mapping;
 
-	while ((mapping = drain_next_uncounted(donor))) {
-		farswap_drain_count_removed(mapping);
+	while ((mapping = unmap_next_uncounted(donor))) {
+		farswap_unmap_count_removed(mapping);
 		farswap_mapping_put(mapping);
 	}
 }
@@ -523,27 +523,27 @@ void farswap_slabs_lose_one(struct farswap_donor *donor, u64 id)
 	lockdep_assert_held(&farswap_state_lock);
 	mapping = farswap_mapping_by_id(donor, id);
 	if (!mapping) {
-		farswap_eviction_early(donor, id);
+		farswap_evict_early(donor, id);
 		return;
 	}
 	/* Otherwise the evacuation would retry, because the donor works. */
 	set_bit(FARSWAP_MAPPING_DEADLINE_PASSED, &mapping->flags);
-	drain_lose(mapping);
+	unmap_lose(mapping);
 }
 
-static void drain_unmap(struct farswap_slab *slab)
+static void unmap_slab(struct farswap_slab *slab)
 {
-	farswap_drain_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
+	farswap_unmap_start(slab, FARSWAP_SLAB_DRAINING, FARSWAP_STAT_SLAB_UNMAPPED);
 }
 
 /* Give back a region of a donor that is being removed, or prevent that it is used. */
-static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until)
+static void unmap_one(struct farswap_mapping *mapping, unsigned long until)
 {
 	if (farswap_mapping_is_in_use(mapping) &&
 	    farswap_mapping_staying(mapping->slab, mapping))
-		farswap_leave_mapping_start(mapping, until);
+		farswap_evacuate_mapping_start(mapping, until);
 	else if (farswap_mapping_is_in_use(mapping))
-		drain_unmap(mapping->slab);
+		unmap_slab(mapping->slab);
 	else
 		set_bit(FARSWAP_MAPPING_REVOKED, &mapping->flags);
 }
@@ -553,7 +553,7 @@ static void drain_unmap_one(struct farswap_mapping *mapping, unsigned long until
  * dropped between batches. farswap_slabs_lose() may take mappings from the list between
  * them, and ends those itself.
  */
-static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
+static void unmap_all(struct farswap_donor *donor, unsigned long until)
 {
 	struct farswap_mapping *mapping;
 	unsigned int left;
@@ -562,8 +562,8 @@ static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
 	for (left = donor->nr_slabs; left && !list_empty(&donor->mappings); left--) {
 		mapping = list_first_entry(&donor->mappings, struct farswap_mapping, donor_entry);
 		list_move_tail(&mapping->donor_entry, &donor->mappings);
-		drain_unmap_one(mapping, until);
-		if (left % DRAIN_BATCH)
+		unmap_one(mapping, until);
+		if (left % UNMAP_BATCH)
 			continue;
 		spin_unlock(&farswap_state_lock);
 		cond_resched();
@@ -573,7 +573,7 @@ static void drain_unmap_all(struct farswap_donor *donor, unsigned long until)
 }
 
 /* Check whether a donor with a slab of the device has no memory for reads. */
-static bool drain_is_starved(struct farswap_device *device)
+static bool unmap_is_starved(struct farswap_device *device)
 {
 	const struct farswap_mapping *mapping;
 	struct farswap_slab *slab;
@@ -588,7 +588,7 @@ static bool drain_is_starved(struct farswap_device *device)
 		rcu_read_lock();
 		for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 			mapping = rcu_dereference(slab->mapping[nth]);
-			starved |= mapping && farswap_home_is_starved(mapping->donor);
+			starved |= mapping && farswap_fetch_is_starved(mapping->donor);
 		}
 		rcu_read_unlock();
 		cond_resched();
@@ -612,16 +612,16 @@ static bool drain_is_starved(struct farswap_device *device)
 int farswap_slabs_unmap(struct farswap_device *device,
 			struct farswap_donor *donor)
 {
-	unsigned long until = jiffies + DRAIN_UNMAP_TIME;
+	unsigned long until = jiffies + UNMAP_TIME;
 	struct farswap_slab *slab;
 	unsigned long i;
 
 	if (donor) {
-		drain_unmap_all(donor, until);
+		unmap_all(donor, until);
 		/* An idle wait is not reported as hung: a suspect donor's grace may be long. */
-		while (!wait_event_idle_timeout(drain_ended, !READ_ONCE(donor->nr_slabs),
-						DRAIN_LOOK))
-			if (farswap_home_is_starved(donor))
+		while (!wait_event_idle_timeout(unmap_ended, !READ_ONCE(donor->nr_slabs),
+						UNMAP_LOOK))
+			if (farswap_fetch_is_starved(donor))
 				return -ENOMEM;
 	}
 	if (device) {
@@ -631,12 +631,12 @@ int farswap_slabs_unmap(struct farswap_device *device,
 				continue;
 			farswap_slab_map_cancel(slab);
 			spin_lock(&farswap_state_lock);
-			drain_unmap(slab);
+			unmap_slab(slab);
 			spin_unlock(&farswap_state_lock);
 		}
-		while (!wait_event_idle_timeout(drain_ended, !READ_ONCE(device->busy),
-						DRAIN_LOOK))
-			if (drain_is_starved(device))
+		while (!wait_event_idle_timeout(unmap_ended, !READ_ONCE(device->busy),
+						UNMAP_LOOK))
+			if (unmap_is_starved(device))
 				return -ENOMEM;
 		for (i = 0; i < device->map->nr_slabs; i++) {
 			slab = READ_ONCE(device->map->slab[i]);
@@ -645,7 +645,7 @@ int farswap_slabs_unmap(struct farswap_device *device,
 			cancel_work_sync(&slab->repair_work);
 			cancel_work_sync(&slab->refill_work);
 			/* The work is about to return; those of other slabs may still fetch. */
-			flush_work(&slab->leave_work);
+			flush_work(&slab->evacuate_work);
 		}
 		farswap_rebuild_cancel(device);
 	}

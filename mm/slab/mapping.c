@@ -226,8 +226,8 @@ bool farswap_mapping_add(struct farswap_mapping *mapping)
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_LIVE);
 	rcu_assign_pointer(mapping->slab->mapping[nth], mapping);
 	/*
-	 * The array is written before the generation. Pairs with leave_mapping_end(), which reads
-	 * the generation before the array.
+	 * The array is written before the generation. Pairs with evacuate_mapping_end(), which
+	 * reads the generation before the array.
 	 */
 	smp_store_release(&mapping->slab->generation, mapping->slab->generation + 1);
 	return true;
@@ -245,7 +245,7 @@ void farswap_mapping_remove(struct farswap_mapping *mapping)
 
 	lockdep_assert_held(&farswap_state_lock);
 	RCU_INIT_POINTER(slab->mapping[mapping_place(slab, mapping)], NULL);
-	/* The array is written before the generation, for leave_mapping_end(). */
+	/* The array is written before the generation, for evacuate_mapping_end(). */
 	smp_store_release(&slab->generation, slab->generation + 1);
 }
 
@@ -407,9 +407,10 @@ struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
 	atomic_inc(&mapping->stores);
 	/*
 	 * slab->sole and mapping->stores are written, and the remote bits were cleared, before the
-	 * states and the guard are read. Pairs with farswap_drain_start(), farswap_leave_work(),
-	 * farswap_leave_mapping_start() and farswap_guard_copy_begin(), which do both in the other
-	 * order: at least one side sees the other.
+	 * states and the guard are read. Pairs with farswap_unmap_start(),
+	 * farswap_evacuate_work(), farswap_evacuate_mapping_start() and
+	 * farswap_guard_copy_begin(), which do both in the other order: at least one side sees
+	 * the other.
 	 */
 	smp_mb__after_atomic();
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {

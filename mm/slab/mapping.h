@@ -66,7 +66,7 @@ enum farswap_mapping_flag {
  * @donor:	the lender of the region; a reference is held
  * @id:		the donor's name for the region
  * @lost:	pages that were lost with the mapping while the slab stayed mapped
- * @leave_until: jiffies until which pages may be copied to the slab's other mappings
+ * @evacuate_until: jiffies until which pages may be copied to the slab's other mappings
  * @hurry_at:	jiffies from which on pages are fetched to any free memory and a store comes too
  *		late; valid with FARSWAP_MAPPING_EVICT_REQUESTED
  * @evict_timer: sets FARSWAP_MAPPING_DEADLINE_PASSED
@@ -74,8 +74,8 @@ enum farswap_mapping_flag {
  * @uncounted_entry: entry in the slab's list while @lost has not been counted
  * @id_entry:	entry in the donor's @mappings_by_id; farswap_state_lock
  * @work:	releases the region once @users is 0
- * @leave_work:	evacuates the pages
- * @fetch_work:	fetches sole copies: from @leave_until on, or when the slab drains
+ * @evacuate_work:	evacuates the pages
+ * @fetch_work:	fetches sole copies: from @evacuate_until on, or when the slab drains
  * @rcu:	frees the mapping
  * @missing:	stale bits: one for each slot whose current page the region does not hold,
  *		whatever the remote bit says
@@ -90,14 +90,14 @@ struct farswap_mapping {
 	struct farswap_donor *donor;
 	u64 id;
 	unsigned int lost;
-	unsigned long leave_until;
+	unsigned long evacuate_until;
 	unsigned long hurry_at;
 	struct timer_list evict_timer;
 	struct list_head donor_entry;
 	struct hlist_node uncounted_entry;
 	struct hlist_node id_entry;
 	struct work_struct work;
-	struct work_struct leave_work;
+	struct work_struct evacuate_work;
 	struct delayed_work fetch_work;
 	struct rcu_head rcu;
 	unsigned long missing[];

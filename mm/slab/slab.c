@@ -159,7 +159,7 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	slab->large_at = jiffies;
 	slab->activity.second = farswap_slab_second();
 	INIT_WORK(&slab->map_work, slab_works->map);
-	INIT_WORK(&slab->leave_work, slab_works->evacuate);
+	INIT_WORK(&slab->evacuate_work, slab_works->evacuate);
 	INIT_WORK(&slab->repair_work, slab_works->repair);
 	INIT_WORK(&slab->refill_work, slab_works->refill);
 	INIT_WORK(&slab->rebuild_work, slab_works->rebuild);

@@ -116,10 +116,10 @@ enum farswap_slab_state {
  *		donors could be reached; 0 if it has no temporary replica; farswap_state_lock
  * @rebuilds:	passes of rebuild.c that are left after the slab was lost or got a temporary
  *		replica: they copy pages from the device to the region; farswap_state_lock
- * @nr_leaving:	mappings whose leave_work has not ended; written under farswap_state_lock
+ * @nr_evacuating:	mappings whose evacuate_work has not ended; written under farswap_state_lock
  * @nr_uncounted: mappings already removed whose lost pages have not been counted; written under
  *		farswap_state_lock
- * @uncounted:	these mappings; removed under farswap_state_lock and drain_mutex, readers use RCU
+ * @uncounted:	these mappings; removed under farswap_state_lock and unmap_mutex, readers use RCU
  * @generation:	changes whenever @mapping does; written under farswap_state_lock
  * @failures:	attempts to map it that failed, in a row
  * @no_room:	no donor had room for it at the last attempt; farswap_state_lock
@@ -141,7 +141,7 @@ enum farswap_slab_state {
  * @handed_epoch: epoch of @handed_donor when the region was handed over
  * @wanted_ns:	when it last became FARSWAP_SLAB_MAPPING, ns
  * @map_work:	looks for a donor
- * @leave_work:	fetches pages before the last mapping ends
+ * @evacuate_work:	fetches pages before the last mapping ends
  * @repair_work: adds the replicas that the slab lacks, and copies to them the pages that the
  *		device does not have
  * @refill_work: copies to its replicas the other pages that they miss
@@ -162,7 +162,7 @@ struct farswap_slab {
 	bool no_room;
 	u8 stopgap;
 	u8 rebuilds;
-	unsigned int nr_leaving;
+	unsigned int nr_evacuating;
 	unsigned int nr_uncounted;
 	struct hlist_head uncounted;
 	unsigned int generation;
@@ -179,7 +179,7 @@ struct farswap_slab {
 	unsigned int handed_epoch;
 	u64 wanted_ns;
 	struct work_struct map_work;
-	struct work_struct leave_work;
+	struct work_struct evacuate_work;
 	struct work_struct repair_work;
 	struct work_struct refill_work;
 	struct work_struct rebuild_work;
@@ -188,7 +188,7 @@ struct farswap_slab {
 /**
  * struct farswap_slab_works - functions of a slab's works, which are in higher layers
  * @map:	function of its map_work
- * @evacuate:	function of its leave_work
+ * @evacuate:	function of its evacuate_work
  * @repair:	function of its repair_work
  * @refill:	function of its refill_work
  * @rebuild:	function of its rebuild_work

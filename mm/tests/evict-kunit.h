@@ -77,7 +77,7 @@ static struct farswap_mapping *place_link(struct kunit *test, u64 id)
 	mapping->slab = &place->slab;
 	mapping->donor = place->donor;
 	mapping->id = id;
-	farswap_eviction_init(mapping);
+	farswap_evict_init(mapping);
 	spin_lock(&farswap_state_lock);
 	linked = farswap_mapping_link(mapping, place->donor->epoch);
 	added = farswap_mapping_add(mapping);
@@ -107,7 +107,7 @@ static void place_suspend(struct place *place)
 
 	spin_lock(&farswap_state_lock);
 	for (i = 0; i < place->nr; i++)
-		farswap_eviction_suspend(place->mappings[i]);
+		farswap_evict_suspend(place->mappings[i]);
 	spin_unlock(&farswap_state_lock);
 }
 
@@ -134,7 +134,7 @@ static void place_end(struct kunit *test)
 		list_del(&mapping->donor_entry);
 		hash_del(&mapping->id_entry);
 		spin_unlock(&farswap_state_lock);
-		farswap_eviction_exit(mapping);
+		farswap_evict_exit(mapping);
 		farswap_donor_put(place->donor);
 	}
 	farswap_slotbits_free(&place->slab.bits);
@@ -149,16 +149,16 @@ static void place_store(struct place *place, unsigned int nr)
 	place->slab.sole = true;
 }
 
-static void eviction_test_requested_early(struct kunit *test)
+static void evict_test_requested_early(struct kunit *test)
 {
 	struct place *place = place_make(test);
 
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION));
 	KUNIT_EXPECT_FALSE(test, place_link_is_revoked(test, REGION + 1));
 }
 
-static void eviction_test_lost_early(struct kunit *test)
+static void evict_test_lost_early(struct kunit *test)
 {
 	struct place *place = place_make(test);
 
@@ -168,39 +168,39 @@ static void eviction_test_lost_early(struct kunit *test)
 }
 
 /* The last revoked regions are remembered, as many as a donor may have pending. */
-static void eviction_test_many_early(struct kunit *test)
+static void evict_test_many_early(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	unsigned int i;
 
 	for (i = 0; i <= FARSWAP_EARLY_EVICTS; i++)
-		farswap_eviction_begin(place->donor, REGION + i, DEADLINE_MS);
+		farswap_evict_begin(place->donor, REGION + i, DEADLINE_MS);
 	KUNIT_EXPECT_FALSE(test, place_link_is_revoked(test, REGION));
 	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION + 1));
 	KUNIT_EXPECT_TRUE(test, place_link_is_revoked(test, REGION + FARSWAP_EARLY_EVICTS));
 }
 
-static void eviction_test_requested(struct kunit *test)
+static void evict_test_requested(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
 
 	if (!READ_ONCE(farswap_settings.hotslab))
 		kunit_skip(test, "with hotslab 0 all pages are worth moving");
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_EQ(test, place->slab.state, FARSWAP_SLAB_DRAINING);
 	KUNIT_EXPECT_EQ(test, mapping->state, FARSWAP_MAPPING_DEAD);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
-	KUNIT_EXPECT_FALSE(test, farswap_eviction_is_near(mapping));
+	KUNIT_EXPECT_FALSE(test, farswap_evict_is_near(mapping));
 
 	/* Again: it is being given back already, and only once. */
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
 }
 
-static void eviction_test_lost(struct kunit *test)
+static void evict_test_lost(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -218,7 +218,7 @@ static void eviction_test_lost(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 }
 
-static void eviction_test_lost_of_two(struct kunit *test)
+static void evict_test_lost_of_two(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -236,7 +236,7 @@ static void eviction_test_lost_of_two(struct kunit *test)
 }
 
 /* Losing the last region of a slab loses the slab; earlier ones are counted as regions. */
-static void eviction_test_donor_lost(struct kunit *test)
+static void evict_test_donor_lost(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -263,7 +263,7 @@ static void eviction_test_donor_lost(struct kunit *test)
 }
 
 /* Pages of two regions, both lost before either was counted, are counted once. */
-static void eviction_test_two_lost(struct kunit *test)
+static void evict_test_two_lost(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -285,7 +285,7 @@ static void eviction_test_two_lost(struct kunit *test)
 }
 
 /* A mapping that is being evacuated has the pages of a lost one that is not counted yet. */
-static void eviction_test_lost_is_no_copy(struct kunit *test)
+static void evict_test_lost_is_no_copy(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -295,17 +295,17 @@ static void eviction_test_lost_is_no_copy(struct kunit *test)
 
 	place_store(place, 5);
 	bitmap_set(left->missing, 0, 3);
-	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+	KUNIT_EXPECT_FALSE(test, farswap_unmap_would_lose(leaves));
 	spin_lock(&farswap_state_lock);
 	farswap_slabs_lose_one(place->donor, REGION);
 	spin_unlock(&farswap_state_lock);
 	KUNIT_EXPECT_NE(test, place->slab.generation, generation);
-	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	KUNIT_EXPECT_TRUE(test, farswap_unmap_would_lose(leaves));
 	farswap_slabs_count_lost(place->donor);
 	KUNIT_EXPECT_EQ(test, mapping->lost, 0);
-	KUNIT_EXPECT_TRUE(test, farswap_drain_would_lose(leaves));
+	KUNIT_EXPECT_TRUE(test, farswap_unmap_would_lose(leaves));
 	bitmap_zero(left->missing, SLOTS);
-	KUNIT_EXPECT_FALSE(test, farswap_drain_would_lose(leaves));
+	KUNIT_EXPECT_FALSE(test, farswap_unmap_would_lose(leaves));
 }
 
 static unsigned int looks, looks_locked;
@@ -330,7 +330,7 @@ static int look_unlocked(struct farswap_slab *slab, unsigned int slot)
 }
 
 /* Counting the lost pages of a donor never blocks others on the state lock. */
-static void eviction_test_counts_unlocked(struct kunit *test)
+static void evict_test_counts_unlocked(struct kunit *test)
 {
 	struct place *place = place_make_of(test, SLOTS_MAX);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -356,7 +356,7 @@ static void eviction_test_counts_unlocked(struct kunit *test)
 }
 
 /* It is given back, but its pages must be fetched first. */
-static void eviction_test_lost_while_draining(struct kunit *test)
+static void evict_test_lost_while_draining(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -371,7 +371,7 @@ static void eviction_test_lost_while_draining(struct kunit *test)
 }
 
 /* A late write counts only for regions that stay. */
-static void eviction_test_written_late(struct kunit *test)
+static void evict_test_written_late(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -380,7 +380,7 @@ static void eviction_test_written_late(struct kunit *test)
 	fanout.writes[0].mapping = mapping;
 	place->slab.state = FARSWAP_SLAB_DRAINING;
 	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, farswap_fanout_is_there(&fanout, 0, 1));
 	mapping->hurry_at = jiffies;
 	KUNIT_EXPECT_FALSE(test, farswap_fanout_is_there(&fanout, 0, 1));
@@ -389,7 +389,7 @@ static void eviction_test_written_late(struct kunit *test)
 }
 
 /* A resumed donor requests evictions again; regions that it reports as revoked are gone. */
-static void eviction_test_suspect(struct kunit *test)
+static void evict_test_suspect(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
@@ -397,8 +397,8 @@ static void eviction_test_suspect(struct kunit *test)
 
 	place_lose(place, REGION + 1);
 	place->slab.state = FARSWAP_SLAB_DRAINING;
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
-	eviction_due(&mapping->evict_timer);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
+	evict_due(&mapping->evict_timer);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	place_suspend(place);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
@@ -407,44 +407,44 @@ static void eviction_test_suspect(struct kunit *test)
 }
 
 /* The request came on a connection that failed before it was used. */
-static void eviction_test_requested_while_suspect(struct kunit *test)
+static void evict_test_requested_while_suspect(struct kunit *test)
 {
 	struct place *place = place_make(test);
 	struct farswap_mapping *mapping = place_link(test, REGION);
 
 	place->slab.state = FARSWAP_SLAB_DRAINING;
 	place->donor->io = FARSWAP_DONOR_IO_SUSPENDED;
-	farswap_eviction_begin(place->donor, REGION, DEADLINE_MS);
-	eviction_due(&mapping->evict_timer);
+	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
+	evict_due(&mapping->evict_timer);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
 	place->donor->io = FARSWAP_DONOR_IO_WORKS;
-	eviction_due(&mapping->evict_timer);
+	evict_due(&mapping->evict_timer);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_DEADLINE_PASSED));
 }
 
-static struct kunit_case eviction_cases[] = {
-	KUNIT_CASE(eviction_test_requested_early),
-	KUNIT_CASE(eviction_test_lost_early),
-	KUNIT_CASE(eviction_test_many_early),
-	KUNIT_CASE(eviction_test_requested),
-	KUNIT_CASE(eviction_test_lost),
-	KUNIT_CASE(eviction_test_lost_of_two),
-	KUNIT_CASE(eviction_test_donor_lost),
-	KUNIT_CASE(eviction_test_two_lost),
-	KUNIT_CASE(eviction_test_lost_is_no_copy),
-	KUNIT_CASE_SLOW(eviction_test_counts_unlocked),
-	KUNIT_CASE(eviction_test_lost_while_draining),
-	KUNIT_CASE(eviction_test_written_late),
-	KUNIT_CASE(eviction_test_suspect),
-	KUNIT_CASE(eviction_test_requested_while_suspect),
+static struct kunit_case evict_cases[] = {
+	KUNIT_CASE(evict_test_requested_early),
+	KUNIT_CASE(evict_test_lost_early),
+	KUNIT_CASE(evict_test_many_early),
+	KUNIT_CASE(evict_test_requested),
+	KUNIT_CASE(evict_test_lost),
+	KUNIT_CASE(evict_test_lost_of_two),
+	KUNIT_CASE(evict_test_donor_lost),
+	KUNIT_CASE(evict_test_two_lost),
+	KUNIT_CASE(evict_test_lost_is_no_copy),
+	KUNIT_CASE_SLOW(evict_test_counts_unlocked),
+	KUNIT_CASE(evict_test_lost_while_draining),
+	KUNIT_CASE(evict_test_written_late),
+	KUNIT_CASE(evict_test_suspect),
+	KUNIT_CASE(evict_test_requested_while_suspect),
 	{}
 };
 
-static struct kunit_suite eviction_suite = {
-	.name		= "farswap_eviction",
+static struct kunit_suite evict_suite = {
+	.name		= "farswap_evict",
 	.exit		= place_end,
-	.test_cases	= eviction_cases,
+	.test_cases	= evict_cases,
 };
 
-kunit_test_suite(eviction_suite);
+kunit_test_suite(evict_suite);

@@ -234,7 +234,7 @@ inline forget_slots()
 #define IO_ENDED	true
 #endif
 
-/* map_release_work(), farswap_drain_end(), and what lets them run: sweep_slab() */
+/* map_release_work(), farswap_unmap_end(), and what lets them run: sweep_slab() */
 proctype drain_work()
 {
 end:	do
@@ -295,7 +295,7 @@ end:	do
 		fi;
 		handling = 1
 	   }
-	   /* farswap_eviction_begin() */
+	   /* farswap_evict_begin() */
 	   d_step {
 		if
 		:: l && !dead[conn] && slab == MAPPED && region == l -> drain_start(DRAINING)

@@ -157,7 +157,7 @@ hidden byte i, j;
 #define IN_USE(m)	(write[m] != NO_WRITE || rebuild_to == m || reading == m || copying[m] || \
 			 COPIED_FROM(m) || working[m])
 
-/* farswap_drain_is_only(); and farswap_drain_would_lose(), of what the device lacks */
+/* farswap_unmap_is_only(); and farswap_unmap_would_lose(), of what the device lacks */
 #define HAS_ONLY(m)	(remote && !missing[m] && !OTHER(m, KEEPS))
 #define WOULD_LOSE(m)	(remote && unbacked && !missing[m] && !OTHER(m, HOLDS))
 
@@ -503,7 +503,7 @@ end:	do
 		:: else
 		fi
 	   }
-	/* farswap_drain_end() */
+	/* farswap_unmap_end() */
 	:: d_step {
 		there[m] && slab == ENDING && !IN_USE(m) ->
 		removed(m);
@@ -714,7 +714,7 @@ end:	do
 #define STILL_THERE(m)	true
 #endif
 
-/* farswap_home_fetch() */
+/* farswap_fetch_mapping() */
 inline fetch(_m)
 {
 	do
@@ -767,7 +767,7 @@ inline leave_end(_m)
 	working[_m] = 0
 }
 
-/* farswap_eviction_begin(), farswap_leave_mapping_work() */
+/* farswap_evict_begin(), farswap_evacuate_mapping_work() */
 proctype leave(byte m)
 {
 	byte to;
@@ -817,7 +817,7 @@ end:	do
 	od
 }
 
-/* farswap_leave_work() */
+/* farswap_evacuate_work() */
 proctype drain()
 {
 	byte m;

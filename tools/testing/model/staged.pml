@@ -678,7 +678,7 @@ end:	do
 		:: else
 		fi
 	   }
-	/* farswap_drain_end() */
+	/* farswap_unmap_end() */
 	:: d_step {
 		there[m] && slab == ENDING && !IN_USE(m) && !locked ->
 		removed(m);
@@ -695,7 +695,7 @@ end:	do
 
 #define TO_FETCH(m) (remote && unbacked && (leaving[m] && slab == MAPPED -> HAS_ONLY(m) : !missing[m]))
 
-/* farswap_home_fetch() */
+/* farswap_fetch_mapping() */
 inline fetch(_m)
 {
 	do
