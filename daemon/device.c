@@ -34,6 +34,7 @@ struct device {
 };
 
 static struct {
+	const struct device_events *events;
 	struct list list;
 	struct loop_timer poll;
 } devices = { .list = { &devices.list, &devices.list } };
@@ -98,13 +99,13 @@ static void device_event(void *arg, uint32_t events)
 	if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device_is_there(device)) {
 		device_gone(device->verbs);
 	} else if (session) {
-		session_lost(session, STAT_END_LINK, "%s", ibv_event_type_str(event.event_type));
+		devices.events->lost(session, ibv_event_type_str(event.event_type));
 	} else if (event.event_type == IBV_EVENT_DEVICE_FATAL && !device->gone) {
 		if (!device->logged)
 			log_err("RDMA device %s failed",
 				ibv_get_device_name(device->verbs->device));
 		device->logged = true;
-		session_device_failed(device->verbs);
+		devices.events->failed(device->verbs);
 	}
 }
 
@@ -197,7 +198,7 @@ void device_gone(struct ibv_context *verbs)
 	log_warn("RDMA device %s was removed; clients can use it again when it returns",
 		 ibv_get_device_name(verbs->device));
 	device->users++;
-	session_device_gone(verbs);
+	devices.events->gone(verbs);
 	device_put(verbs);
 }
 
@@ -218,8 +219,9 @@ static void device_poll(void *arg)
 	}
 }
 
-void device_init(void)
+void device_init(const struct device_events *events)
 {
+	devices.events = events;
 	loop_timer_init(&devices.poll, device_poll, NULL);
 	loop_timer_set(&devices.poll, DEVICE_POLL_MS);
 }

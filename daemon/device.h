@@ -7,7 +7,18 @@
 
 #include <infiniband/verbs.h>
 
-void device_init(void);
+struct session;
+
+/* Callbacks, called from the event loop; the caller of device_init() keeps the structure. */
+struct device_events {
+	/* A connection of the session failed. */
+	void (*lost)(struct session *session, const char *why);
+	/* The device failed, or was removed. */
+	void (*failed)(struct ibv_context *verbs);
+	void (*gone)(struct ibv_context *verbs);
+};
+
+void device_init(const struct device_events *events);
 void device_exit(void);
 /* Start to watch a device that librdmacm has opened, with or without users. */
 void device_add(struct ibv_context *verbs);

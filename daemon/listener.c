@@ -196,6 +196,17 @@ static void listener_event(void *arg, uint32_t events)
 	}
 }
 
+static void listener_device_lost(struct session *session, const char *why)
+{
+	session_lost(session, STAT_END_LINK, "%s", why);
+}
+
+static const struct device_events events = {
+	.lost = listener_device_lost,
+	.failed = session_device_failed,
+	.gone = session_device_gone,
+};
+
 int listener_init(const struct sockaddr *address)
 {
 	static const char what[] = "no RDMA: load the device's driver and rdma_ucm, or for software RDMA run: rdma link add rxe0 type rxe netdev eth0";
@@ -203,7 +214,7 @@ int listener_init(const struct sockaddr *address)
 
 	loop_timer_init(&listener.again, listener_again, NULL);
 	link_init();
-	device_init();
+	device_init(&events);
 	memcpy(&listener.address, address, address->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 	listener.channel = rdma_create_event_channel();

@@ -249,7 +249,7 @@ static void init_protocol(void)
 	node_identity(node);
 	if (getrandom(&instance, sizeof(instance), 0) < 0)
 		instance = getpid();
-	message_init(node, instance);
+	message_init(node, instance, drain_check);
 	session_init(config.clients);
 	evict_init(config.evict_ms);
 	grace_init(config.grace_ms, config.clients);

@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "drain.h"
 #include "log.h"
 #include "meminfo.h"
 #include "session.h"
@@ -27,6 +26,7 @@
 static struct {
 	uint8_t node[FARSWAP_NODE_BYTES];
 	uint64_t instance;
+	void (*idle)(void);
 	struct list maps;		/* struct session_map, oldest first */
 	struct loop_work pool;
 	struct loop_timer retry;	/* retries failed registrations */
@@ -253,7 +253,7 @@ static void message_pool_work(void *arg)
 	if ((!session_leaving() && region_step()) || served)
 		loop_work_queue(&message.pool);
 	else
-		drain_check();
+		message.idle();
 }
 
 static void message_pool_retry(void *arg)
@@ -433,10 +433,11 @@ static const struct region_events events = {
 	.idle = session_idle,
 };
 
-void message_init(const uint8_t *node, uint64_t instance)
+void message_init(const uint8_t *node, uint64_t instance, void (*idle)(void))
 {
 	memcpy(message.node, node, sizeof(message.node));
 	message.instance = instance;
+	message.idle = idle;
 	list_init(&message.maps);
 	region_listen(&events);
 	loop_work_init(&message.pool, message_pool_work, NULL);

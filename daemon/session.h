@@ -214,7 +214,8 @@ void control_send(struct session *session, const struct farswap_hdr *hdr, bool i
 bool control_is_idle(const struct session *session);
 
 /* message.c: handling of messages */
-void message_init(const uint8_t *node, uint64_t instance);
+/* @idle is called whenever the pool has run out of work. */
+void message_init(const uint8_t *node, uint64_t instance, void (*idle)(void));
 void message_received(struct session *session, const void *msg, size_t len);
 /* A send has completed, which may end a closing session. */
 void message_sent(struct session *session);

@@ -17,7 +17,7 @@ static struct ibv_qp qp = { .qp_context = &client.data[0] };
 static struct ibv_cq cq = { .cq_context = &client };
 static struct rdma_cm_id id;
 static struct ibv_async_event event;
-static unsigned int lost, ended, all_lost, device_sessions, acked, notified;
+static unsigned int lost, all_lost, device_sessions, acked, notified;
 static bool no_event;
 static unsigned int regions = 8;
 static int most_mrs = 8;
@@ -75,36 +75,33 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type type)
 	return 0;
 }
 
-void session_lost(struct session *session, enum stats_counter reason, const char *why, ...)
+static void connection_lost(struct session *session, const char *why)
 {
-	(void)reason;
 	(void)why;
 	lost += session == &client;
 }
 
-void session_end(struct session *session, enum stats_counter reason, const char *why, ...)
-{
-	(void)session;
-	(void)reason;
-	(void)why;
-	ended++;
-}
-
-void session_device_failed(struct ibv_context *device)
+static void device_failed(struct ibv_context *device)
 {
 	all_lost += device == &context;
 }
 
-void session_device_gone(struct ibv_context *device)
+static void sessions_leave(struct ibv_context *device)
 {
 	device_sessions += device == &context;
 }
+
+static const struct device_events events = {
+	.lost = connection_lost,
+	.failed = device_failed,
+	.gone = sessions_leave,
+};
 
 static void happen(enum ibv_event_type type, struct conn *conn)
 {
 	struct device *device = device_find(&context);
 
-	lost = ended = all_lost = acked = notified = 0;
+	lost = all_lost = acked = notified = 0;
 	event.event_type = type;
 	if (type == IBV_EVENT_CQ_ERR) {
 		event.element.cq = &cq;
@@ -128,7 +125,7 @@ static void test_events(void)
 	static const struct {
 		enum ibv_event_type type;
 		const char *name;
-	} events[] = {
+	} failures[] = {
 		{ IBV_EVENT_QP_REQ_ERR, "an invalid request" },
 		{ IBV_EVENT_QP_ACCESS_ERR, "an access that is not allowed" },
 		{ IBV_EVENT_QP_FATAL, "a fatal error" },
@@ -136,21 +133,21 @@ static void test_events(void)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		happen(events[i].type, &client.data[1]);
-		ok(lost == 1 && !ended && !all_lost && acked == 1,
-		   "%s costs a data connection, not the session", events[i].name);
-		happen(events[i].type, &client.control);
-		ok(lost == 1 && !ended && !all_lost && acked == 1,
+	for (i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		happen(failures[i].type, &client.data[1]);
+		ok(lost == 1 && !all_lost && acked == 1,
+		   "%s costs a data connection, not the session", failures[i].name);
+		happen(failures[i].type, &client.control);
+		ok(lost == 1 && !all_lost && acked == 1,
 		   "or the control connection, not the session");
 	}
 	client.control.id = &id;
 	happen(IBV_EVENT_COMM_EST, &client.control);
 	ok(notified == 1 && !lost && acked == 1, "a first message that comes early is no error");
 	happen(IBV_EVENT_PORT_ERR, NULL);
-	ok(!lost && !ended && !all_lost && acked == 1, "nor is a port that goes down");
+	ok(!lost && !all_lost && acked == 1, "nor is a port that goes down");
 	happen(IBV_EVENT_DEVICE_FATAL, NULL);
-	ok(all_lost == 1 && !ended && !device_sessions, "a device that fails costs all connections");
+	ok(all_lost == 1 && !device_sessions, "a device that fails costs all connections");
 }
 
 static void test_gone(void)
@@ -213,7 +210,7 @@ int main(void)
 
 	if (loop_init() || pipe(pipes))
 		return 1;
-	device_init();
+	device_init(&events);
 	context.async_fd = pipes[0];
 	context.cmd_fd = pipes[1];
 	snprintf(hardware.dev_path, sizeof(hardware.dev_path), "/");
