@@ -32,7 +32,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench bench-headroom bench-events bench-figures bench-ways bench-prefetch bench-instructions bench-budget bench-hotspots bench-stages bench-flat bench-compare bench-techniques bench-cluster tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
+.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
 
 all: modules daemon
 
@@ -160,53 +160,12 @@ nightly:
 demo:
 	@tools/testing/demo/demo.py
 
-# RUNS=, PARTS=, SWAP=, LOCAL=
+# ARGS=, options of the bench, such as --help
 bench:
-	@tools/testing/bench/bench.py $(if $(RUNS),--runs=$(RUNS)) $(if $(PARTS),--only=$(PARTS)) $(if $(SWAP),--swap=$(SWAP)) $(if $(LOCAL),--local=$(LOCAL))
+	@tools/testing/bench/bench.py $(ARGS)
 
-# NAMES=
-bench-techniques:
-	@tools/testing/bench/techniques.py $(NAMES)
-
-bench-headroom:
-	@tools/testing/bench/headroom.py
-
-# ONLY=latency, staging, evictions, choice or death
-bench-events:
-	@tools/testing/bench/events.py $(if $(ONLY),--only=$(ONLY))
-
-# BENCH=, EVENTS=, folders that make bench and make bench-events left
-bench-figures:
-	@tools/testing/bench/figures.py $(if $(BENCH),--bench $(BENCH)) $(if $(EVENTS),--events $(EVENTS))
-
-bench-ways:
-	@tools/testing/bench/ways.py
-
-bench-prefetch:
-	@tools/testing/bench/prefetch.py
-
-bench-instructions:
-	@tools/testing/bench/instructions.py
-
-bench-budget:
-	@tools/testing/bench/budget.py
-
-bench-flat:
-	@tools/testing/bench/flat.py
-
-bench-hotspots:
-	@tools/testing/bench/hotspots.py
-
-bench-stages:
-	@tools/testing/bench/stages.py
-
-# SEED=
-bench-cluster:
-	@tools/testing/bench/cluster_wide.py $(if $(SEED),--seed=$(SEED))
-
-# BASE=, a revision
-bench-compare:
-	@tools/testing/bench/compare.py "$(or $(BASE),$(error set BASE= to the revision to compare this tree with))"
+bench-%:
+	@$(or $(wildcard tools/testing/bench/$(subst -,_,$*).py),$(error no bench "$*": make help lists them)) $(ARGS)
 
 clean:
 	$(if $(KDIR),$(KBUILD) clean)
@@ -242,10 +201,10 @@ help:
 	@echo "make tests      build the selftests"
 	@echo "make chaos      run a verified load under random failures (SEED=, SECONDS=, EVENTS=, BACKUP=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
 	@echo "make demo       run Redis in QEMU over remote memory, then over the disk only"
-	@echo "make bench      compare farswap with NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (RUNS=, PARTS=, SWAP=, LOCAL=)"
+	@echo "make bench      compare farswap with NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (ARGS=, as for all benches)"
 	@echo "make bench-headroom  plot a donor's memory while its own programs grow"
-	@echo "make bench-events  measure the cost of evictions, mapping, a donor's death and the backup (ONLY=)"
-	@echo "make bench-figures  draw the plots of the documents from what make bench and make bench-events left (BENCH=, EVENTS=)"
+	@echo "make bench-events  measure the cost of evictions, mapping, a donor's death and the backup (ARGS=--only=...)"
+	@echo "make bench-figures  draw the plots of the documents from what make bench and make bench-events left"
 	@echo "make bench-ways   compare the in-tree hook mode with ftrace"
 	@echo "make bench-prefetch  compare trend-based prefetch with the kernel's readahead"
 	@echo "make bench-instructions  count instructions of page-in and page-out without a network, compared with zram and brd"
@@ -253,8 +212,8 @@ help:
 	@echo "make bench-flat  check that the cost of a page does not grow with slabs or donors"
 	@echo "make bench-hotspots  profile both machines during page-out and page-in, compared with NVMe-oF"
 	@echo "make bench-stages  break down the time of page-outs and page faults by stage, slowest included"
-	@echo "make bench-cluster  six machines that swap and lend, compared with disks only: memory use, run times (SEED=)"
-	@echo "make bench-compare BASE=revision  compare this tree with another revision, in ratios"
-	@echo "make bench-techniques  measure techniques that were tried and dropped, alternating (NAMES=)"
+	@echo "make bench-cluster-wide  six machines that swap and lend, compared with disks only: memory use, run times"
+	@echo "make bench-compare ARGS=revision  compare this tree with another revision, in ratios"
+	@echo "make bench-techniques  measure techniques that were tried and dropped, alternating (ARGS=names)"
 	@echo "make clean      remove what was built"
 endif
