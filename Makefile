@@ -6,6 +6,7 @@ ifneq ($(CONFIG_MODULES),)
 include $(src)/kernel-check.mk
 endif
 subdir-ccflags-y += -I$(src)/include -include $(src)/include/compat.h
+subdir-ccflags-y += -DFARSWAP_RELEASE=\"$(file <$(src)/VERSION)\"
 # Some releases of 6.12 lack WQ_PERCPU; there it is the default.
 subdir-ccflags-y += $(if $(shell grep -s WQ_PERCPU $(srctree)/include/linux/workqueue.h),,-DWQ_PERCPU=0)
 obj-y += mm/ rdma/
@@ -178,7 +179,7 @@ clean:
 
 help:
 	@echo "make            build the kernel modules and the daemon"
-	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=version that farswapd -V prints)"
+	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=version that farswapd -V prints, otherwise that of the file VERSION)"
 	@echo "make kernel-check  check that the modules can be built for a kernel (KDIR=)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"

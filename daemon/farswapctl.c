@@ -18,6 +18,10 @@
 
 #include "admin.h"
 
+#ifndef FARSWAP_RELEASE
+#define FARSWAP_RELEASE	"unreleased"
+#endif
+
 #define CTL_TIMEOUT_S	20
 
 static const char usage[] =
@@ -33,6 +37,7 @@ static const char usage[] =
 "\n"
 "  -h         print this and exit\n"
 "  -s SOCKET  control socket (default " ADMIN_PATH ")\n"
+"  -V         print the version and exit\n"
 "  --timeout SECONDS\n"
 "             for drain: limit of the wait; the drain itself continues\n";
 
@@ -165,10 +170,13 @@ int main(int argc, char **argv)
 	int opt, args = 1;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":hs:", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":hs:V", longopts, NULL)) != -1) {
 		switch (opt) {
 		case 'h':
 			fputs(usage, stdout);
+			return EXIT_SUCCESS;
+		case 'V':
+			printf("farswapctl %s\n", FARSWAP_RELEASE);
 			return EXIT_SUCCESS;
 		case 's':
 			path = optarg;

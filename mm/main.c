@@ -400,4 +400,7 @@ static void __exit farswap_exit(void)
 module_init(farswap_init);
 module_exit(farswap_exit);
 MODULE_LICENSE("GPL");
+#ifdef FARSWAP_RELEASE
+MODULE_VERSION(FARSWAP_RELEASE);
+#endif
 MODULE_DESCRIPTION("Swap to the idle memory of neighbouring machines");

@@ -119,3 +119,6 @@ module_exit(farswap_rdma_exit);
 
 MODULE_DESCRIPTION("farswap transport over RDMA");
 MODULE_LICENSE("GPL");
+#ifdef FARSWAP_RELEASE
+MODULE_VERSION(FARSWAP_RELEASE);
+#endif

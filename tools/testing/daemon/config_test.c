@@ -4,9 +4,11 @@
  * wrong and what would be right.
  */
 #include "config.c"
+#include "config-file.c"
 #include "meminfo.c"
 
 #include <arpa/inet.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -133,6 +135,49 @@ static void test_option(void)
 	ok(config_option(&config, "memory", error) == -EINVAL, "-o without a value");
 }
 
+static void drop_in(const char *dir, const char *name, const char *text)
+{
+	char file[128];
+	FILE *out;
+
+	snprintf(file, sizeof(file), "%s/%s", dir, name);
+	out = text ? fopen(file, "w") : NULL;
+	if (out) {
+		fputs(text, out);
+		fclose(out);
+	} else {
+		unlink(file);
+	}
+}
+
+static void test_drop_ins(void)
+{
+	char dir[64], where[96];
+
+	ok(!read_text("memory = 1G\nslab = 8M\n") &&
+	   !config_read_drop_ins(&config, path, error), "no directory of drop-ins");
+	snprintf(dir, sizeof(dir), "%s.d", path);
+	mkdir(dir, 0700);
+	drop_in(dir, "20-later.conf", "memory = 3G\n");
+	drop_in(dir, "10-sooner.conf", "memory = 2G\nclients = 5\n");
+	drop_in(dir, ".hidden.conf", "clients = 6\n");
+	drop_in(dir, "30-saved.conf~", "clients = 7\n");
+	drop_in(dir, ".conf", "clients = 8\n");
+	ok(!config_read_drop_ins(&config, path, error) && config.memory == 3ULL << 30 &&
+	   config.clients == 5 && config.slab == 8 << 20,
+	   "drop-ins override the file, in the order of their names, if they end in .conf");
+	drop_in(dir, "20-later.conf", "slab = 8M\nmemory = x\n");
+	snprintf(where, sizeof(where), "%s/20-later.conf:2: memory: ", dir);
+	ok(config_read_drop_ins(&config, path, error) == -EINVAL &&
+	   !strncmp(error, where, strlen(where)), "an error in one names it and its line");
+	drop_in(dir, "10-sooner.conf", NULL);
+	drop_in(dir, "20-later.conf", NULL);
+	drop_in(dir, ".hidden.conf", NULL);
+	drop_in(dir, "30-saved.conf~", NULL);
+	drop_in(dir, ".conf", NULL);
+	rmdir(dir);
+}
+
 /* systemd must not kill the daemon while it evicts all regions: evict_ms plus 3 s. */
 static void test_stop_timeout(void)
 {
@@ -162,6 +207,7 @@ int main(void)
 	test_addresses();
 	test_wrong();
 	test_option();
+	test_drop_ins();
 	test_stop_timeout();
 	unlink(path);
 	return tap_done();

@@ -207,7 +207,8 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 	local file known='GPL-2\.0|MIT|Linux-syscall-note' bad=0
 	for file in $FILES; do
 		case $file in
-		LICENSES/* | MAINTAINERS | Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
+		LICENSES/* | MAINTAINERS | VERSION | debian/changelog) continue ;;
+		Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
 		tools/testing/tree/*.patch | tools/testing/tree/cover-letter.txt) continue ;;
 		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
 		esac
@@ -357,6 +358,26 @@ lint_builds() { # kernels and directories that the modules can't be built for or
 		echo "kbuild: $output"
 		bad=1
 	}
+	return $bad
+}
+
+lint_version() { # modules, programs, change logs and packages have the version in the file VERSION
+	local version got bad=0
+	version=$(cat VERSION)
+	agree() { # agree WHAT GOT
+		[ "$2" = "$version" ] && return
+		echo "$1 has version \"$2\", the file VERSION \"$version\""
+		bad=1
+	}
+	agree CHANGELOG.md "$(sed -n 's/^## \([^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)"
+	agree debian/changelog "$(sed -n '1s/^farswap (\(.*\)) .*/\1/p' debian/changelog)"
+	make -s --no-print-directory daemon || return 1
+	got=$(daemon/farswapd -V | sed -n 's/^farswapd \(.*\), protocol [0-9]*$/\1/p')
+	agree "farswapd -V" "$got"
+	agree "farswapctl -V" "$(daemon/farswapctl -V | sed -n 's/^farswapctl //p')"
+	for got in mm/farswap.ko rdma/farswap-rdma.ko; do
+		[ ! -e "$got" ] || agree "$got" "$(PATH=$PATH:/sbin:/usr/sbin modinfo -F version "$got")"
+	done
 	return $bad
 }
 
