@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config-file.h"
 #include "config.h"
 #include "meminfo.h"
 #include "wire.h"
@@ -23,31 +23,6 @@
 #define CONFIG_GRACE_MS_MAX	600000
 #define CONFIG_CLIENTS_MAX	4096
 #define CONFIG_AHEAD_MAX	64
-
-/* Position in the configuration, and the buffer for an error message. */
-struct config_at {
-	const char *where;
-	unsigned int line;		/* 0: not in a file */
-	char *error;
-};
-
-__attribute__((format(printf, 2, 3)))
-static int config_wrong(const struct config_at *at, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (at->line)
-		n = snprintf(at->error, CONFIG_ERROR_MAX, "%s:%u: ", at->where, at->line);
-	else
-		n = snprintf(at->error, CONFIG_ERROR_MAX, "%s: ", at->where);
-	if (n < 0 || n >= CONFIG_ERROR_MAX)
-		return -EINVAL;
-	va_start(ap, fmt);
-	vsnprintf(at->error + n, CONFIG_ERROR_MAX - n, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 /* Parse a size such as "256M". Return false if it is invalid or overflows. */
 static bool config_bytes(const char *value, uint64_t *bytes)
@@ -225,9 +200,9 @@ static const struct {
 	{ "hugepages", config_hugepages },
 };
 
-static int config_set(struct config *config, const struct config_at *at, const char *key,
-		      const char *value)
+static int config_set(void *data, const struct config_at *at, const char *key, const char *value)
 {
+	struct config *config = data;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
@@ -235,33 +210,6 @@ static int config_set(struct config *config, const struct config_at *at, const c
 			return config_keys[i].set(config, at, value);
 	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages)",
 			    key);
-}
-
-/* Parse "key value" or "key = value". Modifies @line. */
-static int config_line(struct config *config, const struct config_at *at, char *line)
-{
-	char *key, *value, *end;
-
-	line[strcspn(line, "#\n")] = '\0';
-	key = line + strspn(line, " \t\r");
-	if (!*key)
-		return 0;
-	value = key + strcspn(key, " \t\r=");
-	end = value;
-	value += strspn(value, " \t\r");
-	if (*value == '=')
-		value++;
-	value += strspn(value, " \t\r");
-	*end = '\0';
-	for (end = value + strlen(value); end > value && strchr(" \t\r", end[-1]); end--)
-		;
-	*end = '\0';
-	if (!*key)
-		return config_wrong(at, "no key before '='; a line is a key and a value, as in memory = 4G");
-	if (!*value)
-		return config_wrong(at, "'%s' has no value; a line is a key and a value, as in memory = 4G",
-				    key);
-	return config_set(config, at, key, value);
 }
 
 void config_init(struct config *config)
@@ -281,29 +229,12 @@ void config_init(struct config *config)
 
 int config_read(struct config *config, const char *path, char error[CONFIG_ERROR_MAX])
 {
-	struct config_at at = { .where = path, .error = error };
-	char *line = NULL;
-	size_t size = 0;
-	int err = 0;
-	FILE *file;
+	return config_file_read(path, config_set, config, error);
+}
 
-	file = fopen(path, "re");
-	if (!file) {
-		err = -errno;
-		config_wrong(&at, "cannot be read: %s", strerror(-err));
-		return err;
-	}
-	while (!err && getline(&line, &size, file) >= 0) {
-		at.line++;
-		err = config_line(config, &at, line);
-	}
-	if (!err && ferror(file)) {
-		config_wrong(&at, "cannot be read");
-		err = -EIO;
-	}
-	free(line);
-	(void)fclose(file);
-	return err;
+int config_read_drop_ins(struct config *config, const char *path, char error[CONFIG_ERROR_MAX])
+{
+	return config_file_read_drop_ins(path, config_set, config, error);
 }
 
 int config_option(struct config *config, const char *option, char error[CONFIG_ERROR_MAX])
@@ -317,7 +248,7 @@ int config_option(struct config *config, const char *option, char error[CONFIG_E
 	if (strpbrk(line, "#\n") || !line[strspn(line, " \t\r")])
 		err = config_wrong(&at, "'%s' is not KEY=VALUE", option);
 	else
-		err = config_line(config, &at, line);
+		err = config_file_line(&at, line, config_set, config);
 	free(line);
 	return err;
 }

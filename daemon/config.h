@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 
 #include "admin.h"
+#include "config-file.h"
 
 #define CONFIG_FILE		"/etc/farswapd.conf"
-#define CONFIG_ERROR_MAX	512
 
 struct config {
 	struct sockaddr_storage listen;
@@ -31,6 +31,8 @@ struct config {
 void config_init(struct config *config);
 /* Return 0, or -errno and one line in @error that says what would be right. */
 int config_read(struct config *config, const char *path, char error[CONFIG_ERROR_MAX]);
+/* The files in the directory @path.d, after @path itself. */
+int config_read_drop_ins(struct config *config, const char *path, char error[CONFIG_ERROR_MAX]);
 int config_option(struct config *config, const char *option, char error[CONFIG_ERROR_MAX]);
 /* Check values against each other, and round memory down to whole slabs. */
 int config_check(struct config *config, char error[CONFIG_ERROR_MAX]);

@@ -68,7 +68,7 @@ static const char usage[] =
 "Usage: farswapd [-n] [-t] [-f FILE] [-o KEY=VALUE]...\n"
 "Lend memory of this machine to the swap of other machines.\n"
 "\n"
-"  -f FILE       read FILE instead of " CONFIG_FILE "\n"
+"  -f FILE       read FILE and FILE.d/*.conf instead of " CONFIG_FILE "\n"
 "  -h            print this and exit\n"
 "  -n            print plain log lines, for a terminal, without the journal's priorities\n"
 "  -o KEY=VALUE  override a setting of the file\n"
@@ -339,6 +339,8 @@ static int configure(const char *file, char **options, int nr)
 	/* The default file is optional; a file named on the command line is not. */
 	if (file || !access(CONFIG_FILE, F_OK))
 		err = config_read(&config, file ? file : CONFIG_FILE, error);
+	if (!err)
+		err = config_read_drop_ins(&config, file ? file : CONFIG_FILE, error);
 	for (i = 0; i < nr && !err; i++)
 		err = config_option(&config, options[i], error);
 	if (!err)
