@@ -202,6 +202,30 @@ static void chan_completed(struct ib_cq *cq, void *context)
 		chan->notify(cq, context);
 }
 
+/*
+ * Spread the completions of all sessions over the interrupts. READs, which tasks wait for, are
+ * counted apart from the others, so that they use all vectors evenly.
+ */
+static atomic_t chan_vectors[2];
+
+static unsigned int chan_next_vector(bool loads, int nr)
+{
+	return (u32)(atomic_inc_return(&chan_vectors[loads]) - 1) % max(nr, 1);
+}
+
+/**
+ * farswap_rdma_chan_next_vector() - completion vector of the next queue
+ * @device:	its device
+ * @loads:	the queue has READs only
+ *
+ * Context: any.
+ * Return: the vector.
+ */
+unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads)
+{
+	return chan_next_vector(loads, min_t(int, device->num_comp_vectors, num_online_cpus()));
+}
+
 /**
  * farswap_rdma_chan_create_qp() - create the queue pair and its completion queue
  * @chan:	bound to a device
@@ -376,22 +400,6 @@ void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan)
 			return;
 	}
 	farswap_rdma_chan_destroy_qp(chan);
-}
-
-/**
- * farswap_rdma_chan_destroy_id() - undo farswap_rdma_chan_resolve()
- * @chan:	channel without a queue pair; may be called twice
- *
- * On return the CM's handler doesn't run.
- *
- * Context: may sleep; waits for the CM.
- */
-void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan)
-{
-	if (!chan->id)
-		return;
-	rdma_destroy_id(chan->id);
-	chan->id = NULL;
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -1,61 +1,176 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: one control and several data queue pairs to one donor. It is made once
- * and dies once, in three steps that must come in this order:
+ * The life of connections: their references, how they die, and the state of their session, which
+ * follows. A connection is made once and dies once, in three steps that must come in this order:
  *
  *	fail	any context: nothing more is posted, every region is dead
  *	quiesce	process: all that was posted has completed; waits for the device only
  *	retire	process: destroys what needs the CM
  *
- * The last region's reference frees the memory.
+ * The last region's reference frees the memory. All other files call this one, and it calls none.
+ *
+ * Locking: session->lock covers state, closing and conn.
  */
-#include <linux/dma-mapping.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include <trace/events/farswap_rdma.h>
 
 #include "internal.h"
 
-#define CONN_DEPTH		256
-/* Depth of a queue that has READs only. */
-#define CONN_READ_DEPTH		128
-/* Depth of a queue that has WRITEs only; it posts fewer than that before it merges. */
-#define CONN_WRITE_DEPTH	64
+/* Ends and monitors sessions. I/O waits for this queue, so it never waits for the CM. */
+struct workqueue_struct *farswap_rdma_wq;
+/* Connects. Waits for the CM, which may wait for memory. */
+struct workqueue_struct *farswap_rdma_connect_wq;
+
+/* For each state, the states that may follow it. */
+static const u8 session_moves[FARSWAP_RDMA_STATES] = {
+	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_CLOSED),
+	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_LIVE) | BIT(FARSWAP_RDMA_IDLE),
+	[FARSWAP_RDMA_LIVE]		= BIT(FARSWAP_RDMA_FAILING),
+	[FARSWAP_RDMA_FAILING]		= BIT(FARSWAP_RDMA_IDLE),
+};
+
+static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_state to)
+{
+	return session_moves[from] & BIT(to);
+}
+
+/*
+ * Return false without a change if the move to LIVE is illegal. The other states only follow what
+ * was done to the connection; if one were refused the session would never connect again.
+ */
+static bool session_become(struct farswap_session *session, enum farswap_rdma_state state)
+{
+	lockdep_assert_held(&session->lock);
+
+	if (state == FARSWAP_RDMA_LIVE && !session_may_become(session->state, state))
+		return false;
+	trace_farswap_rdma_session_state(session->address, session->state, state);
+	session->state = state;
+	return true;
+}
 
 /**
- * farswap_rdma_conn_alloc() - allocate a connection
+ * farswap_rdma_session_set_state() - the only writer of session->state
+ * @session:	session
+ * @state:	the next state
+ *
+ * Context: any, under session->lock.
+ * Return: false without a change if the session must not become live.
+ */
+bool farswap_rdma_session_set_state(struct farswap_session *session,
+				    enum farswap_rdma_state state)
+{
+	WARN_ON_ONCE(!session_may_become(session->state, state));
+	return session_become(session, state);
+}
+
+/**
+ * farswap_rdma_session_failed() - a connection has just died
+ * @conn:	the connection
+ *
+ * fail_work ends a live connection. A connection that is being made is left to the work
+ * that makes it. May be called twice.
+ *
+ * Context: any.
+ */
+void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	unsigned long flags;
+
+	spin_lock_irqsave(&session->lock, flags);
+	if (session->conn == conn && session->state == FARSWAP_RDMA_LIVE) {
+		farswap_rdma_session_set_state(session, FARSWAP_RDMA_FAILING);
+		queue_work(farswap_rdma_wq, &conn->fail_work);
+	}
+	spin_unlock_irqrestore(&session->lock, flags);
+}
+
+/**
+ * farswap_rdma_session_closing() - is the session being closed
  * @session:	session
  *
- * Context: may sleep; session->work only.
- * Return: the connection, or NULL.
+ * Context: process.
+ * Return: whether no other connection will be made.
  */
-struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session)
+bool farswap_rdma_session_closing(struct farswap_session *session)
+{
+	bool closing;
+
+	spin_lock_irq(&session->lock);
+	closing = session->closing;
+	spin_unlock_irq(&session->lock);
+	return closing;
+}
+
+/**
+ * farswap_rdma_session_get_conn() - the session's connection, in any state
+ * @session:	session
+ *
+ * Context: process.
+ * Return: the connection, referenced, or NULL.
+ */
+struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session)
 {
 	struct farswap_rdma_conn *conn;
-	unsigned int i;
 
-	/* Several pages, which need not be contiguous: memory may be fragmented. */
-	conn = vzalloc(struct_size(conn, queue, session->queues));
-	if (!conn)
-		return NULL;
-	kref_init(&conn->ref);
-	conn->session = session;
-	conn->attempt = ++session->attempt;
-	init_waitqueue_head(&conn->wait);
-	INIT_WORK(&conn->fail_work, farswap_rdma_session_fail_work);
-	INIT_DELAYED_WORK(&conn->tick, farswap_rdma_keepalive_tick);
-	spin_lock_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->sends);
-	INIT_LIST_HEAD(&conn->releases);
-	hash_init(conn->regions);
-	conn->control.conn = conn;
-	conn->nr_chans = session->queues;
-	for (i = 0; i < session->queues; i++) {
-		conn->queue[i].chan.conn = conn;
-		farswap_rdma_io_init(&conn->queue[i]);
+	spin_lock_irq(&session->lock);
+	conn = session->conn;
+	if (conn)
+		kref_get(&conn->ref);
+	spin_unlock_irq(&session->lock);
+	return conn;
+}
+
+/**
+ * farswap_rdma_session_is_live() - is the session connected
+ * @session:	session
+ *
+ * Context: process.
+ * Return: whether it is.
+ */
+bool farswap_rdma_session_is_live(struct farswap_session *session)
+{
+	return READ_ONCE(session->state) == FARSWAP_RDMA_LIVE;
+}
+
+/**
+ * farswap_rdma_session_kick() - connect soon, if an attempt is due later
+ * @session:	session, watched by port.c
+ * @ms:		how soon
+ *
+ * Attempts that wait for the CM look whether there is still a use in that.
+ *
+ * Context: process.
+ */
+void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms)
+{
+	spin_lock_irq(&session->lock);
+	if (session->conn)
+		wake_up_all(&session->conn->wait);
+	else if (!session->closing)
+		mod_delayed_work(farswap_rdma_connect_wq, &session->work, msecs_to_jiffies(ms));
+	spin_unlock_irq(&session->lock);
+}
+
+/**
+ * farswap_rdma_session_get_live() - the session's live connection
+ * @session:	session
+ *
+ * Context: process.
+ * Return: the connection, referenced, or NULL while there is none.
+ */
+struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn = NULL;
+
+	spin_lock_irq(&session->lock);
+	if (session->state == FARSWAP_RDMA_LIVE) {
+		conn = session->conn;
+		kref_get(&conn->ref);
 	}
+	spin_unlock_irq(&session->lock);
 	return conn;
 }
 
@@ -101,261 +216,32 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	farswap_rdma_session_failed(conn);
 }
 
-/* Put the donor's refusal into words that an administrator can act on. */
-static int conn_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
-{
-	u64 ours = conn->session->slab_bytes >> 20;
-	u64 theirs = conn->welcome.slab_bytes >> 20;
-
-	if (version && version != FARSWAP_VERSION) {
-		snprintf(conn->detail, sizeof(conn->detail),
-			 "speaks version %u of the protocol, this module version %u",
-			 version, FARSWAP_VERSION);
-		conn->regions_gone = true;
-		return -EOPNOTSUPP;
-	}
-	if (status == FARSWAP_STATUS_SELF) {
-		strscpy(conn->detail, farswap_wire_status_name(status));
-		return farswap_wire_status_errno(status);
-	}
-	if (theirs && theirs != ours) {
-		snprintf(conn->detail, sizeof(conn->detail),
-			 "lends slabs of %llu MiB, slab_mb here is %llu",
-			 theirs, ours);
-		conn->regions_gone = true;
-		return -EINVAL;
-	}
-	conn->regions_gone = status == FARSWAP_STATUS_LEAVING;
-	snprintf(conn->detail, sizeof(conn->detail), "refused the connection: %s",
-		 farswap_wire_status_name(status));
-	return farswap_wire_status_errno(status) ?: -EPROTO;
-}
-
-static int conn_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
-{
-	conn->refused = conn_refusal(conn, status, version);
-	return conn->refused;
-}
-
-static int conn_hello(struct farswap_rdma_conn *conn)
-{
-	struct farswap_session *session = conn->session;
-	struct farswap_wire_welcome *welcome = &conn->welcome;
-	struct farswap_wire_greeting ours = {
-		.node		= session->node,
-		.instance	= session->instance,
-		.slab_bytes	= session->slab_bytes,
-		.queues		= session->queues,
-	};
-	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
-	struct farswap_hello hello;
-	size_t len;
-	int err;
-
-	farswap_rdma_resume_hello(session, &ours);
-	len = farswap_wire_hello(&hello, &ours);
-	err = farswap_rdma_rpc_call(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
-				    answer, 2 * FARSWAP_RDMA_RPC_MS);
-	if (err == -ETIMEDOUT)
-		strscpy(conn->detail, "doesn't answer HELLO");
-	if (err)
-		return err;
-	farswap_wire_read_welcome(answer, welcome);
-	if (welcome->status != FARSWAP_STATUS_OK ||
-	    welcome->slab_bytes != session->slab_bytes)
-		return conn_refused(conn, welcome->status, 0);
-	if (welcome->queues > session->queues) {
-		strscpy(conn->detail, "offers more queues than requested");
-		return -EPROTO;
-	}
-	return farswap_rdma_resume_claim(conn, ours.resume);
-}
-
-/*
- * Spread the completions of all sessions over the interrupts. READs, which tasks wait for, are
- * counted apart from the others, so that they use all vectors evenly.
+/**
+ * farswap_rdma_conn_init() - create the workqueues
+ *
+ * Return: 0 or -ENOMEM.
  */
-static atomic_t conn_vectors[2];
-
-static unsigned int conn_next_vector(bool loads, int nr)
+int __init farswap_rdma_conn_init(void)
 {
-	return (u32)(atomic_inc_return(&conn_vectors[loads]) - 1) % max(nr, 1);
+	farswap_rdma_wq = alloc_workqueue("farswap_rdma",
+					  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!farswap_rdma_wq)
+		return -ENOMEM;
+	farswap_rdma_connect_wq = alloc_workqueue("farswap_rdma_connect",
+						  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (farswap_rdma_connect_wq)
+		return 0;
+	destroy_workqueue(farswap_rdma_wq);
+	return -ENOMEM;
 }
 
 /**
- * farswap_rdma_conn_next_vector() - completion vector of the next queue
- * @device:	its device
- * @loads:	the queue has READs only
- *
- * Context: any.
- * Return: the vector.
+ * farswap_rdma_conn_exit() - undo farswap_rdma_conn_init()
  */
-unsigned int farswap_rdma_conn_next_vector(const struct ib_device *device, bool loads)
+void farswap_rdma_conn_exit(void)
 {
-	return conn_next_vector(loads, min_t(int, device->num_comp_vectors, num_online_cpus()));
-}
-
-static int conn_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
-{
-	struct farswap_rdma_queue *queue = &conn->queue[nr];
-	unsigned int total = conn->welcome.queues;
-	bool loads = nr < farswap_rdma_loads(total);
-	u32 depth = total == 1 ? CONN_DEPTH : loads ? CONN_READ_DEPTH : CONN_WRITE_DEPTH;
-	unsigned int vector;
-	int err;
-
-	err = farswap_rdma_chan_resolve(&queue->chan);
-	if (err)
-		return err;
-	if (queue->chan.id->device != conn->device) {
-		strscpy(conn->detail, "is reached through more than one device");
-		return -EXDEV;
-	}
-	/* The drain needs one entry of the queue, and two of the completion queue. */
-	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
-		     (u32)conn->device->attrs.max_cqe - 2);
-	queue->depth = depth;
-	queue->max_sges = min(conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
-	if (loads)
-		queue->max_sges = clamp_t(u32, conn->device->attrs.max_sge_rd, 1,
-					  queue->max_sges);
-	vector = farswap_rdma_conn_next_vector(conn->device, loads);
-	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
-					  IB_POLL_SOFTIRQ);
-	if (err && queue->max_sges > 1) {
-		/* Some devices support fewer than they report. */
-		queue->max_sges = 1;
-		err = farswap_rdma_chan_create_qp(&queue->chan, depth, 1, 0, vector,
-						  IB_POLL_SOFTIRQ);
-	}
-	if (err)
-		return err;
-	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA,
-					 conn->welcome.session, nr);
-}
-
-/* The most bytes that can be mapped at once, a multiple of the page size. */
-static unsigned int conn_map_bytes(struct ib_device *device)
-{
-	size_t most = SZ_1G;
-
-	if (!ib_uses_virt_dma(device))
-		most = min(most, dma_max_mapping_size(device->dma_device));
-	return max(round_down(most, PAGE_SIZE), PAGE_SIZE);
-}
-
-static int conn_connect_control(struct farswap_rdma_conn *conn)
-{
-	struct farswap_rdma_chan *chan = &conn->control;
-	struct ib_device *device;
-	int err;
-
-	err = farswap_rdma_chan_resolve(chan);
-	if (err)
-		return err;
-	device = chan->id->device;
-	if (rdma_protocol_iwarp(device, chan->id->port_num)) {
-		snprintf(conn->detail, sizeof(conn->detail),
-			 "is reached through %s, an iWARP device, which is not supported",
-			 device->name);
-		return -EOPNOTSUPP;
-	}
-	conn->device = device;
-	conn->map_bytes = conn_map_bytes(device);
-	conn->pd = ib_alloc_pd(device, 0);
-	if (IS_ERR(conn->pd)) {
-		err = PTR_ERR(conn->pd);
-		conn->pd = NULL;
-		return err;
-	}
-	err = farswap_rdma_control_create(conn);
-	if (err)
-		return err;
-	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL,
-					 conn->session->token, 0);
-}
-
-/**
- * farswap_rdma_conn_connect() - connect all queues and greet the donor
- * @conn:	connection
- *
- * After a failure the caller quiesces and retires what exists.
- *
- * Context: may sleep, a few seconds a step.
- * Return: 0 or -errno.
- */
-int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn)
-{
-	unsigned int i;
-	int err;
-
-	err = conn_connect_control(conn);
-	if (!err)
-		err = conn_hello(conn);
-	for (i = 0; !err && i < conn->welcome.queues; i++)
-		err = conn_connect_data(conn, i);
-	conn->nr_queues = conn->welcome.queues;
-	if (!err)
-		err = farswap_rdma_probe(conn);
-	if (err) {
-		if (err == -ECONNREFUSED && conn->refusal.version)
-			err = conn_refused(conn, conn->refusal.status,
-					   conn->refusal.version);
-		else if (err == -ECONNREFUSED && !conn->detail[0])
-			snprintf(conn->detail, sizeof(conn->detail),
-				 "no farswapd at this address: %s",
-				 READ_ONCE(conn->why) ?: "rejected");
-		return err;
-	}
-	farswap_rdma_keepalive_start(conn);
-	return 0;
-}
-
-/**
- * farswap_rdma_conn_quiesce() - complete everything that a dead connection has in flight
- * @conn:	connection
- *
- * I/O completes first, because a control message may have called the core, and the
- * callback may be waiting for that I/O.
- *
- * Context: process; waits for the device, not for the CM or the donor.
- */
-void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn)
-{
-	unsigned int i, count = conn->session->queues;
-
-	for (i = 0; i < count; i++)
-		farswap_rdma_io_flush_backlog(&conn->queue[i]);
-	for (i = 0; i < count; i++)
-		farswap_rdma_chan_stop(&conn->queue[i].chan);
-	for (i = 0; i < count; i++)
-		farswap_rdma_io_end(&conn->queue[i]);
-	farswap_rdma_control_quiesce(conn);
-	cancel_delayed_work_sync(&conn->tick);
-}
-
-/**
- * farswap_rdma_conn_retire() - destroy the objects of a quiet connection
- * @conn:	connection
- *
- * The identifiers are destroyed last, because a device stays as long as one is bound to
- * it. Destroying them notifies the donor, so they may outlive the connection: see port.c.
- *
- * Context: may sleep; waits for the CM.
- */
-void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn)
-{
-	unsigned int i;
-
-	/* Submitters that saw the connection alive may still map and unmap for its device. */
-	synchronize_rcu();
-	for (i = 0; i < conn->nr_chans; i++)
-		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);
-	farswap_rdma_control_destroy(conn);
-	if (conn->pd)
-		ib_dealloc_pd(conn->pd);
-	conn->pd = NULL;
-	farswap_rdma_port_release(conn);
+	destroy_workqueue(farswap_rdma_connect_wq);
+	destroy_workqueue(farswap_rdma_wq);
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -281,7 +281,7 @@ int farswap_rdma_control_create(struct farswap_rdma_conn *conn)
 		return err;
 	err = farswap_rdma_chan_create_qp(&conn->control, FARSWAP_RDMA_SENDS, 1,
 					  FARSWAP_RECV_DEPTH,
-					  farswap_rdma_conn_next_vector(conn->device, false),
+					  farswap_rdma_chan_next_vector(conn->device, false),
 					  IB_POLL_UNBOUND_WORKQUEUE);
 	if (err)
 		return err;

@@ -445,24 +445,12 @@ static inline unsigned int farswap_rdma_loads(unsigned int nr_queues)
 	return nr_queues - nr_queues / 2;
 }
 
-/* main.c */
-extern struct workqueue_struct *farswap_rdma_wq;
-extern struct workqueue_struct *farswap_rdma_connect_wq;
-unsigned int farswap_rdma_default_queues(void);
-
 /* session.c */
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,
 						  const struct farswap_session_ops *ops,
-						  void *ctx);
+						  void *ctx, unsigned int queues);
 void farswap_rdma_session_close(struct farswap_session *session);
-struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session);
-void farswap_rdma_session_failed(struct farswap_rdma_conn *conn);
-void farswap_rdma_session_fail_work(struct work_struct *work);
-bool farswap_rdma_session_closing(struct farswap_session *session);
-struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session);
-bool farswap_rdma_session_is_live(struct farswap_session *session);
-void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms);
 
 /* resume.c */
 void farswap_rdma_resume_init(struct farswap_session *session);
@@ -475,13 +463,27 @@ int farswap_rdma_resume_claim(struct farswap_rdma_conn *conn, u64 requested);
 bool farswap_rdma_resume_end(struct farswap_rdma_conn *conn);
 void farswap_rdma_resume_set_grace(unsigned int ms);
 
+/* link.c */
+struct farswap_rdma_conn *farswap_rdma_link_alloc(struct farswap_session *session);
+int farswap_rdma_link_connect(struct farswap_rdma_conn *conn);
+int farswap_rdma_link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr);
+void farswap_rdma_link_quiesce(struct farswap_rdma_conn *conn);
+void farswap_rdma_link_retire(struct farswap_rdma_conn *conn);
+
 /* conn.c */
-struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session);
-unsigned int farswap_rdma_conn_next_vector(const struct ib_device *device, bool loads);
+extern struct workqueue_struct *farswap_rdma_wq;
+extern struct workqueue_struct *farswap_rdma_connect_wq;
+int farswap_rdma_conn_init(void);
+void farswap_rdma_conn_exit(void);
+bool farswap_rdma_session_set_state(struct farswap_session *session,
+				    enum farswap_rdma_state state);
+void farswap_rdma_session_failed(struct farswap_rdma_conn *conn);
+bool farswap_rdma_session_closing(struct farswap_session *session);
+bool farswap_rdma_session_is_live(struct farswap_session *session);
+void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms);
+struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session);
+struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session);
 void farswap_rdma_conn_put(struct farswap_rdma_conn *conn);
-int farswap_rdma_conn_connect(struct farswap_rdma_conn *conn);
-void farswap_rdma_conn_quiesce(struct farswap_rdma_conn *conn);
-void farswap_rdma_conn_retire(struct farswap_rdma_conn *conn);
 void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 			    const char *why);
 
@@ -493,6 +495,7 @@ static inline bool farswap_rdma_conn_dead(const struct farswap_rdma_conn *conn)
 
 /* cm.c */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
+unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads);
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 				u32 max_sges, u32 max_recvs, unsigned int vector,
 				enum ib_poll_context poll);
@@ -501,7 +504,6 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 void farswap_rdma_chan_stop(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_drain(struct farswap_rdma_chan *chan);
 void farswap_rdma_chan_destroy_qp(struct farswap_rdma_chan *chan);
-void farswap_rdma_chan_destroy_id(struct farswap_rdma_chan *chan);
 
 /* probe.c */
 int farswap_rdma_probe(struct farswap_rdma_conn *conn);
@@ -575,8 +577,8 @@ void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue);
 void farswap_rdma_io_end(struct farswap_rdma_queue *queue);
 
 /* keepalive.c */
+void farswap_rdma_keepalive_init(struct farswap_rdma_conn *conn);
 void farswap_rdma_keepalive_start(struct farswap_rdma_conn *conn);
-void farswap_rdma_keepalive_tick(struct work_struct *work);
 void farswap_rdma_keepalive_set_io_timeout(unsigned int ms);
 u8 farswap_rdma_keepalive_ack_timeout(bool exact);
 unsigned long farswap_rdma_keepalive_io_jiffies(void);

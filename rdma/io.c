@@ -461,7 +461,7 @@ static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
  * farswap_rdma_io_submit() - &struct farswap_transport.submit
  * @io:		the I/O
  *
- * The device is used under RCU: farswap_rdma_conn_retire() waits for a grace period.
+ * The device is used under RCU: farswap_rdma_link_retire() waits for a grace period.
  *
  * Context: any up to softirq.
  * Return: 0; -EHOSTDOWN, or -ENOMEM when the page can't be mapped for the device.

@@ -118,11 +118,7 @@ static void keepalive_queue_tick(struct farswap_rdma_conn *conn)
 	queue_delayed_work(farswap_rdma_wq, &conn->tick, pause);
 }
 
-/**
- * farswap_rdma_keepalive_tick() - check the connection and schedule the next check
- * @work:	conn->tick
- */
-void farswap_rdma_keepalive_tick(struct work_struct *work)
+static void keepalive_tick(struct work_struct *work)
 {
 	struct farswap_rdma_conn *conn = container_of(to_delayed_work(work),
 						      struct farswap_rdma_conn, tick);
@@ -133,6 +129,15 @@ void farswap_rdma_keepalive_tick(struct work_struct *work)
 		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer a request");
 	if (!farswap_rdma_conn_dead(conn))
 		keepalive_queue_tick(conn);
+}
+
+/**
+ * farswap_rdma_keepalive_init() - initialise a connection that is not monitored yet
+ * @conn:	connection
+ */
+void farswap_rdma_keepalive_init(struct farswap_rdma_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->tick, keepalive_tick);
 }
 
 /**

@@ -38,15 +38,20 @@ static const struct kernel_param_ops queues_ops = {
 module_param_cb(queues, &queues_ops, &queues, 0644);
 MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, 2 to 4");
 
-/* Ends and monitors sessions. I/O waits for this queue, so it never waits for the CM. */
-struct workqueue_struct *farswap_rdma_wq;
-/* Connects. Waits for the CM, which may wait for memory. */
-struct workqueue_struct *farswap_rdma_connect_wq;
+static struct farswap_session *rdma_open(const char *address,
+					 const struct farswap_session_params *params,
+					 const struct farswap_session_ops *ops, void *ctx)
+{
+	unsigned int wanted = READ_ONCE(queues) ?: min(num_online_cpus(), 4U);
+
+	return farswap_rdma_session_open(address, params, ops, ctx,
+					 clamp(wanted, 2U, FARSWAP_QUEUES_MAX + 0U));
+}
 
 static const struct farswap_transport farswap_rdma_transport = {
 	.name		= "rdma",
 	.owner		= THIS_MODULE,
-	.open		= farswap_rdma_session_open,
+	.open		= rdma_open,
 	.close		= farswap_rdma_session_close,
 	.query		= farswap_rdma_region_query,
 	.map		= farswap_rdma_region_map,
@@ -57,37 +62,17 @@ static const struct farswap_transport farswap_rdma_transport = {
 	.set_grace	= farswap_rdma_resume_set_grace,
 };
 
-/**
- * farswap_rdma_default_queues() - number of data queues of a new session
- *
- * Context: any.
- * Return: the number.
- */
-unsigned int farswap_rdma_default_queues(void)
-{
-	unsigned int wanted = READ_ONCE(queues);
-
-	return wanted ?: min(num_online_cpus(), 4U);
-}
-
 static int __init farswap_rdma_init(void)
 {
 	int err;
 
 	farswap_rdma_io_prepare();
-	farswap_rdma_wq = alloc_workqueue("farswap_rdma",
-					  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!farswap_rdma_wq)
-		return -ENOMEM;
-	farswap_rdma_connect_wq = alloc_workqueue("farswap_rdma_connect",
-						  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!farswap_rdma_connect_wq) {
-		err = -ENOMEM;
-		goto out_destroy_wq;
-	}
+	err = farswap_rdma_conn_init();
+	if (err)
+		return err;
 	err = farswap_rdma_port_init();
 	if (err)
-		goto out_destroy_connect_wq;
+		goto out_conn;
 	farswap_rdma_reason_init();
 	/* Last: sessions may be opened before this returns. */
 	err = farswap_transport_register(&farswap_rdma_transport);
@@ -98,10 +83,8 @@ static int __init farswap_rdma_init(void)
 out_reason:
 	farswap_rdma_reason_exit();
 	farswap_rdma_port_exit();
-out_destroy_connect_wq:
-	destroy_workqueue(farswap_rdma_connect_wq);
-out_destroy_wq:
-	destroy_workqueue(farswap_rdma_wq);
+out_conn:
+	farswap_rdma_conn_exit();
 	return err;
 }
 
@@ -110,8 +93,7 @@ static void __exit farswap_rdma_exit(void)
 	farswap_transport_unregister(&farswap_rdma_transport);
 	farswap_rdma_reason_exit();
 	farswap_rdma_port_exit();
-	destroy_workqueue(farswap_rdma_connect_wq);
-	destroy_workqueue(farswap_rdma_wq);
+	farswap_rdma_conn_exit();
 }
 
 module_init(farswap_rdma_init);

@@ -175,13 +175,21 @@ static bool port_may_release(const struct farswap_rdma_conn *conn)
 	return true;
 }
 
+/* On return the CM's handler doesn't run. */
+static void port_destroy_id(struct farswap_rdma_chan *chan)
+{
+	if (chan->id)
+		rdma_destroy_id(chan->id);
+	chan->id = NULL;
+}
+
 static void port_release(struct farswap_rdma_conn *conn)
 {
 	unsigned int i;
 
 	for (i = 0; i < conn->nr_chans; i++)
-		farswap_rdma_chan_destroy_id(&conn->queue[i].chan);
-	farswap_rdma_chan_destroy_id(&conn->control);
+		port_destroy_id(&conn->queue[i].chan);
+	port_destroy_id(&conn->control);
 }
 
 static void port_parked_work_fn(struct work_struct *work)

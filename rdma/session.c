@@ -5,8 +5,7 @@
  * connection. fail_work never waits for the first one nor for the CM, because I/O
  * completes through it.
  *
- * Locking: session->lock covers state, closing and conn; ops_lock serialises the
- * callbacks of the core.
+ * Locking: ops_lock serialises the callbacks of the core.
  */
 #define pr_fmt(fmt) "farswap_rdma: " fmt
 
@@ -28,42 +27,6 @@
 #define SESSION_PAUSE_SELF_MS	300000
 /* Limits the log to a few lines a minute per donor; debugfs counts the rest. */
 #define SESSION_LOG_BURST	10
-
-/* For each state, the states that may follow it. */
-static const u8 session_moves[FARSWAP_RDMA_STATES] = {
-	[FARSWAP_RDMA_IDLE]		= BIT(FARSWAP_RDMA_CONNECTING) | BIT(FARSWAP_RDMA_CLOSED),
-	[FARSWAP_RDMA_CONNECTING]	= BIT(FARSWAP_RDMA_LIVE) | BIT(FARSWAP_RDMA_IDLE),
-	[FARSWAP_RDMA_LIVE]		= BIT(FARSWAP_RDMA_FAILING),
-	[FARSWAP_RDMA_FAILING]		= BIT(FARSWAP_RDMA_IDLE),
-};
-
-static bool session_may_become(enum farswap_rdma_state from, enum farswap_rdma_state to)
-{
-	return session_moves[from] & BIT(to);
-}
-
-/*
- * Return false without a change if the move to LIVE is illegal. The other states only follow what
- * was done to the connection; if one were refused the session would never connect again.
- */
-static bool session_become(struct farswap_session *session, enum farswap_rdma_state state)
-{
-	lockdep_assert_held(&session->lock);
-
-	if (state == FARSWAP_RDMA_LIVE && !session_may_become(session->state, state))
-		return false;
-	trace_farswap_rdma_session_state(session->address, session->state, state);
-	session->state = state;
-	return true;
-}
-
-/* The only writer of session->state. Returns what session_become() returns. */
-static bool farswap_rdma_session_set_state(struct farswap_session *session,
-					   enum farswap_rdma_state state)
-{
-	WARN_ON_ONCE(!session_may_become(session->state, state));
-	return session_become(session, state);
-}
 
 static void session_queue_connect(struct farswap_session *session, unsigned int ms)
 {
@@ -108,95 +71,6 @@ static void session_log(struct farswap_session *session, const char *what,
 		pr_warn("donor %s: %s\n", session->address, line);
 }
 
-/**
- * farswap_rdma_session_failed() - a connection has just died
- * @conn:	the connection
- *
- * fail_work ends a live connection. A connection that is being made is left to the work
- * that makes it. May be called twice.
- *
- * Context: any.
- */
-void farswap_rdma_session_failed(struct farswap_rdma_conn *conn)
-{
-	struct farswap_session *session = conn->session;
-	unsigned long flags;
-
-	spin_lock_irqsave(&session->lock, flags);
-	if (session->conn == conn && session->state == FARSWAP_RDMA_LIVE) {
-		farswap_rdma_session_set_state(session, FARSWAP_RDMA_FAILING);
-		queue_work(farswap_rdma_wq, &conn->fail_work);
-	}
-	spin_unlock_irqrestore(&session->lock, flags);
-}
-
-/**
- * farswap_rdma_session_closing() - is the session being closed
- * @session:	session
- *
- * Context: process.
- * Return: whether no other connection will be made.
- */
-bool farswap_rdma_session_closing(struct farswap_session *session)
-{
-	bool closing;
-
-	spin_lock_irq(&session->lock);
-	closing = session->closing;
-	spin_unlock_irq(&session->lock);
-	return closing;
-}
-
-/**
- * farswap_rdma_session_get_conn() - the session's connection, in any state
- * @session:	session
- *
- * Context: process.
- * Return: the connection, referenced, or NULL.
- */
-struct farswap_rdma_conn *farswap_rdma_session_get_conn(struct farswap_session *session)
-{
-	struct farswap_rdma_conn *conn;
-
-	spin_lock_irq(&session->lock);
-	conn = session->conn;
-	if (conn)
-		kref_get(&conn->ref);
-	spin_unlock_irq(&session->lock);
-	return conn;
-}
-
-/**
- * farswap_rdma_session_is_live() - is the session connected
- * @session:	session
- *
- * Context: process.
- * Return: whether it is.
- */
-bool farswap_rdma_session_is_live(struct farswap_session *session)
-{
-	return READ_ONCE(session->state) == FARSWAP_RDMA_LIVE;
-}
-
-/**
- * farswap_rdma_session_kick() - connect soon, if an attempt is due later
- * @session:	session, watched by port.c
- * @ms:		how soon
- *
- * Attempts that wait for the CM look whether there is still a use in that.
- *
- * Context: process.
- */
-void farswap_rdma_session_kick(struct farswap_session *session, unsigned int ms)
-{
-	spin_lock_irq(&session->lock);
-	if (session->conn)
-		wake_up_all(&session->conn->wait);
-	else if (!session->closing)
-		mod_delayed_work(farswap_rdma_connect_wq, &session->work, msecs_to_jiffies(ms));
-	spin_unlock_irq(&session->lock);
-}
-
 static void session_down(struct farswap_session *session, int error)
 {
 	mutex_lock(&session->ops_lock);
@@ -206,22 +80,19 @@ static void session_down(struct farswap_session *session, int error)
 	mutex_unlock(&session->ops_lock);
 }
 
-/**
- * farswap_rdma_session_fail_work() - end a live connection
- * @work:	its fail_work
- *
- * Completes all its I/O, then notifies the core, then leaves what needs the CM to
- * session->work. Page-outs wait for this work, so it must not wait for a page-out:
- * drivers allocate memory when they modify a queue pair.
+/*
+ * End a live connection: complete all its I/O, then notify the core, then leave what needs the CM
+ * to session->work. Page-outs wait for this work, so it must not wait for a page-out: drivers
+ * allocate memory when they modify a queue pair.
  */
-void farswap_rdma_session_fail_work(struct work_struct *work)
+static void session_fail_work(struct work_struct *work)
 {
 	struct farswap_rdma_conn *conn = container_of(work, struct farswap_rdma_conn,
 						      fail_work);
 	struct farswap_session *session = conn->session;
 	unsigned int noio = memalloc_noio_save();
 
-	farswap_rdma_conn_quiesce(conn);
+	farswap_rdma_link_quiesce(conn);
 	if (conn->error != -ESHUTDOWN)
 		session_log(session, "lost", conn, conn->error);
 	if (time_after(jiffies, conn->live_since +
@@ -234,13 +105,114 @@ void farswap_rdma_session_fail_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+/* Put the donor's refusal into words that an administrator can act on. */
+static int session_refusal(struct farswap_rdma_conn *conn, u32 status, u16 version)
+{
+	u64 ours = conn->session->slab_bytes >> 20;
+	u64 theirs = conn->welcome.slab_bytes >> 20;
+
+	if (version && version != FARSWAP_VERSION) {
+		snprintf(conn->detail, sizeof(conn->detail),
+			 "speaks version %u of the protocol, this module version %u",
+			 version, FARSWAP_VERSION);
+		conn->regions_gone = true;
+		return -EOPNOTSUPP;
+	}
+	if (status == FARSWAP_STATUS_SELF) {
+		strscpy(conn->detail, farswap_wire_status_name(status));
+		return farswap_wire_status_errno(status);
+	}
+	if (theirs && theirs != ours) {
+		snprintf(conn->detail, sizeof(conn->detail),
+			 "lends slabs of %llu MiB, slab_mb here is %llu",
+			 theirs, ours);
+		conn->regions_gone = true;
+		return -EINVAL;
+	}
+	conn->regions_gone = status == FARSWAP_STATUS_LEAVING;
+	snprintf(conn->detail, sizeof(conn->detail), "refused the connection: %s",
+		 farswap_wire_status_name(status));
+	return farswap_wire_status_errno(status) ?: -EPROTO;
+}
+
+static int session_refused(struct farswap_rdma_conn *conn, u32 status, u16 version)
+{
+	conn->refused = session_refusal(conn, status, version);
+	return conn->refused;
+}
+
+static int session_hello(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+	struct farswap_wire_welcome *welcome = &conn->welcome;
+	struct farswap_wire_greeting ours = {
+		.node		= session->node,
+		.instance	= session->instance,
+		.slab_bytes	= session->slab_bytes,
+		.queues		= session->queues,
+	};
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	struct farswap_hello hello;
+	size_t len;
+	int err;
+
+	farswap_rdma_resume_hello(session, &ours);
+	len = farswap_wire_hello(&hello, &ours);
+	err = farswap_rdma_rpc_call(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
+				    answer, 2 * FARSWAP_RDMA_RPC_MS);
+	if (err == -ETIMEDOUT)
+		strscpy(conn->detail, "doesn't answer HELLO");
+	if (err)
+		return err;
+	farswap_wire_read_welcome(answer, welcome);
+	if (welcome->status != FARSWAP_STATUS_OK ||
+	    welcome->slab_bytes != session->slab_bytes)
+		return session_refused(conn, welcome->status, 0);
+	if (welcome->queues > session->queues) {
+		strscpy(conn->detail, "offers more queues than requested");
+		return -EPROTO;
+	}
+	return farswap_rdma_resume_claim(conn, ours.resume);
+}
+
+/*
+ * Connect all queues and greet the donor, a few seconds a step. After a failure the caller
+ * quiesces and retires what exists.
+ */
+static int session_try(struct farswap_rdma_conn *conn)
+{
+	unsigned int i;
+	int err;
+
+	err = farswap_rdma_link_connect(conn);
+	if (!err)
+		err = session_hello(conn);
+	for (i = 0; !err && i < conn->welcome.queues; i++)
+		err = farswap_rdma_link_connect_data(conn, i);
+	conn->nr_queues = conn->welcome.queues;
+	if (!err)
+		err = farswap_rdma_probe(conn);
+	if (err) {
+		if (err == -ECONNREFUSED && conn->refusal.version)
+			err = session_refused(conn, conn->refusal.status,
+					      conn->refusal.version);
+		else if (err == -ECONNREFUSED && !conn->detail[0])
+			snprintf(conn->detail, sizeof(conn->detail),
+				 "no farswapd at this address: %s",
+				 READ_ONCE(conn->why) ?: "rejected");
+		return err;
+	}
+	farswap_rdma_keepalive_start(conn);
+	return 0;
+}
+
 /* Destroy the dead and quiet connection. Return false when no other may follow. */
 static bool session_retire(struct farswap_session *session)
 {
 	struct farswap_rdma_conn *conn = session->conn;
 	bool again;
 
-	farswap_rdma_conn_retire(conn);
+	farswap_rdma_link_retire(conn);
 	spin_lock_irq(&session->lock);
 	session->conn = NULL;
 	farswap_rdma_session_set_state(session, FARSWAP_RDMA_IDLE);
@@ -303,12 +275,14 @@ static void session_connect(struct farswap_session *session)
 	struct farswap_rdma_conn *conn;
 	int err;
 
-	conn = farswap_rdma_conn_alloc(session);
+	conn = farswap_rdma_link_alloc(session);
 	if (!conn) {
 		session_down(session, -ENOMEM);
 		session_queue_connect(session, session_next_pause(session, -ENOMEM));
 		return;
 	}
+	INIT_WORK(&conn->fail_work, session_fail_work);
+	farswap_rdma_keepalive_init(conn);
 	if (!session_begin(session, conn)) {
 		farswap_rdma_conn_put(conn);
 		return;
@@ -316,7 +290,7 @@ static void session_connect(struct farswap_session *session)
 	session->accept_ms = READ_ONCE(session->held) ?
 		clamp(2 * session->accept_ms, SESSION_ACCEPT_HELD_MS,
 		      FARSWAP_RDMA_ACCEPT_MS + 0U) : FARSWAP_RDMA_ACCEPT_MS;
-	err = farswap_rdma_conn_connect(conn);
+	err = session_try(conn);
 	if (!err && session_up(session, conn))
 		return;
 
@@ -325,7 +299,7 @@ static void session_connect(struct farswap_session *session)
 	err = conn->refused ?: conn->error;
 	if (conn->error != -ESHUTDOWN)
 		session_log(session, "can't connect", conn, err);
-	farswap_rdma_conn_quiesce(conn);
+	farswap_rdma_link_quiesce(conn);
 	if (conn->regions_gone)
 		farswap_rdma_resume_lost(session, err);
 	session_down(session, err);
@@ -346,26 +320,6 @@ static void session_work(struct work_struct *work)
 	else if (READ_ONCE(session->conn->quiet) && session_retire(session))
 		session_queue_connect(session, session_next_pause(session, 0));
 	memalloc_noio_restore(noio);
-}
-
-/**
- * farswap_rdma_session_get_live() - the session's live connection
- * @session:	session
- *
- * Context: process.
- * Return: the connection, referenced, or NULL while there is none.
- */
-struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *session)
-{
-	struct farswap_rdma_conn *conn = NULL;
-
-	spin_lock_irq(&session->lock);
-	if (session->state == FARSWAP_RDMA_LIVE) {
-		conn = session->conn;
-		kref_get(&conn->ref);
-	}
-	spin_unlock_irq(&session->lock);
-	return conn;
 }
 
 static void session_free(struct farswap_session *session)
@@ -398,6 +352,7 @@ static bool session_alloc_pages(struct farswap_session *session)
  * @params:	parameters
  * @ops:	callbacks
  * @ctx:	first argument of the callbacks
+ * @queues:	number of data queues wanted
  *
  * Context: may sleep.
  * Return: the session, or ERR_PTR(-ENOMEM).
@@ -405,7 +360,7 @@ static bool session_alloc_pages(struct farswap_session *session)
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,
 						  const struct farswap_session_ops *ops,
-						  void *ctx)
+						  void *ctx, unsigned int queues)
 {
 	struct farswap_session *session;
 	size_t bytes = strlen(address) + 1;
@@ -427,8 +382,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session->ctx = ctx;
 	session->pause_ms = SESSION_PAUSE_MIN_MS;
 	session->slab_bytes = params->slab_bytes;
-	session->queues = clamp(farswap_rdma_default_queues(),
-				2U, FARSWAP_QUEUES_MAX + 0U);
+	session->queues = queues;
 	session->instance = params->instance;
 	memcpy(session->node, params->node, sizeof(session->node));
 	memcpy(session->address, address, bytes);
@@ -481,7 +435,3 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	mutex_destroy(&session->ops_lock);
 	session_free(session);
 }
-
-#ifdef CONFIG_FARSWAP_KUNIT_TEST
-#include "tests/session-kunit.h"
-#endif

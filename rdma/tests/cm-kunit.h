@@ -28,7 +28,7 @@ static void cm_test_qp_event(struct kunit *test)
 	for (i = 0; i < 2 * ARRAY_SIZE(cm_test_events); i++) {
 		const struct cm_test_event *expected = &cm_test_events[i / 2];
 		struct ib_event event = { .event = expected->event };
-		struct farswap_rdma_conn *conn = farswap_rdma_conn_alloc(session);
+		struct farswap_rdma_conn *conn = farswap_rdma_link_alloc(session);
 
 		KUNIT_ASSERT_NOT_NULL(test, conn);
 		data = i % 2;
@@ -40,8 +40,27 @@ static void cm_test_qp_event(struct kunit *test)
 	}
 }
 
+/* The queues for loads use all completion vectors in turn, independent of other queues. */
+static void cm_test_vectors(struct kunit *test)
+{
+	unsigned int used[4] = {}, i, j;
+
+	/* Counted together, the two queues for loads would get half of the vectors. */
+	for (i = 0; i < 16; i++) {
+		for (j = 0; j < 2; j++)
+			used[chan_next_vector(true, ARRAY_SIZE(used))]++;
+		for (j = 0; j < 2; j++)
+			KUNIT_EXPECT_LT(test, chan_next_vector(false, 4), 4);
+	}
+	for (i = 0; i < ARRAY_SIZE(used); i++)
+		KUNIT_EXPECT_EQ_MSG(test, used[i], 8, "vector %u", i);
+	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 1), 0);
+	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 0), 0);
+}
+
 static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_test_qp_event),
+	KUNIT_CASE(cm_test_vectors),
 	{}
 };
 

@@ -41,7 +41,7 @@ static int message_test_init(struct kunit *test)
 	session->queues = 2;
 	session->ops = &message_test_ops;
 	session->ctx = message_test;
-	message_test->conn = farswap_rdma_conn_alloc(session);
+	message_test->conn = farswap_rdma_link_alloc(session);
 	KUNIT_ASSERT_NOT_NULL(test, message_test->conn);
 	/* No other second begins during the test. */
 	message_test->conn->queries_since = jiffies + 60 * HZ;

@@ -46,8 +46,8 @@ static int resume_test_init(struct kunit *test)
 	session->queues = 2;
 	session->ops = &resume_test_ops;
 	session->ctx = resume_test;
-	resume_test->dead = farswap_rdma_conn_alloc(session);
-	resume_test->conn = farswap_rdma_conn_alloc(session);
+	resume_test->dead = farswap_rdma_link_alloc(session);
+	resume_test->conn = farswap_rdma_link_alloc(session);
 	KUNIT_ASSERT_NOT_NULL(test, resume_test->dead);
 	KUNIT_ASSERT_NOT_NULL(test, resume_test->conn);
 	for (i = 0; i < RESUME_TEST_REGIONS; i++) {

@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 
-CIRCLES = {"mm": 6, "rdma": 13, "daemon": 6}
+CIRCLES = {"mm": 6, "rdma": 6, "daemon": 6}
 FLOORS = ["top", "hook", "", "io", "migrate", "backup", "slab", "donor", "below"]
 BELOW = {"mm/state", "mm/stats", "mm/latency", "mm/hook/kernel", "mm/hook/direct"}
 TOP = {"mm/main", "mm/sessions", "mm/settings"}

@@ -308,7 +308,7 @@ end:	do
 	od
 }
 
-/* session_work() and farswap_rdma_session_fail_work() */
+/* session_work() and session_fail_work() */
 proctype connection()
 {
 end:	do
@@ -332,7 +332,7 @@ end:	do
 	/* It is hung up, or PING isn't answered. */
 	:: d_step { session == LIVE && peer[conn] != READY -> fail(conn) }
 	:: d_step { session == LIVE && blips -> blips--; fail(conn) }
-	/* farswap_rdma_conn_quiesce() */
+	/* farswap_rdma_link_quiesce() */
 	:: d_step { session == FAILING && qp[conn] == RTS -> qp[conn] = ERROR }
 	:: d_step {
 		session == FAILING && qp[conn] == ERROR && !out[conn] && !handling ->

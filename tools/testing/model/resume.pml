@@ -367,7 +367,7 @@ end:	do
 	od
 }
 
-/* session_connect() and farswap_rdma_session_fail_work() */
+/* session_connect() and session_fail_work() */
 proctype connection()
 {
 	byte r, resumed, asked, got;
@@ -467,7 +467,7 @@ end_again:
 	   r++
 	od;
 #endif
-connect: /* conn_connect_data(); session_up() */
+connect: /* session_try(); session_up() */
 	if
 	:: d_step { r = 0; resumed = 0; asked = 0; asked_data[conn] = 1 }
 	fi;
@@ -479,7 +479,7 @@ end_live:
 	if
 	:: d_step { session == FAILING -> skip }
 	fi;
-failed:	/* farswap_rdma_conn_quiesce(), farswap_rdma_resume_suspend() */
+failed:	/* farswap_rdma_link_quiesce(), farswap_rdma_resume_suspend() */
 	if
 	:: d_step { r = 0; resumed = 0; asked = 0; got = 0; qp[conn] = ERROR }
 	fi;
