@@ -149,7 +149,6 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	struct farswap_rdma_conn *conn = chan->conn;
 	struct sockaddr_storage sockaddr;
 	struct rdma_cm_id *id;
-	bool exact;
 	int err;
 
 	/* Parsed each time: an interface that returns under its name has another index. */
@@ -172,9 +171,8 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 		return err;
 	WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
 	/* The CM's default is a second for many adapters, which is longer than an I/O may take. */
-	exact = id->device->ops.driver_id == RDMA_DRIVER_RXE;
 	if (chan != &conn->control)
-		rdma_set_ack_timeout(id, farswap_rdma_keepalive_ack_timeout(exact));
+		rdma_set_ack_timeout(id, farswap_rdma_keepalive_ack_timeout(conn->rxe));
 	return 0;
 }
 

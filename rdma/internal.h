@@ -348,6 +348,7 @@ struct farswap_rdma_rpc {
  * @refusal:	contents of a reject; written before @error is set
  * @wait:	waits for steps, answers, free calls and @error
  * @device:	device; NULL before the address is resolved
+ * @rxe:	the device is soft RoCE; unlike @device valid after the connection is retired
  * @map_bytes:	most bytes that the device can map at once
  * @pd:		protection domain; NULL unless it exists
  * @welcome:	the donor's WELCOME; written before the connection is live
@@ -403,6 +404,7 @@ struct farswap_rdma_conn {
 	wait_queue_head_t wait;
 
 	struct ib_device *device;
+	bool rxe;
 	unsigned int map_bytes;
 	struct ib_pd *pd;
 	struct farswap_wire_welcome welcome;

@@ -128,6 +128,7 @@ int farswap_rdma_link_connect(struct farswap_rdma_conn *conn)
 			 device->name);
 		return -EOPNOTSUPP;
 	}
+	WRITE_ONCE(conn->rxe, device->ops.driver_id == RDMA_DRIVER_RXE);
 	conn->device = device;
 	conn->map_bytes = link_map_bytes(device);
 	conn->pd = ib_alloc_pd(device, 0);

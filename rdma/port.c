@@ -368,8 +368,7 @@ static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device
 /* Does the connection survive while the interface is down? */
 static bool port_outlives(struct farswap_session *session, const struct farswap_rdma_conn *conn)
 {
-	return farswap_rdma_session_is_live(session) &&
-	       READ_ONCE(conn->device)->ops.driver_id != RDMA_DRIVER_RXE;
+	return farswap_rdma_session_is_live(session) && !READ_ONCE(conn->rxe);
 }
 
 /* End the connections over the interface. Return false if none is left, live or dying. */
