@@ -5,6 +5,7 @@
 #ifndef REGION_POOL_H
 #define REGION_POOL_H
 
+#include "permute.h"
 #include "region.h"
 
 struct region_pool {
@@ -23,6 +24,8 @@ struct region_pool {
 	unsigned int ahead;		/* regions staged for each client */
 	uint64_t loans;
 	uint64_t registrations;
+	struct permute ids;		/* of loans */
+	struct permute addresses;	/* of registrations, in regions */
 	struct list owners;
 	struct list empty;
 	struct list dirty;

@@ -17,8 +17,13 @@
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
-/* An id is the number of the loan, shifted, plus the index of the region. */
+/*
+ * An id is the number of the loan, shifted, plus the index of the region, permuted: a client learns
+ * neither how many loans there were nor where in the pool its regions are.
+ */
 #define REGION_INDEX_BITS	24
+/* Addresses stay below 2^63. */
+#define REGION_ADDRESS_BITS	63
 
 struct region_pool pool;
 static const struct region_events *events;
@@ -131,11 +136,14 @@ static void region_registered(struct worker_job *job)
 
 /*
  * Register a free region for @owner. A device may reuse a revoked rkey for the next registration,
- * perhaps of a client that does not know yet that it was revoked. So no address is used twice.
+ * perhaps of a client that does not know yet that it was revoked. So no address is used twice. Nor
+ * can one be guessed: an rkey and a queue pair's number are easier to.
  */
 static void region_stage(struct region *region, struct region_owner *owner)
 {
-	region->iova = ++pool.registrations * pool.slab;
+	do {
+		region->iova = permute_number(&pool.addresses, ++pool.registrations) * pool.slab;
+	} while (!region->iova);
 	region->evict_job = 0;
 	region->revoked = false;
 	region->owner = owner;
@@ -297,7 +305,10 @@ int region_lend(struct region_owner *owner, struct region **out)
 		if (!region)
 			return err;
 	}
-	region->id = ++pool.loans << REGION_INDEX_BITS | (region - pool.regions);
+	do {
+		region->id = permute_number(&pool.ids, ++pool.loans << REGION_INDEX_BITS |
+					    (region - pool.regions));
+	} while (!region->id);
 	region->evict_at_ms = 0;
 	region->evict_seq = 0;
 	region->claimed = true;
@@ -355,12 +366,17 @@ int region_register(struct region *region)
 	return err;
 }
 
+static uint64_t region_index(uint64_t id)
+{
+	return permute_inverse(&pool.ids, id) & ((1ULL << REGION_INDEX_BITS) - 1);
+}
+
 struct region *region_find(const struct region_owner *owner, uint64_t id)
 {
-	uint64_t index = id & ((1ULL << REGION_INDEX_BITS) - 1);
+	uint64_t index = region_index(id);
 	struct region *region;
 
-	if (index >= pool.total)
+	if (!id || index >= pool.total)
 		return NULL;
 	region = &pool.regions[index];
 	if (region->owner != owner || region->id != id || region->state < REGION_MAPPED ||
@@ -371,9 +387,9 @@ struct region *region_find(const struct region_owner *owner, uint64_t id)
 
 bool region_was_lent(uint64_t id)
 {
-	uint64_t loan = id >> REGION_INDEX_BITS;
+	uint64_t loan = permute_inverse(&pool.ids, id) >> REGION_INDEX_BITS;
 
-	return loan && loan <= pool.loans && (id & ((1ULL << REGION_INDEX_BITS) - 1)) < pool.total;
+	return loan && loan <= pool.loans && region_index(id) < pool.total;
 }
 
 static bool region_stage_step(void)
@@ -593,6 +609,9 @@ int region_init(uint64_t memory, uint64_t slab, unsigned int ahead, bool hugepag
 	pool.ordinary_limit = UINT_MAX;
 	if (total > 1U << REGION_INDEX_BITS)
 		return -E2BIG;
+	if (permute_init(&pool.ids, 64) ||
+	    permute_init(&pool.addresses, REGION_ADDRESS_BITS - __builtin_ctzll(slab)))
+		return -EIO;
 	pool.regions = calloc(total, sizeof(*pool.regions));
 	if (!pool.regions)
 		return -ENOMEM;

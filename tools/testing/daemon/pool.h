@@ -12,6 +12,7 @@
 #include "at-once.h"
 #include "mem.h"
 #include "meminfo.h"
+#include "permute.c"
 #include "region.h"
 
 #define POOL_SLAB	(2UL << 20)

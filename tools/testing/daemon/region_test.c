@@ -6,6 +6,7 @@
  */
 #include "region.c"
 #include "fill.c"
+#include "permute.c"
 #include "stats.c"
 
 /* The kernel's memory: mem.c, with some of it treated as reserved huge pages. */
@@ -34,8 +35,9 @@ static struct mr {
 static bool fail_register, fail_unregister, fault_register;
 static void *bad_memory;	/* memory of one region */
 static unsigned int registers, unregisters;
-static uint64_t last_iova;
-static bool iova_again;
+static uint64_t iovas[4096];
+static unsigned int nr_iovas;
+static bool iova_again, iova_follows;
 
 int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, uint32_t *rkey)
 {
@@ -48,8 +50,12 @@ int mr_register(void *pd, void *addr, size_t bytes, uint64_t iova, void **mr, ui
 	if (bad_memory && (char *)addr <= (char *)bad_memory &&
 	    (char *)bad_memory < (char *)addr + bytes)
 		return -EFAULT;
-	iova_again |= iova < last_iova + bytes || iova % bytes;
-	last_iova = iova;
+	iova_again |= !iova || iova % bytes || nr_iovas == MRS * MRS;
+	for (i = 0; i < (int)nr_iovas; i++)
+		iova_again |= iova == iovas[i];
+	iova_follows |= nr_iovas && iova == iovas[nr_iovas - 1] + bytes;
+	iovas[nr_iovas++] = iova;
+	i = 0;
 	while (mrs[i].live)
 		i++;
 	mrs[i] = (struct mr){ pd, addr, true };
@@ -121,7 +127,7 @@ static void setup_huge(unsigned int ahead, unsigned int huge)
 	fault_register = false;
 	registers = 0;
 	unregisters = 0;
-	last_iova = 0;
+	nr_iovas = 0;
 	huge_left = huge;
 	refuse_after = -1;
 	if (region_init(TOTAL * SLAB, SLAB, ahead, huge) || region_reserve())
@@ -211,7 +217,7 @@ static void test_stage(void)
 	ok(region_find(&a, region->id) == region && !region_find(&b, region->id),
 	   "its owner finds it, the other does not");
 	ok(!region_find(&a, 0) && !region_find(&a, region->id + 1) &&
-	   !region_find(&a, region->id + (1 << REGION_INDEX_BITS)) && !region_find(&a, ~0ULL),
+	   !region_find(&a, ~0ULL),
 	   "other ids find nothing");
 	teardown();
 }
@@ -634,6 +640,37 @@ static void test_refused(void)
 	teardown();
 }
 
+static uint64_t loan_of(const struct region *region)
+{
+	return permute_inverse(&pool.ids, region->id) >> REGION_INDEX_BITS;
+}
+
+/* A client that knows its regions' ids and addresses knows nothing of others'. */
+static void test_unguessable(void)
+{
+	unsigned int i, near = 0;
+	struct region *region;
+	uint64_t last = 0;
+
+	setup(0);
+	iova_follows = false;
+	for (i = 0; i < 100; i++) {
+		settle();
+		if (region_lend(&a, &region)) {
+			settle();
+			if (region_lend(&a, &region))
+				continue;
+		}
+		near += region->id - last < 1ULL << 32 || region_index(region->id) >= TOTAL;
+		near += region_was_lent(region->id + 1) || !region_was_lent(region->id);
+		last = region->id;
+		region_return(region);
+	}
+	ok(i == 100 && last && !near, "ids do not follow each other, and their neighbours never were one");
+	ok(!iova_follows, "nor do addresses");
+	teardown();
+}
+
 /* A thousand random moves, each followed by a check. */
 static void test_random(void)
 {
@@ -652,8 +689,8 @@ static void test_random(void)
 			if (region_lend(owner, &region))
 				break;
 			good &= !region->addr[0] && !region->addr[SLAB - 1] &&
-				(region->id >> REGION_INDEX_BITS) > last;
-			last = region->id >> REGION_INDEX_BITS;
+				loan_of(region) > last;
+			last = loan_of(region);
 			region->addr[0] = 0xff;
 			region->addr[SLAB - 1] = 0xff;
 			break;
@@ -691,6 +728,7 @@ int main(void)
 	test_bad_memory();
 	test_bad_free();
 	test_fault_of_device();
+	test_unguessable();
 	test_random();
 	ok(!iova_again, "no address was ever given to a client twice");
 	return tap_done();
