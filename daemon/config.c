@@ -184,6 +184,15 @@ static int config_hugepages(struct config *config, const struct config_at *at, c
 	return 0;
 }
 
+static int config_resume_from(struct config *config, const struct config_at *at,
+			      const char *value)
+{
+	if (strcmp(value, "same") && strcmp(value, "any"))
+		return config_wrong(at, "resume_from: invalid value '%s' (same or any)", value);
+	config->resume_anywhere = *value == 'a';
+	return 0;
+}
+
 static const struct {
 	const char *key;
 	int (*set)(struct config *config, const struct config_at *at, const char *value);
@@ -198,6 +207,7 @@ static const struct {
 	{ "clients", config_clients },
 	{ "ahead", config_ahead },
 	{ "hugepages", config_hugepages },
+	{ "resume_from", config_resume_from },
 };
 
 static int config_set(void *data, const struct config_at *at, const char *key, const char *value)
@@ -208,7 +218,7 @@ static int config_set(void *data, const struct config_at *at, const char *key, c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages)",
+	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from)",
 			    key);
 }
 

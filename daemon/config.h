@@ -26,6 +26,7 @@ struct config {
 	unsigned int clients;
 	unsigned int ahead;
 	bool hugepages;
+	bool resume_anywhere;		/* from another address than before */
 };
 
 void config_init(struct config *config);

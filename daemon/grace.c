@@ -20,6 +20,7 @@ static struct {
 	unsigned int grace_ms;
 	unsigned int max;
 	unsigned int count;
+	bool anywhere;
 } grace;
 
 /* The client's limit or the donor's, whichever is shorter. */
@@ -63,8 +64,14 @@ unsigned int grace_count(void)
 	return grace.count;
 }
 
+/* Whoever reads the network knows the secret, but does not receive what is sent to the client. */
+bool grace_is_from(const struct session *session, const struct sockaddr *from)
+{
+	return grace.anywhere || address_equal((const struct sockaddr *)&session->from, from);
+}
+
 /* The connections may have failed without an event so far, so a ready session counts too. */
-static struct session *grace_of(uint64_t secret)
+static struct session *grace_of(uint64_t secret, const struct sockaddr *from)
 {
 	struct list *pos;
 
@@ -73,22 +80,23 @@ static struct session *grace_of(uint64_t secret)
 	list_for_each(pos, &session_list) {
 		struct session *old = container_of(pos, struct session, link);
 
-		if (old->secret == secret &&
+		if (old->secret == secret && grace_is_from(old, from) &&
 		    (old->state == SESSION_READY || old->state == SESSION_GRACE))
 			return old;
 	}
 	return NULL;
 }
 
-bool grace_may_resume(uint64_t secret)
+bool grace_may_resume(uint64_t secret, const struct sockaddr *from)
 {
-	return grace_of(secret);
+	return grace_of(secret, from);
 }
 
 /* Called for @session, whose own secret the client does not know yet. */
 struct session *grace_find(const struct session *session, const struct farswap_hello *hello)
 {
-	struct session *old = grace_of(le64toh(hello->resume));
+	struct session *old = grace_of(le64toh(hello->resume),
+				       (const struct sockaddr *)&session->from);
 
 	if (!old || old == session || old->hello.instance != hello->instance ||
 	    memcmp(old->hello.node, hello->node, sizeof(hello->node)))
@@ -178,8 +186,9 @@ void grace_init_session(struct session *session)
 	loop_work_init(&session->sweep, grace_sweep, session);
 }
 
-void grace_init(unsigned int grace_ms, unsigned int max)
+void grace_init(unsigned int grace_ms, unsigned int max, bool anywhere)
 {
 	grace.grace_ms = grace_ms;
 	grace.max = max;
+	grace.anywhere = anywhere;
 }

@@ -252,7 +252,7 @@ static void init_protocol(void)
 	message_init(node, instance, drain_check);
 	session_init(config.clients);
 	evict_init(config.evict_ms);
-	grace_init(config.grace_ms, config.clients);
+	grace_init(config.grace_ms, config.clients, config.resume_anywhere);
 	loop_timer_init(&leave.poll, leave_poll, NULL);
 }
 

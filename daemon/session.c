@@ -408,6 +408,7 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 	session->control.id = id;
 	session->device = id->verbs;
 	session_peer_name(id, session->peer);
+	memcpy(&session->from, rdma_get_peer_addr(id), address_size(rdma_get_peer_addr(id)));
 	conn_init(&session->control, session);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
 		conn_init(&session->data[i], session);
@@ -425,13 +426,13 @@ static struct session *session_alloc(struct rdma_cm_id *id)
  * A client that resumes replaces its old session when it sends HELLO. The factor bounds how
  * many clients connect without ever doing so.
  */
-static bool session_is_room(const struct farswap_connect *connect)
+static bool session_is_room(const struct farswap_connect *connect, const struct sockaddr *from)
 {
 	unsigned int count = sessions.count - grace_count();
 
 	return count < sessions.max ||
 	       (count < 2 * sessions.max &&
-		grace_may_resume(le64toh(connect->session)));
+		grace_may_resume(le64toh(connect->session), from));
 }
 
 int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
@@ -442,7 +443,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 
 	if (sessions.leaving)
 		return FARSWAP_STATUS_LEAVING;
-	if (!session_is_room(connect))
+	if (!session_is_room(connect, rdma_get_peer_addr(id)))
 		return FARSWAP_STATUS_BUSY;
 	session = session_alloc(id);
 	if (!session)
@@ -478,9 +479,12 @@ out_free:
 	return FARSWAP_STATUS_NO_MEMORY;
 }
 
-/* A resumed session keeps its secret, so match the attempt: an old request may be late. */
+/*
+ * A resumed session keeps its secret, so match the attempt: an old request may be late. The secret
+ * crosses the network in clear, so match the address too.
+ */
 static struct session *session_find(const struct farswap_connect *connect,
-				    struct ibv_context *device)
+				    struct rdma_cm_id *id)
 {
 	struct list *pos;
 
@@ -489,7 +493,9 @@ static struct session *session_find(const struct farswap_connect *connect,
 
 		if (session->state == SESSION_READY && !session->resuming &&
 		    session->secret == le64toh(connect->session) &&
-		    session->attempt == le32toh(connect->attempt) && session->device == device)
+		    session->attempt == le32toh(connect->attempt) &&
+		    session->device == id->verbs &&
+		    grace_is_from(session, rdma_get_peer_addr(id)))
 			return session;
 	}
 	return NULL;
@@ -498,7 +504,7 @@ static struct session *session_find(const struct farswap_connect *connect,
 int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		     const struct farswap_connect *connect)
 {
-	struct session *session = session_find(connect, id->verbs);
+	struct session *session = session_find(connect, id);
 	unsigned int queue = le16toh(connect->queue);
 	struct conn *conn;
 	int err;

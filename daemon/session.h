@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "address.h"
 #include "loop.h"
 #include "region.h"
 #include "stats.h"
@@ -81,6 +82,7 @@ struct session {
 	uint64_t secret;		/* identifies the session to data connections and RESUME */
 	enum session_state state;
 	char peer[SESSION_PEER_MAX];
+	struct sockaddr_storage from;	/* address of the control connection */
 	struct farswap_hello hello;
 	uint16_t queues;		/* number of data queue pairs granted */
 	uint32_t attempt;		/* the client's number of its attempt to connect */
@@ -180,15 +182,18 @@ unsigned int session_lent(const struct session *session);
 unsigned int session_dying(void);
 
 /* grace.c: sessions without connections, and how they are resumed */
-void grace_init(unsigned int grace_ms, unsigned int max);
+/* @anywhere: a client may resume from another address than its session had. */
+void grace_init(unsigned int grace_ms, unsigned int max, bool anywhere);
 void grace_init_session(struct session *session);
 /* Keep the regions of a session whose connections failed. Return false if they can't be kept. */
 bool grace_enter(struct session *session, const char *why);
 /* Account for the end of a session in its grace period. */
 void grace_leave(void);
 unsigned int grace_count(void);
-/* Is there a session with this secret that can be resumed? */
-bool grace_may_resume(uint64_t secret);
+/* Is there a session with this secret that can be resumed from this address? */
+bool grace_may_resume(uint64_t secret, const struct sockaddr *from);
+/* May what comes from this address belong to the session? */
+bool grace_is_from(const struct session *session, const struct sockaddr *from);
 /* Return the session that @hello names and may resume, or NULL. */
 struct session *grace_find(const struct session *session, const struct farswap_hello *hello);
 /* End @old and move its regions to @session, if possible; the client then claims them. */

@@ -115,6 +115,9 @@ static void test_wrong(void)
 	wrong("clients = 4 4\n", 1, "range 1-4096");
 	wrong("ahead = 65\n", 1, "range 0-64");
 	wrong("hugepages = maybe\n", 1, "yes or no");
+	wrong("resume_from = all\n", 1, "same or any");
+	ok(!read_text("") && !config.resume_anywhere && !read_text("resume_from=any\n") &&
+	   config.resume_anywhere, "resume_from");
 	wrong("control = run/x\n", 1, "absolute path");
 	wrong("control = /12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890\n",
 	      1, "at most 107 characters");

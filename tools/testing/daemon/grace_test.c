@@ -5,6 +5,7 @@
  * reclaimed; it is notified of those that are lost. Sessions have no verbs, and the pool's
  * memory is not registered.
  */
+#include "address.c"
 #include "grace.c"
 #include "loop.c"
 #include "mem.c"
@@ -129,12 +130,24 @@ static void expire(void *arg)
 	session_end(arg, STAT_END_GRACE, "over");
 }
 
+/* Address 10.0.0.@host. */
+static struct sockaddr_storage from_host(unsigned int host)
+{
+	struct address_range range;
+	char text[32];
+
+	snprintf(text, sizeof(text), "10.0.0.%u", host);
+	address_parse_range(text, &range);
+	return range.address;
+}
+
 static struct session *session_make(uint32_t grace_ms)
 {
 	struct session *session = calloc(1, sizeof(*session));
 
 	session->state = SESSION_READY;
 	session->hello.grace_ms = htole32(grace_ms);
+	session->from = from_host(1);
 	session->hello.node[3] = 7;
 	session->hello.instance = htole64(99);
 	session->has_owner = true;
@@ -164,7 +177,7 @@ static void setup(unsigned int nr, uint32_t grace_ms)
 	unsigned int i;
 
 	pool_init(TOTAL);
-	grace_init(5000, 1);
+	grace_init(5000, 1, false);
 	grace.count = 0;
 	leaving = false;
 	evicts_sent = ended = disconnected = 0;
@@ -222,9 +235,9 @@ static void test_enter(void)
 	ok(!grace_enter(old, "x"), "nor for who wants no grace");
 	old->hello.grace_ms = htole32(~0U);
 	ok(grace_limit_ms(old) == 5000, "nor longer than the donor will");
-	grace_init(0, 1);
+	grace_init(0, 1, false);
 	ok(!grace_enter(old, "x"), "which may be not at all");
-	grace_init(5000, 1);
+	grace_init(5000, 1, false);
 	ok(!grace_enter(fresh, "x"), "nor for who has no region");
 	old->hello.grace_ms = htole32(1000);
 	ok(grace_enter(old, "x") && old->state == SESSION_GRACE && grace_count() == 1 && !keys_killed,
@@ -247,14 +260,26 @@ static void test_expire(void)
 
 static void test_find(void)
 {
+	const struct sockaddr_storage other = from_host(2);
+	const struct sockaddr *elsewhere = (const struct sockaddr *)&other, *here;
 	struct farswap_hello hello;
 
 	setup(1, 1000);
+	here = (const struct sockaddr *)&old->from;
 	grace_enter(old, "x");
 	hello = hello_of(SECRET);
 	ok(grace_find(fresh, &hello) == old, "who knows the secret finds it");
-	ok(grace_may_resume(SECRET) && !grace_may_resume(SECRET ^ 1) && !grace_may_resume(0),
-	   "which can be told before HELLO");
+	ok(grace_may_resume(SECRET, here) && !grace_may_resume(SECRET ^ 1, here) &&
+	   !grace_may_resume(0, here), "which can be told before HELLO");
+	fresh->from = from_host(2);
+	ok(!grace_find(fresh, &hello) && !grace_may_resume(SECRET, elsewhere) &&
+	   !grace_is_from(old, elsewhere), "who knows it at another address does not find it");
+	grace_init(5000, 1, true);
+	grace.count = 1;
+	ok(grace_find(fresh, &hello) == old && grace_may_resume(SECRET, elsewhere) &&
+	   grace_is_from(old, elsewhere), "unless any address may resume");
+	grace_init(5000, 1, false);
+	fresh->from = from_host(1);
 	hello.instance ^= 1;
 	ok(!grace_find(fresh, &hello), "another run does not");
 	hello = hello_of(SECRET);
@@ -273,7 +298,7 @@ static void test_find(void)
 	old->state = SESSION_READY;
 	grace_leave();
 	ok(grace_find(fresh, &hello) == old, "of one not known to be lost too");
-	grace_init(0, 1);
+	grace_init(0, 1, false);
 	ok(!grace_find(fresh, &hello), "but not where nothing is kept");
 	teardown();
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Addresses of machines, without ports.
+ */
+#ifndef ADDRESS_H
+#define ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* A range of addresses: one address, or all that begin with the same bits. */
+struct address_range {
+	struct sockaddr_storage address;
+	unsigned int bits;
+};
+
+socklen_t address_size(const struct sockaddr *address);
+bool address_equal(const struct sockaddr *a, const struct sockaddr *b);
+/* Parse ADDRESS or ADDRESS/BITS. Return false if it is neither. */
+bool address_parse_range(const char *text, struct address_range *range);
+bool address_in_range(const struct sockaddr *address, const struct address_range *range);
+
+#endif
