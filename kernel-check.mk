@@ -6,7 +6,8 @@
 
 farswap-release := $(or $(KERNELRELEASE),$(shell cat '$(KDIR)/include/config/kernel.release' 2>&1))
 farswap-needs := SWAP ZSWAP KPROBES DYNAMIC_FTRACE_WITH_ARGS DEBUG_INFO_BTF \
-	$(if $(CONFIG_FARSWAP_RDMA),INFINIBAND INFINIBAND_ADDR_TRANS)
+	$(if $(CONFIG_FARSWAP_RDMA),INFINIBAND INFINIBAND_ADDR_TRANS \
+	CRYPTO_LIB_CHACHA20POLY1305 CRYPTO_LIB_CURVE25519)
 farswap-missing := $(foreach name,$(farswap-needs),$(if $(CONFIG_$(name)),,CONFIG_$(name)))
 
 ifeq ($(filter 6.12 6.12.% 6.12-% 6.12+%,$(farswap-release)),)

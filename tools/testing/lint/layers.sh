@@ -102,6 +102,11 @@ may_only "pure code: data structure headers and its own only" \
 	mm/slab/slabmap.[ch] mm/donor/placement.[ch] mm/slab/activity.[ch] mm/migrate/giveway.[ch] \
 	mm/io/trend.[ch]
 
+# The module and farswapd both build the handshake.
+may_only "built by both programs: headers that both have, and its own only" \
+	'(<linux/(errno|string|types)\.h>|"noise\.h"|"tests/noise-kunit\.h")' \
+	rdma/noise.[ch] rdma/noise-text.c
+
 # The transport never sees a swap entry.
 may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|farswap\.h)' \
 	rdma/*.[ch] rdma/tests/*.h

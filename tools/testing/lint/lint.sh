@@ -283,7 +283,7 @@ lint_clang_tidy() { # clang-tidy on the daemon, with the checks of daemon/.clang
 	# shellcheck disable=SC2016
 	matching '^daemon/[^/]*\.c$' | quiet xargs -d '\n' -P "$(nproc)" -n 1 sh -c '
 		clang-tidy --quiet --config-file=daemon/.clang-tidy --warnings-as-errors="*" "$0" -- \
-			-std=gnu11 -D_GNU_SOURCE -Iinclude/uapi 2>/dev/null || echo "$0: failed"'
+			-std=gnu11 -D_GNU_SOURCE -Iinclude/uapi -iquote rdma 2>/dev/null || echo "$0: failed"'
 }
 
 lint_htmldocs() { # no warnings from the kernel's Sphinx; every interface is in api.rst

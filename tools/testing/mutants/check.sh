@@ -46,6 +46,12 @@ run_test() {
 		echo "FAIL $1"
 		return 1
 		;;
+	"unit "*)
+		make -s -C "$tree/tools/testing/unit" "../../../out/unit/${1#unit }" &&
+			"$tree/out/unit/${1#unit }" && return
+		echo "FAIL $1"
+		return 1
+		;;
 	"lint "*) (cd "$tree" && KDIR=$KDIR tools/testing/lint/lint.sh "${1#lint }") ;;
 	*) "$tree/tools/testing/qemu/run-selftests.py" --timeout 240 "$1" ;;
 	esac

@@ -37,7 +37,7 @@ usage() {
 
 # Host packages. Headers come from the cache, so none of linux-* is here.
 BUILD="gcc libc6-dev make bc flex bison libelf-dev pahole kmod xz-utils pkg-config
-	librdmacm-dev libibverbs-dev"
+	librdmacm-dev libibverbs-dev libsodium-dev"
 QEMU="qemu-system-x86 busybox-static python3 iproute2 dmsetup util-linux zstd
 	ibverbs-providers perftest"
 LINT="git sparse shellcheck perl coccinelle clang-tidy python3-sphinx python3-sphinx-rtd-theme

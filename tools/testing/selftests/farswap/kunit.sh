@@ -17,7 +17,7 @@ suite() {
 }
 
 SUITES="activity address backup donor eviction giveway guard latency mapping placement poll"
-SUITES="$SUITES rdma_cm rdma_conn rdma_io rdma_keepalive rdma_message rdma_probe rdma_resume"
+SUITES="$SUITES noise rdma_cm rdma_conn rdma_io rdma_keepalive rdma_message rdma_probe rdma_resume"
 SUITES="$SUITES rdma_session sessions slab slabmap staging trend window wire"
 
 # Every suite is in the list.
