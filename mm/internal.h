@@ -29,6 +29,7 @@
 #include "slab/mapping.h"
 #include "slab/slab.h"
 #include "slab/slabmap.h"
+#include "slab/write.h"
 #include "state.h"
 #include "stats.h"
 

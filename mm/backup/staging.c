@@ -375,7 +375,7 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 	/*
 	 * The read of the remote bit above comes before the reads of the slab's mappings and of
 	 * @mapping's missing bit below. Pairs with the full barrier in
-	 * farswap_mapping_store_begin(), after which a store sets the missing bit in each mapping
+	 * farswap_write_begin(), after which a store sets the missing bit in each mapping
 	 * that the slab still has.
 	 */
 	smp_rmb();

@@ -6,26 +6,9 @@
 #define _FARSWAP_FANOUT_H
 
 #include <linux/atomic.h>
-#include <linux/farswap-transport.h>
 #include <linux/types.h>
 
 #include "internal.h"
-
-struct folio;
-
-/**
- * struct farswap_fanout_write - the write to one region
- * @io:		the remote write
- * @fanout:	fan-out that the write belongs to
- * @mapping:	destination of the write; a reference is held
- * @room:	room that the write occupies in the window of its donor
- */
-struct farswap_fanout_write {
-	struct farswap_io io;
-	struct farswap_fanout *fanout;
-	struct farswap_mapping *mapping;
-	enum farswap_room room;
-};
 
 /**
  * struct farswap_fanout - the remote writes of one store
@@ -36,7 +19,7 @@ struct farswap_fanout_write {
  * @refused:	no write could be submitted; valid when all have ended
  */
 struct farswap_fanout {
-	struct farswap_fanout_write writes[FARSWAP_REPLICAS_MAX];
+	struct farswap_write writes[FARSWAP_REPLICAS_MAX];
 	unsigned int nr_writes;
 	atomic_t pending;
 	atomic_t good;
@@ -74,14 +57,14 @@ static inline bool farswap_fanout_is_there(const struct farswap_fanout *fanout,
  * farswap_fanout_written() - drop the write counts, so that a pending eviction can proceed
  * @fanout:	fan-out whose writes have ended
  *
- * Context: any; see farswap_mapping_store_written().
+ * Context: any; see farswap_write_written().
  */
 static inline void farswap_fanout_written(struct farswap_fanout *fanout)
 {
 	unsigned int i;
 
 	for (i = 0; i < fanout->nr_writes; i++)
-		farswap_mapping_store_written(fanout->writes[i].mapping);
+		farswap_write_written(&fanout->writes[i]);
 }
 
 /**

@@ -474,10 +474,8 @@ static void load_submit(struct load_request *request, struct farswap_mapping *ma
 	unsigned long pflags;
 	int err;
 
-	io->page = folio_page(folio, 0);
-	io->offset = request->slot << PAGE_SHIFT;
-	io->length = folio_size(folio);
-	io->op = FARSWAP_IO_READ;
+	farswap_slab_io(request->slab, io, FARSWAP_IO_READ, folio_page(folio, 0), request->slot,
+			folio_nr_pages(folio));
 	io->urgent = urgent;
 	io->done = load_done;
 	request->mapping = mapping;

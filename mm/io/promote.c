@@ -31,26 +31,20 @@
 
 /**
  * struct promotion - the promotion of one page
- * @io:		the remote write
+ * @write:	the remote write
  * @node:	in promote_list until the worker scans it, then in promote_waiting until the page
  *		is read
  * @folio:	the page; a reference is held
- * @mapping:	destination of the write; a reference is held during the write
  * @entry:	swap entry that the page was loaded from
  * @until:	end of the wait for the device, jiffies
- * @slot:	slot of the page in its slab
- * @room:	room that the write occupies in the window of its donor
  * @readahead:	the folio had the readahead flag
  */
 struct promotion {
-	struct farswap_io io;
+	struct farswap_write write;
 	struct llist_node node;
 	struct folio *folio;
-	struct farswap_mapping *mapping;
 	swp_entry_t entry;
 	unsigned long until;
-	unsigned int slot;
-	enum farswap_room room;
 	bool readahead;
 };
 
@@ -72,27 +66,21 @@ static void promote_free(struct promotion *promotion)
 	atomic_dec(&promote_pending);
 }
 
-static void promote_done(struct farswap_io *io, int error)
+static void promote_done(struct farswap_write *write, int error)
 {
-	struct promotion *promotion = container_of(io, struct promotion, io);
-	struct farswap_mapping *mapping = promotion->mapping;
+	struct promotion *promotion = container_of(write, struct promotion, write);
+	struct farswap_mapping *mapping = write->mapping;
 
-	farswap_window_leave(&mapping->donor->window, 1, promotion->room);
 	if (!error) {
-		farswap_slotbits_clear(mapping->missing, promotion->slot, 1);
-		/*
-		 * Clear the missing bit before setting the remote bit: a reader of both that does
-		 * not hold the folio's lock, such as unmap_is_elsewhere(), must not find both set.
-		 */
-		smp_mb__after_atomic();
-		farswap_slotbits_set(mapping->slab->bits.remote, promotion->slot, 1);
+		farswap_write_publish(mapping->slab, write->slot, 1);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
 	}
 	folio_end_writeback(promotion->folio);
 	if (promotion->readahead)
 		folio_set_readahead(promotion->folio);
+	farswap_write_written(write);
 	promote_free(promotion);
-	farswap_mapping_store_end(mapping);
+	farswap_mapping_put(mapping);
 }
 
 /* Return true if the device holds the contents of this locked folio. */
@@ -132,76 +120,48 @@ static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
 	return !suspect;
 }
 
-/* Begin a write to one region; the other regions get the page from there. */
-static struct farswap_mapping *promote_begin(struct farswap_slab *slab,
-					     unsigned int slot)
+/* Begin to write the page to a region; return false if it is not to be promoted. */
+static bool promote_begin(struct promotion *promotion)
 {
-	struct farswap_mapping *mapping = NULL;
-	unsigned int nth;
-
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !mapping; nth++)
-		mapping = farswap_mapping_store_begin(slab, nth, slot, 1, false);
-	return mapping;
-}
-
-/* Return the mapping that the page is to be written to, with a store begun, or NULL. */
-static struct farswap_mapping *promote_mapping(struct promotion *promotion)
-{
+	struct farswap_write *write = &promotion->write;
 	struct folio *folio = promotion->folio;
-	struct farswap_mapping *mapping;
 	struct farswap_device *device;
 	struct farswap_slab *slab;
+	unsigned int slot;
 
 	/* A locked folio of the swap cache keeps its slot, and so the device. */
 	if (!folio_test_swapcache(folio) ||
 	    folio->swap.val != promotion->entry.val || !farswap_may_store())
-		return NULL;
+		return false;
 	device = farswap_device_find(swp_type(folio->swap));
 	if (!device || !promote_is_clean(promotion, device))
-		return NULL;
-	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap), &promotion->slot);
-	if (!slab || !farswap_slab_has_bits(slab))
-		return NULL;
-	if (promote_is_there(slab, promotion->slot))
-		return NULL;
+		return false;
+	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap), &slot);
+	if (!slab || !farswap_slab_has_bits(slab) || promote_is_there(slab, slot))
+		return false;
 	/* A rebuild may be writing an older page to the region. */
-	if (farswap_guard_rebuild_excludes(slab, promotion->slot, 1))
-		return NULL;
-	mapping = promote_begin(slab, promotion->slot);
-	if (!mapping)
-		return NULL;
+	if (farswap_guard_rebuild_excludes(slab, slot, 1) ||
+	    !farswap_write_begin_any(write, slab, slot, 1))
+		return false;
 	/* Page-outs have priority, so a promotion does not wait for room. */
-	promotion->room = farswap_window_try(&mapping->donor->window, 1);
-	if (!promotion->room) {
-		farswap_mapping_store_end(mapping);
-		return NULL;
+	if (!farswap_write_try(write)) {
+		farswap_write_end(write);
+		return false;
 	}
-	/* If the remote bit is set, a suspect donor has the same page, which stays valid. */
-	if (!test_bit(promotion->slot, slab->bits.remote))
-		farswap_mapping_store_mark(slab, promotion->slot, 1);
-	return mapping;
+	farswap_write_mark(slab, slot, 1);
+	return true;
 }
 
 /* Promote a folio that is locked now, so that its read from the device has ended. */
 static void promote_one(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
-	struct farswap_io *io = &promotion->io;
-	struct farswap_mapping *mapping;
 
-	mapping = promote_mapping(promotion);
-	if (!mapping) {
+	if (!promote_begin(promotion)) {
 		folio_unlock(folio);
 		promote_free(promotion);
 		return;
 	}
-	promotion->mapping = mapping;
-	io->page = folio_page(folio, 0);
-	io->offset = promotion->slot << PAGE_SHIFT;
-	io->length = PAGE_SIZE;
-	io->op = FARSWAP_IO_WRITE;
-	io->urgent = false;
-	io->done = promote_done;
 	/*
 	 * The readahead flag is also the reclaim flag. The end of the writeback would take it for
 	 * the latter, and move the page to the tail of the inactive list.
@@ -209,8 +169,8 @@ static void promote_one(struct promotion *promotion)
 	promotion->readahead = folio_test_clear_readahead(folio);
 	folio_start_writeback(folio);
 	folio_unlock(folio);
-	if (farswap_mapping_submit(mapping, io))
-		promote_done(io, -EHOSTDOWN);
+	promotion->write.done = promote_done;
+	farswap_write_submit(&promotion->write, folio_page(folio, 0));
 }
 
 static void promote_look(struct llist_node *list)

@@ -47,73 +47,38 @@
 
 static void store_written(struct farswap_fanout *fanout);
 
-static bool fanout_try(struct farswap_fanout_write *write, unsigned int nr)
+static void fanout_write_done(struct farswap_write *write, int error)
 {
-	write->room = farswap_window_try(&write->mapping->donor->window, nr);
-	return write->room;
-}
+	struct farswap_fanout *fanout = write->owner;
 
-static void fanout_leave(const struct farswap_fanout_write *write, unsigned int nr)
-{
-	farswap_window_leave(&write->mapping->donor->window, nr, write->room);
-}
-
-static void fanout_write_done(struct farswap_io *io, int error)
-{
-	struct farswap_fanout_write *write = container_of(io, struct farswap_fanout_write,
-							  io);
-	struct farswap_fanout *fanout = write->fanout;
-	unsigned int slot = io->offset >> PAGE_SHIFT, nr = io->length >> PAGE_SHIFT;
-
-	fanout_leave(write, nr);
-	if (!error) {
-		farswap_slotbits_clear(write->mapping->missing, slot, nr);
+	if (!error)
 		atomic_inc(&fanout->good);
-	}
 	/*
-	 * Fully ordered: the missing bits are cleared here before store_account() sets the remote
+	 * Fully ordered: the missing bits are cleared before store_account() sets the remote
 	 * bits. load_remotely(), with the folio locked, tests them in the opposite order.
 	 */
 	if (atomic_dec_and_test(&fanout->pending))
 		store_written(fanout);
 }
 
-static void fanout_write_init(struct farswap_fanout_write *write,
-			      struct farswap_fanout *fanout, struct folio *folio,
-			      unsigned int slot)
-{
-	struct farswap_io *io = &write->io;
-
-	write->fanout = fanout;
-	io->page = folio_page(folio, 0);
-	io->offset = slot << PAGE_SHIFT;
-	io->length = folio_size(folio);
-	io->op = FARSWAP_IO_WRITE;
-	io->urgent = false;
-	io->done = fanout_write_done;
-}
-
 /*
  * Wait for room in the window that is full, while no other room is held, then retry the other
  * windows. A write that finds no room is dropped.
  */
-static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned int full,
-				       unsigned int nr)
+static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned int full)
 {
-	struct farswap_fanout_write *write = &fanout->writes[full], *keep = fanout->writes;
+	struct farswap_write *write, *keep = fanout->writes;
 	unsigned int i;
 
 	for (i = 0; i < full; i++)
-		fanout_leave(&fanout->writes[i], nr);
-	write->room = farswap_window_enter(&write->mapping->donor->window, nr);
+		farswap_write_leave(&fanout->writes[i]);
+	farswap_write_enter(&fanout->writes[full]);
 	for (i = 0; i < fanout->nr_writes; i++) {
 		write = &fanout->writes[i];
-		if (i == full ? write->room : fanout_try(write, nr)) {
-			keep->mapping = write->mapping;
-			keep++->room = write->room;
-		} else {
-			farswap_mapping_store_end(write->mapping);
-		}
+		if (i == full ? write->room : farswap_write_try(write))
+			*keep++ = *write;
+		else
+			farswap_write_end(write);
 	}
 	fanout->nr_writes = keep - fanout->writes;
 	return fanout->nr_writes;
@@ -129,29 +94,24 @@ static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned i
  *
  * Context: process context; does not sleep.
  * Return: true if at least one region can be written to; fanout_enter() must follow. False
- * otherwise; farswap_mapping_store_begin() lists the reasons.
+ * otherwise; farswap_write_begin() lists the reasons.
  */
 static bool fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
 			 unsigned int slot, unsigned int nr, bool sole)
 {
-	struct farswap_mapping *mapping;
 	unsigned int nth;
 
 	fanout->nr_writes = 0;
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		if (!rcu_access_pointer(slab->mapping[nth]))
-			continue;
-		mapping = farswap_mapping_store_begin(slab, nth, slot, nr, sole);
-		if (mapping)
-			fanout->writes[fanout->nr_writes++].mapping = mapping;
-	}
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (farswap_write_begin(&fanout->writes[fanout->nr_writes], slab, nth, slot, nr,
+					sole))
+			fanout->nr_writes++;
 	return fanout->nr_writes;
 }
 
 /**
  * fanout_enter() - take room for each write in its donor's window
  * @fanout:	fan-out that fanout_begin() has set up
- * @nr:		pages in each write
  *
  * A write that finds no room is dropped. The function waits for one window at most, and holds no
  * other room during that wait, so that no other store waits for this one.
@@ -160,60 +120,53 @@ static bool fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *sla
  * Return: true if a write is left; fanout_submit() or fanout_cancel() must follow. False
  * otherwise.
  */
-static bool fanout_enter(struct farswap_fanout *fanout, unsigned int nr)
+static bool fanout_enter(struct farswap_fanout *fanout)
 {
 	unsigned int i;
 
 	for (i = 0; i < fanout->nr_writes; i++)
-		if (unlikely(!fanout_try(&fanout->writes[i], nr)))
-			return fanout_enter_late(fanout, i, nr);
+		if (unlikely(!farswap_write_try(&fanout->writes[i])))
+			return fanout_enter_late(fanout, i);
 	return true;
 }
 
 /**
  * fanout_cancel() - end the writes before they are submitted
  * @fanout:	fan-out that has room
- * @nr:		pages in each write
  *
  * Context: process context; does not sleep.
  */
-static void fanout_cancel(struct farswap_fanout *fanout, unsigned int nr)
+static void fanout_cancel(struct farswap_fanout *fanout)
 {
 	unsigned int i;
 
-	for (i = 0; i < fanout->nr_writes; i++) {
-		fanout_leave(&fanout->writes[i], nr);
-		farswap_mapping_store_end(fanout->writes[i].mapping);
-	}
+	for (i = 0; i < fanout->nr_writes; i++)
+		farswap_write_end(&fanout->writes[i]);
 }
 
 /**
  * fanout_submit() - write a folio to every region of a fan-out
  * @fanout:	fan-out that has room
  * @folio:	the folio; under writeback
- * @slot:	first slot of @folio
  *
  * store_written() is called when all writes have ended. This may happen before the function
  * returns, and @fanout may be freed then.
  *
- * Context: process context; does not sleep; after farswap_mapping_store_mark().
+ * Context: process context; does not sleep; after farswap_write_mark().
  */
-static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio,
-			  unsigned int slot)
+static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio)
 {
 	unsigned int nr_writes = fanout->nr_writes, refused = 0, i;
-	struct farswap_fanout_write *write;
+	struct farswap_write *write;
 
 	/* The extra count delays store_written() until @refused is set. */
 	atomic_set(&fanout->pending, nr_writes + 1);
 	atomic_set(&fanout->good, 0);
 	for (i = 0; i < nr_writes; i++) {
 		write = &fanout->writes[i];
-		fanout_write_init(write, fanout, folio, slot);
-		if (!farswap_mapping_submit(write->mapping, &write->io))
-			continue;
-		refused++;
-		fanout_write_done(&write->io, -EHOSTDOWN);
+		write->owner = fanout;
+		write->done = fanout_write_done;
+		refused += !farswap_write_submit(write, folio_page(folio, 0));
 	}
 	fanout->refused = refused == nr_writes;
 	if (atomic_dec_and_test(&fanout->pending))
@@ -309,7 +262,7 @@ static void store_account(struct farswap_store *store)
 		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
-		farswap_slotbits_set(store->slab->bits.remote, store->slot, nr);
+		farswap_write_publish(store->slab, store->slot, nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
 }
@@ -486,7 +439,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	atomic_set(&store->pending, mode == STORE_UNSTAGED ? 2 : 1);
 
 	farswap_hook_count(folio);
-	farswap_mapping_store_mark(slab, store->slot, folio_nr_pages(folio));
+	farswap_write_mark(slab, store->slot, folio_nr_pages(folio));
 	/* The table of backups must have the copies before any task can read the slot. */
 	if (mode == STORE_STAGED) {
 		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
@@ -499,7 +452,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 
-	fanout_submit(&store->fanout, folio, store->slot);
+	fanout_submit(&store->fanout, folio);
 	if (mode == STORE_UNSTAGED)
 		store_to_device(store);
 }
@@ -531,7 +484,7 @@ static enum farswap_stat store_prepare(struct folio *folio,
 			  policy != FARSWAP_BACKUP_DISK))
 		goto out_free;
 	outcome = FARSWAP_STAT_STORE_BUSY;
-	if (!fanout_enter(&store->fanout, nr))
+	if (!fanout_enter(&store->fanout))
 		goto out_free;
 	*prepared = store;
 	return FARSWAP_STAT_STORE_REMOTE;
@@ -556,7 +509,7 @@ static enum store_mode store_choose_mode(const struct farswap_store *store,
 
 static void store_cancel(struct farswap_store *store)
 {
-	fanout_cancel(&store->fanout, folio_nr_pages(store->folio));
+	fanout_cancel(&store->fanout);
 	farswap_request_free(&store_requests, store);
 }
 

@@ -107,21 +107,15 @@ void farswap_tags_wait(struct farswap_tags *tags)
  * @read:	the read from the old region
  * @write:	the write to the new region
  * @mover:	the mover that the run belongs to
- * @to:		the mapping of the new region
  * @pages:	the memory that the pages pass through
  * @order:	the order of @pages
- * @slot:	the first slot
- * @nr:		the number of slots
  */
 struct mover_run {
 	struct farswap_io read;
-	struct farswap_io write;
+	struct farswap_write write;
 	struct farswap_mover *mover;
-	struct farswap_mapping *to;
 	struct page *pages;
 	unsigned int order;
-	unsigned int slot;
-	unsigned int nr;
 };
 
 /**
@@ -145,38 +139,24 @@ static void mover_run_end(struct mover_run *run, int error)
 	if (error)
 		WRITE_ONCE(mover->failed, true);
 	else
-		farswap_slotbits_set(mover->moved, run->slot, run->nr);
+		farswap_slotbits_set(mover->moved, run->write.slot, run->write.nr);
 	/* This comes last, because the waiter frees @mover. */
 	farswap_tags_put(&mover->tags, run - mover->runs);
 }
 
-static void mover_io_init(struct farswap_io *io, enum farswap_io_op op,
-			  const struct mover_run *run)
+static void mover_write_done(struct farswap_write *write, int error)
 {
-	io->op = op;
-	io->page = run->pages;
-	io->offset = run->slot << PAGE_SHIFT;
-	io->length = run->nr << PAGE_SHIFT;
-	io->urgent = false;
-}
-
-static void mover_write_done(struct farswap_io *io, int error)
-{
-	mover_run_end(container_of(io, struct mover_run, write), error);
+	mover_run_end(container_of(write, struct mover_run, write), error);
 }
 
 static void mover_read_done(struct farswap_io *io, int error)
 {
 	struct mover_run *run = container_of(io, struct mover_run, read);
 
-	if (error) {
+	if (error)
 		mover_run_end(run, error);
-		return;
-	}
-	mover_io_init(&run->write, FARSWAP_IO_WRITE, run);
-	run->write.done = mover_write_done;
-	if (farswap_mapping_submit(run->to, &run->write))
-		mover_run_end(run, -EHOSTDOWN);
+	else
+		farswap_write_submit(&run->write, run->pages);
 }
 
 /**
@@ -210,11 +190,11 @@ static unsigned int mover_start(struct farswap_mover *mover,
 {
 	struct mover_run *run = &mover->runs[farswap_tags_get(&mover->tags)];
 
-	run->to = to;
-	run->slot = slot;
-	run->nr = min(nr, 1U << run->order);
-	nr = run->nr;
-	mover_io_init(&run->read, FARSWAP_IO_READ, run);
+	nr = min(nr, 1U << run->order);
+	run->write = (struct farswap_write) {
+		.mapping = to, .slot = slot, .nr = nr, .guarded = true, .done = mover_write_done,
+	};
+	farswap_slab_io(to->slab, &run->read, FARSWAP_IO_READ, run->pages, slot, nr);
 	run->read.done = mover_read_done;
 	if (farswap_mapping_submit(from, &run->read))
 		mover_run_end(run, -EHOSTDOWN);

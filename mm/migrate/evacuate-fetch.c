@@ -129,11 +129,7 @@ static int fetch_to(struct fetch *fetch, unsigned int slot, struct farswap_backu
 	read = &fetch->reads[farswap_tags_get(&fetch->tags)];
 	read->backup = backup;
 	io = &read->io;
-	io->page = backup->page;
-	io->offset = slot << PAGE_SHIFT;
-	io->length = PAGE_SIZE;
-	io->op = FARSWAP_IO_READ;
-	io->urgent = false;
+	farswap_slab_io(fetch->mapping->slab, io, FARSWAP_IO_READ, backup->page, slot, 1);
 	io->done = fetch_read_done;
 	err = fetch_submit(fetch, io);
 	if (err)

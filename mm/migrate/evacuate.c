@@ -140,7 +140,7 @@ void farswap_evacuate_work(struct work_struct *work)
 	evacuate_fetch(slab);
 	/*
 	 * farswap_unmap_start() has written slab->state before this reads mapping->stores. Pairs
-	 * with farswap_mapping_store_begin(), which increments mapping->stores before it reads
+	 * with farswap_write_begin(), which increments mapping->stores before it reads
 	 * slab->state.
 	 */
 	while (!wait_event_timeout(farswap_stores_ended, evacuate_is_quiet(slab),
@@ -344,9 +344,9 @@ void farswap_evacuate_mapping_work(struct work_struct *work)
 		evacuate_find_other(mapping);
 		/*
 		 * farswap_evacuate_mapping_start() has marked the mapping evacuating before this
-		 * reads mapping->stores. Pairs with farswap_mapping_store_begin(), which increments
+		 * reads mapping->stores. Pairs with farswap_write_begin(), which increments
 		 * mapping->stores before it reads that mark. The acquire orders this read before
-		 * the reads of the remote bits below. Pairs with farswap_mapping_store_written(),
+		 * the reads of the remote bits below. Pairs with farswap_write_written(),
 		 * which decrements mapping->stores after the store has set those bits.
 		 */
 		wait_event(farswap_stores_ended, !atomic_read_acquire(&mapping->stores));
@@ -386,7 +386,7 @@ void farswap_evacuate_mapping_start(struct farswap_mapping *mapping, unsigned lo
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_EVACUATING);
 	/*
 	 * The state is written before farswap_evacuate_mapping_work()
-	 * reads mapping->stores. Pairs with farswap_mapping_store_begin(), which increments
+	 * reads mapping->stores. Pairs with farswap_write_begin(), which increments
 	 * mapping->stores before it reads the state.
 	 */
 	smp_mb();

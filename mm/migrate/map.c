@@ -143,7 +143,7 @@ static struct farswap_donor *map_select(const struct farswap_slab *slab,
 					unsigned int *epoch)
 {
 	u64 name = (u64)slab->device->type << 32 | slab->index;
-	u64 bytes = (u64)slab->nr_slots << PAGE_SHIFT;
+	u64 bytes = farswap_slab_bytes(slab, slab->nr_slots);
 	struct map_choice *choice = map_choice_alloc(slab);
 	int pick[FARSWAP_PLACEMENT_ASK], nr, best, i;
 	struct farswap_placement placement;

@@ -33,18 +33,6 @@
 #define REBUILD_ORDER	ilog2(FARSWAP_GUARD_SLOTS)
 
 /**
- * struct rebuild_write - consecutive pages in flight to the region
- * @io:		the remote write
- * @rebuild:	the rebuild that the write belongs to
- * @slots:	bit mask of the run's slots that it writes
- */
-struct rebuild_write {
-	struct farswap_io io;
-	struct rebuild *rebuild;
-	unsigned long slots;
-};
-
-/**
  * struct rebuild - a slab that is being rebuilt
  * @slab:	the slab
  * @pages:	the memory that the pages pass through
@@ -52,6 +40,7 @@ struct rebuild_write {
  * @bio:	the device read
  * @bvec:	the only segment of @bio
  * @tags:	the tags of @writes
+ * @run:	takes the region and the room in the window for all @writes of a run
  * @arrived:	bit mask of the run's slots that the region has
  * @errors:	reads of the device that failed
  * @cached:	slots were skipped because they are in the swap cache
@@ -67,11 +56,12 @@ struct rebuild {
 	struct bio bio;
 	struct bio_vec bvec;
 	struct farswap_tags tags;
+	struct farswap_write run;
 	unsigned long arrived;
 	unsigned int errors;
 	bool cached;
 	bool late;
-	struct rebuild_write writes[FARSWAP_GUARD_SLOTS / 2];
+	struct farswap_write writes[FARSWAP_GUARD_SLOTS / 2];
 };
 
 /* Slabs are rebuilt one at a time. Only the removal of a device waits for this queue. */
@@ -111,71 +101,48 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 	return !err;
 }
 
-static void rebuild_write_done(struct farswap_io *io, int error)
+static void rebuild_write_done(struct farswap_write *write, int error)
 {
-	struct rebuild_write *write = container_of(io, struct rebuild_write, io);
-	struct rebuild *rebuild = write->rebuild;
-	unsigned int slot;
+	struct rebuild *rebuild = write->owner;
 
 	if (error)
 		WRITE_ONCE(rebuild->late, true);
-	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
-		if (!error)
-			set_bit(slot, &rebuild->arrived);
+	else
+		farswap_slotbits_set(&rebuild->arrived, write->slot - rebuild->run.slot, write->nr);
 	/* This comes last, because the waiter frees @rebuild. */
 	farswap_tags_put(&rebuild->tags, write - rebuild->writes);
 }
 
-static void rebuild_submit(struct rebuild *rebuild, struct farswap_mapping *mapping,
-			   unsigned int first, unsigned int start, unsigned int end)
+static void rebuild_submit(struct rebuild *rebuild, unsigned int start, unsigned int end)
 {
-	struct rebuild_write *write = &rebuild->writes[farswap_tags_get(&rebuild->tags)];
-	struct farswap_io *io = &write->io;
-	unsigned int slot;
+	struct farswap_write *write = &rebuild->writes[farswap_tags_get(&rebuild->tags)];
 
-	write->slots = GENMASK(end - 1, start);
-	io->page = rebuild->pages + start;
-	io->offset = (first + start) << PAGE_SHIFT;
-	io->length = (end - start) << PAGE_SHIFT;
-	io->op = FARSWAP_IO_WRITE;
-	io->urgent = false;
-	io->done = rebuild_write_done;
-	/* A slot with the remote bit is valid in a suspect donor's region: don't mark it stale. */
-	for_each_set_bit(slot, &write->slots, FARSWAP_GUARD_SLOTS)
-		if (!test_bit(first + slot, rebuild->slab->bits.remote))
-			farswap_mapping_store_mark(rebuild->slab, first + slot, 1);
-	if (farswap_mapping_submit(mapping, io))
-		rebuild_write_done(io, -EHOSTDOWN);
+	*write = (struct farswap_write) {
+		.mapping = rebuild->run.mapping,
+		.slot = rebuild->run.slot + start,
+		.nr = end - start,
+		.guarded = true,
+		.owner = rebuild,
+		.done = rebuild_write_done,
+	};
+	farswap_write_mark(rebuild->slab, write->slot, write->nr);
+	farswap_write_submit(write, rebuild->pages + start);
 }
 
-static void rebuild_write(struct rebuild *rebuild, struct farswap_mapping *mapping,
-			  unsigned int first)
+static void rebuild_write(struct rebuild *rebuild)
 {
 	unsigned long wanted = farswap_guard_rebuild_write();
 	unsigned int start, end;
 
 	rebuild->arrived = 0;
 	for_each_set_bitrange(start, end, &wanted, FARSWAP_GUARD_SLOTS)
-		rebuild_submit(rebuild, mapping, first, start, end);
+		rebuild_submit(rebuild, start, end);
 	farswap_tags_wait(&rebuild->tags);
-}
-
-/* Find a mapping that accepts the pages. One is enough: a repair copies them to the others. */
-static struct farswap_mapping *rebuild_mapping(struct farswap_slab *slab,
-					       unsigned int first, unsigned int nr)
-{
-	struct farswap_mapping *mapping = NULL;
-	unsigned int nth;
-
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !mapping; nth++)
-		mapping = farswap_mapping_store_begin(slab, nth, first, nr, false);
-	return mapping;
 }
 
 static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigned int nr)
 {
-	enum farswap_room room = FARSWAP_ROOM_NONE;
-	struct farswap_mapping *mapping;
+	bool begun;
 
 	farswap_guard_rebuild_begin(rebuild->slab, first, nr);
 	if (!rebuild_read(rebuild, first, nr)) {
@@ -184,19 +151,16 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 		return;
 	}
 	/* The mapping is taken only now, so that an eviction does not wait for the device read. */
-	mapping = rebuild_mapping(rebuild->slab, first, nr);
-	if (mapping)
-		room = farswap_window_enter(&mapping->donor->window, nr);
-	if (room) {
-		rebuild_write(rebuild, mapping, first);
-		farswap_guard_rebuild_end(mapping, rebuild->arrived);
-		farswap_window_leave(&mapping->donor->window, nr, room);
+	begun = farswap_write_begin_any(&rebuild->run, rebuild->slab, first, nr);
+	if (begun && farswap_write_enter(&rebuild->run)) {
+		rebuild_write(rebuild);
+		farswap_guard_rebuild_end(rebuild->run.mapping, rebuild->arrived);
 	} else {
 		rebuild->late = true;
 		farswap_guard_rebuild_cancel();
 	}
-	if (mapping)
-		farswap_mapping_store_end(mapping);
+	if (begun)
+		farswap_write_end(&rebuild->run);
 }
 
 static bool rebuild_may_go_on(const struct farswap_slab *slab)
@@ -250,8 +214,6 @@ static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
 		return NULL;
 	rebuild->slab = slab;
 	farswap_tags_init(&rebuild->tags, ARRAY_SIZE(rebuild->writes));
-	for (i = 0; i < ARRAY_SIZE(rebuild->writes); i++)
-		rebuild->writes[i].rebuild = rebuild;
 	for (i = REBUILD_ORDER + 1; i-- && !rebuild->pages;) {
 		rebuild->order = i;
 		rebuild->pages = alloc_pages(gfp | __GFP_COMP, i);

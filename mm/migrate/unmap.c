@@ -78,7 +78,7 @@ void farswap_unmap_start(struct farswap_slab *slab,
 		farswap_rebuild_want(slab);
 	/*
 	 * The write of slab->state above is ordered before the read of slab->sole below. Pairs
-	 * with farswap_mapping_store_begin() and backup_is_remote(), which write slab->sole
+	 * with farswap_write_begin() and backup_is_remote(), which write slab->sole
 	 * before they read slab->state.
 	 */
 	smp_mb();

@@ -132,7 +132,7 @@ struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping
 		return NULL;
 	/*
 	 * The run is published above before the caller reads the remote bits. Pairs with the
-	 * barrier in farswap_mapping_store_begin(): a store clears the remote bits before it
+	 * barrier in farswap_write_begin(): a store clears the remote bits before it
 	 * looks for a run.
 	 */
 	smp_mb();
@@ -384,15 +384,8 @@ void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long ar
 	good = arrived & guard_rebuild.wanted & ~guard_rebuild.stale;
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
 		clear_bit(guard_rebuild.first + slot, mapping->missing);
-	/*
-	 * The missing bits are cleared above before the remote bits are set below. Pairs with the
-	 * barriers in farswap_mapping_find(), whose callers have read the remote bit, and in
-	 * backup_is_sole(), which read it before the missing bits: a load that sees the remote
-	 * bit also sees which mappings miss the slot.
-	 */
-	smp_mb__after_atomic();
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
-		set_bit(guard_rebuild.first + slot, mapping->slab->bits.remote);
+		farswap_write_publish(mapping->slab, guard_rebuild.first + slot, 1);
 	/*
 	 * The remote bits are set above before the run ends. Pairs with the acquire in
 	 * farswap_guard_rebuild_excludes(): a store that finds no run clears the bits set here.

@@ -20,9 +20,6 @@
 
 #include "internal.h"
 
-/* The last remote write of a mapping has ended. */
-DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
-
 /* From the row's state to which others. */
 static const u8 mapping_moves[FARSWAP_MAPPING_STATES] = {
 	[FARSWAP_MAPPING_NEW]		= BIT(FARSWAP_MAPPING_LIVE) |
@@ -379,90 +376,6 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot)
 	}
 	rcu_read_unlock();
 	return stays && test_bit(slot, slab->bits.remote);
-}
-
-/**
- * farswap_mapping_store_begin() - begin a remote write
- * @slab:	a slab that has bits
- * @nth:	the place of the mapping in the slab
- * @slot:	the first slot, without the remote bit
- * @nr:		how many
- * @sole:	the device may not get the page
- *
- * Context: process context; does not sleep.
- * Return: the mapping, referenced until farswap_mapping_store_end(); NULL if there is none, it
- * is evacuating or dead, the guard excludes the slots, or its donor is suspect.
- */
-struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
-						    unsigned int nth,
-						    unsigned int slot,
-						    unsigned int nr, bool sole)
-{
-	struct farswap_mapping *mapping = farswap_mapping_get(slab, nth);
-
-	if (!mapping)
-		return NULL;
-	if (sole && !READ_ONCE(slab->sole))
-		WRITE_ONCE(slab->sole, true);
-	atomic_inc(&mapping->stores);
-	/*
-	 * slab->sole and mapping->stores are written, and the remote bits were cleared, before the
-	 * states and the guard are read. Pairs with farswap_unmap_start(),
-	 * farswap_evacuate_work(), farswap_evacuate_mapping_start() and
-	 * farswap_guard_copy_begin(), which do both in the other order: at least one side sees
-	 * the other.
-	 */
-	smp_mb__after_atomic();
-	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
-		/*
-		 * slab->state is read before slab->mapping[]: the slab may have been mapped again
-		 * without this mapping.
-		 */
-		smp_rmb();
-		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
-		    !farswap_mapping_goes(mapping) &&
-		    !farswap_donor_is_suspect(mapping->donor) &&
-		    !farswap_guard_copy_excludes(mapping, slot, nr))
-			return mapping;
-	}
-	farswap_mapping_store_end(mapping);
-	return NULL;
-}
-
-/**
- * farswap_mapping_store_mark() - mark slots stale in all mappings before they are written
- * @slab:	a slab that has bits
- * @slot:	the first slot, without the remote bit
- * @nr:		how many
- *
- * The bits of a mapping stay set until a write to it has succeeded. Copies of these slots that
- * are in flight are discarded, whether this store writes to their destination or not. A mapping
- * that is added later has all its bits set. A single mapping needs no mark: if the write to it
- * fails the slots get no remote bit.
- *
- * Context: process context; does not sleep; after farswap_mapping_store_begin(), before
- * the writes.
- */
-void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
-				unsigned int nr)
-{
-	struct farswap_mapping *mapping;
-	unsigned int nth, there = 0;
-
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
-		there += !!rcu_access_pointer(slab->mapping[nth]);
-	if (there <= 1)
-		return;
-	rcu_read_lock();
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = rcu_dereference(slab->mapping[nth]);
-		if (!mapping)
-			continue;
-		/* In this order: a copy that has ended clears no stale bit afterwards. */
-		farswap_guard_copy_excludes(mapping, slot, nr);
-		farswap_slotbits_set(mapping->missing, slot, nr);
-	}
-	rcu_read_unlock();
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

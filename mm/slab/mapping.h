@@ -227,45 +227,4 @@ static inline bool farswap_mapping_has(const struct farswap_mapping *mapping,
 	return !farswap_slotbits_any(mapping->missing, slot, nr);
 }
 
-extern wait_queue_head_t farswap_stores_ended;
-struct farswap_mapping *farswap_mapping_store_begin(struct farswap_slab *slab,
-						    unsigned int nth,
-						    unsigned int slot,
-						    unsigned int nr, bool sole);
-void farswap_mapping_store_mark(struct farswap_slab *slab, unsigned int slot,
-				unsigned int nr);
-
-/**
- * farswap_mapping_store_written() - note that a remote write has ended
- * @mapping:	the mapping; farswap_mapping_put() must follow
- *
- * The caller has set the remote bit already, or sets it only after the device has the page. So
- * an evacuation that sees no pending store misses no sole copy.
- *
- * Context: any.
- */
-static inline void farswap_mapping_store_written(struct farswap_mapping *mapping)
-{
-	if (!atomic_dec_and_test(&mapping->stores))
-		return;
-	/*
-	 * The decrement is ordered before the read of the wait queue. A waiter adds itself to the
-	 * queue before it reads mapping->stores.
-	 */
-	if (unlikely(waitqueue_active(&farswap_stores_ended)))
-		wake_up_all(&farswap_stores_ended);
-}
-
-/**
- * farswap_mapping_store_end() - end a remote write and drop its reference
- * @mapping:	the mapping
- *
- * Context: any.
- */
-static inline void farswap_mapping_store_end(struct farswap_mapping *mapping)
-{
-	farswap_mapping_store_written(mapping);
-	farswap_mapping_put(mapping);
-}
-
 #endif /* _FARSWAP_MAPPING_H */

@@ -261,6 +261,43 @@ static inline u32 farswap_slab_second(void)
 }
 
 /**
+ * farswap_slab_bytes() - get the room that slots take up in a region
+ * @slab:	the slab
+ * @nr:		number of slots
+ *
+ * The slots of a region have equal sizes and no gaps.
+ *
+ * Context: any.
+ * Return: number of bytes; also the offset of the slot @nr.
+ */
+static inline u32 farswap_slab_bytes(const struct farswap_slab *slab, unsigned int nr)
+{
+	return nr << PAGE_SHIFT;
+}
+
+/**
+ * farswap_slab_io() - describe an I/O of consecutive slots
+ * @slab:	the slab
+ * @io:		the I/O; its @done remains to be set
+ * @op:		the direction
+ * @page:	the first of the pages, which are contiguous
+ * @slot:	the first slot
+ * @nr:		number of slots
+ *
+ * Context: any.
+ */
+static inline void farswap_slab_io(const struct farswap_slab *slab, struct farswap_io *io,
+				   enum farswap_io_op op, struct page *page,
+				   unsigned int slot, unsigned int nr)
+{
+	io->op = op;
+	io->page = page;
+	io->offset = farswap_slab_bytes(slab, slot);
+	io->length = farswap_slab_bytes(slab, nr);
+	io->urgent = false;
+}
+
+/**
  * farswap_mapping_is_slabs() - check whether a mapping is one of its slab's
  * @mapping:	a mapping
  *

@@ -42,13 +42,13 @@ STAGES = (
     ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
     ("request, taken and given back", re.compile(r"^farswap_request")),
     ("region, with a reference to it", re.compile(
-        r"^(farswap_)?mapping_(find|get|store_begin|store_mark)|^__farswap_guard_copy_|"
+        r"^(farswap_)?mapping_(find|get)|^farswap_write_(begin|mark)|^__farswap_guard_copy_|"
         r"^fanout_begin")),
     ("completion", re.compile(
-        r"^load_done|^store_end|^store_written|^fanout_write_done|^farswap_window_le|"
+        r"^load_done|^store_end|^store_written|^fanout_write_done|^write_done|^farswap_window_le|"
         r"^farswap_mapping_release|^farswap_hook_loaded|^poll_learn")),
     ("submission", re.compile(
-        r"^load_(remotely|submit)|^fanout_|^farswap_window_|"
+        r"^load_(remotely|submit)|^fanout_|^farswap_(window|write)_|"
         r"^farswap_hook_(count|swapin)|^farswap_device_sector|^farswap_slab_ahead")),
     ("slab, slot and their state; the begin of a store", re.compile(
         r"^farswap_(load|store|slab|device|activity|hook_slot|backup|rebuild)|^load_staged")),

@@ -210,7 +210,7 @@ inline tell_copier(_m)
 #define COPIED_TO(m)	copying[m]
 #endif
 
-/* farswap_mapping_store_begin(), what comes after stores++ */
+/* farswap_write_begin(), what comes after stores++ */
 inline store_check(_m)
 {
 	if
@@ -227,7 +227,7 @@ inline store_check(_m)
 	fi
 }
 
-/* farswap_mapping_store_mark(): first the copier, which then clears no bit any more */
+/* farswap_write_mark(): first the copier, which then clears no bit any more */
 inline store_mark()
 {
 	j = COUNT(THERE);
@@ -288,7 +288,7 @@ inline forget_donors()
 	}
 }
 
-/* From fanout_begin() or promote_begin() to the end of the writeback */
+/* From farswap_write_begin() to the end of the writeback */
 inline write_all(_promotes)
 {
 	do
@@ -316,7 +316,7 @@ inline write_all(_promotes)
 	   }
 	   break
 	od;
-	/* fanout_submit() */
+	/* farswap_write_submit() */
 	atomic {
 		for (i : 0 .. MAPPINGS - 1) {
 			if
@@ -466,7 +466,7 @@ proctype donor(byte m)
 {
 end:	do
 	:: d_step { write[m] == POSTED -> write[m] = LANDED; memory[m] = data }
-	/* fanout_write_done() */
+	/* write_done() */
 	:: d_step {
 		write[m] == LANDED && link[m] == UP ->
 #ifndef BREAK_LATE_CLEAR
@@ -626,7 +626,7 @@ end:	do
 /* farswap_rebuild_is_wanted(): what is in the swap cache isn't. */
 #define REBUILD_WANTS	(data && !busy && !unbacked && !(remote && ANY(SERVES)))
 
-/* farswap_mapping_store_begin() by rebuild_mapping() */
+/* farswap_write_begin_any() */
 inline rebuild_begin(_m)
 {
 	if

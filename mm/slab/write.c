@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Remote writes. A store, a promotion, a rebuild and a copy all write to regions through this
+ * file, so that one place orders a write against evictions, against loads, and against the
+ * runs of guard.c.
+ *
+ * Locking: none. The owner of a write is its only user until it is submitted, and then
+ * farswap_write_submit() and the completion are.
+ */
+#include <linux/farswap-transport.h>
+#include <linux/rcupdate.h>
+
+#include "internal.h"
+#include "slab/write.h"
+
+/* The last remote write of a mapping has ended. */
+DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
+
+/**
+ * farswap_write_begin() - begin a write
+ * @write:	set to the write
+ * @slab:	a slab that has bits
+ * @nth:	the place of the mapping in the slab
+ * @slot:	the first slot
+ * @nr:		number of slots
+ * @sole:	the device may not get the page
+ *
+ * Context: process context; does not sleep.
+ * Return: true if farswap_write_end() must follow; false if there is no mapping, it is
+ * evacuating or dead, the guard excludes the slots, or its donor is suspect.
+ */
+bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
+			 unsigned int nth, unsigned int slot, unsigned int nr, bool sole)
+{
+	struct farswap_mapping *mapping;
+
+	if (!rcu_access_pointer(slab->mapping[nth]))
+		return false;
+	mapping = farswap_mapping_get(slab, nth);
+	if (!mapping)
+		return false;
+	write->mapping = mapping;
+	write->slot = slot;
+	write->nr = nr;
+	write->room = FARSWAP_ROOM_NONE;
+	write->guarded = false;
+	if (sole && !READ_ONCE(slab->sole))
+		WRITE_ONCE(slab->sole, true);
+	atomic_inc(&mapping->stores);
+	/*
+	 * slab->sole and mapping->stores are written, and the remote bits were cleared, before the
+	 * states and the guard are read. Pairs with farswap_unmap_start(),
+	 * farswap_evacuate_work(), farswap_evacuate_mapping_start() and
+	 * farswap_guard_copy_begin(), which do both in the other order: at least one side sees
+	 * the other.
+	 */
+	smp_mb__after_atomic();
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
+		/*
+		 * slab->state is read before slab->mapping[]: the slab may have been mapped again
+		 * without this mapping.
+		 */
+		smp_rmb();
+		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
+		    !farswap_mapping_goes(mapping) &&
+		    !farswap_donor_is_suspect(mapping->donor) &&
+		    !farswap_guard_copy_excludes(mapping, slot, nr))
+			return true;
+	}
+	farswap_write_end(write);
+	return false;
+}
+
+/**
+ * farswap_write_begin_any() - begin a write to one region of a slab
+ * @write:	set to the write
+ * @slab:	a slab that has bits
+ * @slot:	the first slot
+ * @nr:		number of slots
+ *
+ * A repair copies the pages to the other regions.
+ *
+ * Context: process context; does not sleep.
+ * Return: as farswap_write_begin().
+ */
+bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *slab,
+			     unsigned int slot, unsigned int nr)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (farswap_write_begin(write, slab, nth, slot, nr, false))
+			return true;
+	return false;
+}
+
+/**
+ * farswap_write_mark() - mark slots stale in all mappings before they are written
+ * @slab:	a slab that has bits
+ * @slot:	the first slot
+ * @nr:		number of slots
+ *
+ * The bits of a mapping stay set until a write to it has succeeded. Copies of these slots that
+ * are in flight are discarded, whether this write has their destination or not. A mapping
+ * that is added later has all its bits set. A single mapping needs no mark: if the write to it
+ * fails the slots get no remote bit. A slot that has the remote bit stays valid where it is: it
+ * is written again because its donor is suspect.
+ *
+ * Context: process context; does not sleep; between farswap_write_begin() and
+ * farswap_write_submit().
+ */
+void farswap_write_mark(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+{
+	struct farswap_mapping *mapping;
+	unsigned int nth, i, there = 0;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		there += !!rcu_access_pointer(slab->mapping[nth]);
+	if (there <= 1)
+		return;
+	rcu_read_lock();
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
+		mapping = rcu_dereference(slab->mapping[nth]);
+		if (!mapping)
+			continue;
+		/* In this order: a copy that has ended clears no stale bit afterwards. */
+		farswap_guard_copy_excludes(mapping, slot, nr);
+		for (i = slot; i < slot + nr; i++)
+			if (!test_bit(i, slab->bits.remote))
+				set_bit(i, mapping->missing);
+	}
+	rcu_read_unlock();
+}
+
+static void write_done(struct farswap_io *io, int error)
+{
+	struct farswap_write *write = container_of(io, struct farswap_write, io);
+
+	farswap_write_leave(write);
+	if (!error && !write->guarded)
+		farswap_slotbits_clear(write->mapping->missing, write->slot, write->nr);
+	write->done(write, error);
+}
+
+/**
+ * farswap_write_submit() - start a write
+ * @write:	the write, with its destination, its slots and @done
+ * @page:	the first of the pages, which are contiguous
+ *
+ * Context: any up to softirq.
+ * Return: false if the transport refused the write; @done has been called with an error then.
+ */
+bool farswap_write_submit(struct farswap_write *write, struct page *page)
+{
+	struct farswap_io *io = &write->io;
+
+	farswap_slab_io(write->mapping->slab, io, FARSWAP_IO_WRITE, page, write->slot,
+			write->nr);
+	io->done = write_done;
+	if (!farswap_mapping_submit(write->mapping, io))
+		return true;
+	write_done(io, -EHOSTDOWN);
+	return false;
+}
