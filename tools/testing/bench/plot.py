@@ -178,3 +178,29 @@ def lines(title, labels, series, first, last, most, across=None, up=None, note="
     out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 8}" text-anchor="middle">'
                f'{labels[0]}</text></svg>')
     return "\n".join(out) + "\n"
+
+
+def bars(title, label, names, series, note=""):
+    """The SVG of bars. names: of the groups; series: {name: [value of each group]}; note: below."""
+    colours = dict(zip(series, LINES))
+    most = max(value for values in series.values() for value in values) * 1.05
+    axes = Axes(0, len(names), most, TOP + 20, HEIGHT)
+    height = TOP + 20 + HEIGHT + 32
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
+        f' viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{title}</text>',
+        f'<text x="{LEFT}" y="42" fill="#555">{note}</text>',
+        *legend(colours.items(), 68)]
+    width = 0.8 / len(series)
+    for place, (name, values) in enumerate(series.items()):
+        for group, value in enumerate(values):
+            left, top = axes.at_x(group + 0.1 + place * width), axes.at_y(value)
+            across = axes.at_x(width) - axes.at_x(0)
+            out.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{across:.1f}"'
+                       f' height="{axes.at_y(0) - top:.1f}" fill="{colours[name]}"/>')
+            out.append(f'<text x="{left + across / 2:.1f}" y="{top - 3:.1f}"'
+                       f' text-anchor="middle">{value:.1f}</text>')
+    out += axes.frame(label, across=[(group + 0.5, name) for group, name in enumerate(names)])
+    return "\n".join(out) + "</svg>\n"

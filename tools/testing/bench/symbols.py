@@ -27,3 +27,9 @@ class Symbols:
 
     def start(self, name):
         return self.starts[self.names.index(name)]
+
+    def ranges(self, pattern):
+        """[(first, end)] of the functions whose names match."""
+        ends = sorted(set(self.starts))
+        return sorted({(start, ends[min(bisect.bisect_right(ends, start), len(ends) - 1)])
+                       for start, name in zip(self.starts, self.names) if pattern.match(name)})

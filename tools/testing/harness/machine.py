@@ -60,6 +60,8 @@ class Machine:
         self.memory = memory
         self.cpus = cpus
         self.append = append
+        # A plugin of the emulator, and its argument. It is also preloaded.
+        self.plugin: tuple[str, str] | None = None
         self.disks: list[tuple[str, int]] = []
         self.process: subprocess.Popen | None = None
         self.powered_on_at = 0
@@ -121,6 +123,9 @@ class Machine:
                 "-drive", f"file={path},format=raw,if=none,id=disk{number},cache=unsafe,"
                           f"discard=unmap{throttle}",
                 "-device", f"virtio-blk-pci,drive=disk{number},id=vd{chr(ord('a') + number)}"]
+        if self.plugin:
+            path, argument = self.plugin
+            command = ["env", f"LD_PRELOAD={path}", *command, "-plugin", f"{path},{argument}"]
         return command
 
     def start(self) -> None:
