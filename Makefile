@@ -72,7 +72,6 @@ endef
 install: modules daemon
 	$(KBUILD) modules_install INSTALL_MOD_DIR=extra $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true)
 	$(if $(DESTDIR),,$(DEPMOD_INSTALLED))
-	install -D -m 644 daemon/farswap.service $(DESTDIR)$(PREFIX)/lib/systemd/system/farswap.service
 	$(MAKE) -C daemon install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 fetch:

@@ -49,7 +49,9 @@ INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farsw
     usr/sbin/farswapd usr/sbin/farswapctl usr/share/man/man8/farswapd.8
     usr/share/man/man8/farswapctl.8 usr/share/man/man5/farswapd.conf.5
     usr/lib/systemd/system/farswapd.service usr/lib/systemd/system/farswap.service
-    etc/farswapd.conf""".split()
+    usr/lib/sysusers.d/farswapd.conf usr/libexec/farswap/farswap-client
+    usr/share/man/man5/farswap.conf.5 usr/share/bash-completion/completions/farswapctl
+    etc/farswapd.conf etc/farswap/farswap.conf""".split()
 
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
