@@ -33,7 +33,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all kernel-check modules daemon tests unit model install clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
+.PHONY: all kernel-check modules daemon tests unit model install deb clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
 
 all: modules daemon
 
@@ -73,6 +73,10 @@ install: modules daemon
 	$(KBUILD) modules_install INSTALL_MOD_DIR=extra $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true)
 	$(if $(DESTDIR),,$(DEPMOD_INSTALLED))
 	$(MAKE) -C daemon install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
+# Debian packages, in out/deb.
+deb:
+	@tools/testing/packages/build.sh
 
 fetch:
 	$(FETCH)
@@ -174,11 +178,12 @@ clean:
 	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR) clean
 	@for d in tools/testing/unit tools/testing/daemon tools/testing/demo tools/testing/bench; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d clean; done
-	rm -rf out/model out/mutants out/htmldocs
+	rm -rf out/model out/mutants out/htmldocs out/deb
 
 help:
 	@echo "make            build the kernel modules and the daemon"
 	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=version that farswapd -V prints, otherwise that of the file VERSION)"
+	@echo "make deb        build the Debian packages farswap-dkms, farswap-utils and farswapd"
 	@echo "make kernel-check  check that the modules can be built for a kernel (KDIR=)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"

@@ -207,7 +207,7 @@ lint_spdx() { # a licence on the first lines of every source file, of those in L
 	local file known='GPL-2\.0|MIT|Linux-syscall-note' bad=0
 	for file in $FILES; do
 		case $file in
-		LICENSES/* | MAINTAINERS | VERSION | debian/changelog) continue ;;
+		LICENSES/* | MAINTAINERS | VERSION | debian/*) continue ;;
 		Documentation/ABI/* | *.md | *.json | *.svg) continue ;;
 		tools/testing/tree/*.patch | tools/testing/tree/cover-letter.txt) continue ;;
 		.* | */.* | */selftests/*/config | */selftests/*/settings) continue ;;
@@ -381,6 +381,47 @@ lint_version() { # modules, programs, change logs and packages have the version 
 	return $bad
 }
 
+lint_units() { # systemd's verdict on the sandbox of each unit, 0 to 10, is 2.0 at most
+	local file tree bad=0
+	tree=$(mktemp -d)
+	for file in $(matching '^daemon/[^/]*\.(service|timer|socket)$'); do
+		# The programs need not be installed here, nor their manual pages.
+		sed -E 's|@(SBINDIR\|LIBEXECDIR)@/[a-z-]+|/bin/true|; /^Documentation=/d' "$file" \
+			>"$tree/${file##*/}"
+	done
+	quiet systemd-analyze verify --man=no --generators=no --recursive-errors=no \
+		"$tree"/* || bad=1
+	for file in "$tree"/*.service; do
+		systemd-analyze security --offline=yes --no-pager --threshold=20 "$file" \
+			>"$tree/verdict" 2>&1 && grep -q 'Overall exposure' "$tree/verdict" && continue
+		echo "daemon/${file##*/}:"
+		grep -E '✗|Overall' "$tree/verdict"
+		bad=1
+	done
+	rm -rf "$tree"
+	return $bad
+}
+
+lint_packages() { # the Debian packages: lintian says nothing; two builds are the same
+	local tree file bad=0
+	tree=$(mktemp -d)
+	mkdir "$tree/b" && {
+		tools/testing/packages/build.sh "$tree/a" >/dev/null &&
+			(umask 077 && TZ=Asia/Tokyo tools/testing/packages/build.sh \
+				"$tree/b/elsewhere" >/dev/null)
+	} || bad=1
+	for file in "$tree"/a/*.deb; do
+		cmp "$file" "$tree/b/elsewhere/${file##*/}" || bad=1
+	done
+	quiet lintian --allow-root --pedantic --tag-display-limit 0 "$tree"/a/*.changes || bad=1
+	for file in "$tree"/a/*.deb; do
+		dpkg-deb --ctrl-tarfile "$file" | tar -xOf - --wildcards './p*inst' './p*rm' 2>/dev/null
+	done | grep -nE 'echo 0 |(stop|restart)[^;]*farswap\.service' |
+		grep -v 'To detach: ' && echo "a maintainer script detaches" && bad=1
+	rm -rf "$tree"
+	return $bad
+}
+
 LINTS=$(sed -n 's/^lint_\([a-z_]*\)() {.*/\1/p' "$0")
 if [ "${1:-}" = -l ]; then
 	sed -n 's/^lint_\([a-z_]*\)() { # \(.*\)/\1: \2/p' "$0"
@@ -395,6 +436,7 @@ inputs() {
 	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
 	shellcheck) shell_files ;;
 	clang_tidy) matching '^(daemon|include)/' ;;
+	packages) matching '^(debian|daemon|mm|rdma|include)/|^[A-Z]+(\.md)?$|^tools/testing/packages/' ;;
 	esac
 }
 
@@ -404,7 +446,8 @@ memory() {
 	list=$(inputs "$1")
 	[ -z "$list" ] || echo "$CACHE/lint/$1-$({
 		cat "$CACHE/kernel/ready" "$CACHE/kernel/lint/ready"
-		dpkg-query -W coccinelle sparse shellcheck clang-tidy libc6-dev librdmacm-dev
+		dpkg-query -W coccinelle sparse shellcheck clang-tidy libc6-dev librdmacm-dev lintian \
+			debhelper
 		xargs -d '\n' sha256sum tools/testing/lint/lint.sh <<<"$list"
 	} | sha256sum | cut -c1-24)"
 }

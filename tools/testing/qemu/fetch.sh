@@ -46,7 +46,9 @@ MODEL="spin"
 DEMO="libhiredis-dev"
 # The kernel's own kselftest installs with it.
 KSELFTEST="rsync"
-PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST"
+# systemd judges the units' sandboxes.
+DEB="build-essential dpkg-dev debhelper dh-dkms lintian systemd debootstrap e2fsprogs"
+PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST $DEB"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
