@@ -69,7 +69,7 @@ no_word() {
 	done
 }
 
-pure="bits|bitmap|bitops|bug|build_bug|compiler|errno|find|gfp|kernel|limits|list"
+pure="atomic|bits|bitmap|bitops|bug|build_bug|compiler|errno|find|gfp|kernel|limits|list"
 pure="$pure|log2|math|math64|minmax|overflow|random|slab|string|types|xarray"
 pure="<linux/($pure)\\.h>"
 
@@ -98,9 +98,9 @@ done
 
 # Numbers in, decision out.
 may_only "pure code: data structure headers and its own only" \
-	"($pure|\"(slab/slabmap|donor/placement|slab/activity|migrate/giveway|io/trend)\.h\"|\"tests/)" \
-	mm/slab/slabmap.[ch] mm/donor/placement.[ch] mm/slab/activity.[ch] mm/migrate/giveway.[ch] \
-	mm/io/trend.[ch]
+	"($pure|\"(slab/slabmap|donor/placement|slab/activity|slab/packmap|migrate/giveway|io/trend)\.h\"|\"tests/)" \
+	mm/slab/slabmap.[ch] mm/donor/placement.[ch] mm/slab/activity.[ch] mm/slab/packmap.[ch] \
+	mm/migrate/giveway.[ch] mm/io/trend.[ch]
 
 # The module and farswapd both build the handshake.
 may_only "built by both programs: headers that both have, and its own only" \
