@@ -37,8 +37,8 @@ enum farswap_io_op {
  * struct farswap_io - one page I/O
  * @region:	the remote region
  * @page:	first of @length bytes of physically contiguous pages
- * @offset:	bytes from the region's start, a multiple of the page size
- * @length:	bytes, a multiple of the page size, inside the region
+ * @offset:	bytes from the region's start, a multiple of an eighth of the page size
+ * @length:	bytes, a multiple of an eighth of the page size, inside the region
  * @op:		direction
  * @urgent:	a task is about to wait for this I/O: post it first and at once
  * @done:	called once for each successful ->submit(), in any context up to

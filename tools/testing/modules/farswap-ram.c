@@ -14,6 +14,7 @@
  * late_us	reads that no fault waits for end so much after they have read, unless
  *		delay_us is 0, or link_ns isn't: what they bring may be old by then
  * read_errors	so many of the next reads fail, as those of fail_every do
+ * corrupt	so many of the next reads of less than a page succeed, but bring garbage
  * no_memory	reads are refused for want of memory
  * pause	the number of a session, 1 for the first that was opened: it is suspended until this
  *		changes, whatever suspend_ms and grace_ms say
@@ -51,6 +52,7 @@ module_param(late_us, uint, 0644);
 static unsigned int link_ns;
 module_param(link_ns, uint, 0644);
 static atomic_t ram_read_errors = ATOMIC_INIT(0);
+static atomic_t ram_corrupt = ATOMIC_INIT(0);
 static bool no_memory;
 module_param(no_memory, bool, 0644);
 static int ram_paused;
@@ -326,60 +328,82 @@ static void ram_release(struct farswap_region *region)
 	mutex_unlock(&ram_lock);
 }
 
-static int ram_write_sparse(unsigned long *at, const unsigned long *words)
+/* Give a page of a sparse region memory of its own, with what it holds. */
+static int ram_fill_sparse(unsigned long *at)
+{
+	unsigned long page;
+
+	if (*at && !RAM_IS_WORD(*at))
+		return 0;
+	page = __get_free_page(GFP_ATOMIC | __GFP_NOWARN);
+	if (!page)
+		return -ENOMEM;
+	memset_l((unsigned long *)page, *at >> 1, PAGE_SIZE / sizeof(long));
+	*at = page;
+	return 0;
+}
+
+static int ram_write_sparse(unsigned long *at, unsigned int within, const unsigned long *words,
+			    unsigned int bytes)
 {
 	unsigned int i;
+	int err;
 
-	for (i = 1; i < PAGE_SIZE / sizeof(*words) && words[i] == words[0]; i++)
+	for (i = 1; i < bytes / sizeof(*words) && words[i] == words[0]; i++)
 		;
-	if (i == PAGE_SIZE / sizeof(*words) && words[0] <= LONG_MAX) {
+	if (bytes == PAGE_SIZE && i == bytes / sizeof(*words) && words[0] <= LONG_MAX) {
 		ram_free_page(at);
 		*at = RAM_WORD(words[0]);
 		return 0;
 	}
-	if (!*at || RAM_IS_WORD(*at)) {
-		unsigned long page = __get_free_page(GFP_ATOMIC | __GFP_NOWARN);
-
-		if (!page)
-			return -ENOMEM;
-		*at = page;
-	}
-	memcpy((void *)*at, words, PAGE_SIZE);
-	return 0;
+	err = ram_fill_sparse(at);
+	if (!err)
+		memcpy((void *)*at + within, words, bytes);
+	return err;
 }
 
-static void ram_read_sparse(unsigned long at, unsigned long *words)
+static void ram_read_sparse(unsigned long at, unsigned int within, unsigned long *words,
+			    unsigned int bytes)
 {
 	if (at && !RAM_IS_WORD(at))
-		memcpy(words, (void *)at, PAGE_SIZE);
+		memcpy(words, (void *)at + within, bytes);
 	else
-		memset_l(words, at >> 1, PAGE_SIZE / sizeof(*words));
+		memset_l(words, at >> 1, bytes / sizeof(*words));
 }
 
-static int ram_copy_page(struct farswap_region *region, u64 offset, enum farswap_io_op op,
-			 void *local)
+/* Copy a part of a page of the region. */
+static int ram_copy_part(struct farswap_region *region, u64 offset, enum farswap_io_op op,
+			 void *local, unsigned int bytes)
 {
+	unsigned int within = offset & ~PAGE_MASK;
+
 	if (region->pages && op == FARSWAP_IO_WRITE)
-		return ram_write_sparse(&region->pages[offset >> PAGE_SHIFT], local);
+		return ram_write_sparse(&region->pages[offset >> PAGE_SHIFT], within, local, bytes);
 	if (region->pages)
-		ram_read_sparse(region->pages[offset >> PAGE_SHIFT], local);
+		ram_read_sparse(region->pages[offset >> PAGE_SHIFT], within, local, bytes);
 	else if (op == FARSWAP_IO_WRITE)
-		memcpy(region->memory + offset, local, PAGE_SIZE);
+		memcpy(region->memory + offset, local, bytes);
 	else
-		memcpy(local, region->memory + offset, PAGE_SIZE);
+		memcpy(local, region->memory + offset, bytes);
 	return 0;
 }
 
 static int ram_copy(struct farswap_io *io)
 {
-	unsigned int done;
+	unsigned int done, part;
 	int err = 0;
 
-	for (done = 0; done < io->length && !err; done += PAGE_SIZE) {
+	for (done = 0; done < io->length && !err; done += part) {
 		void *local = kmap_local_page(io->page + (done >> PAGE_SHIFT));
+		u64 offset = io->offset + done;
 
-		err = ram_copy_page(io->region, io->offset + done, io->op, local);
+		part = min3(io->length - done, (unsigned int)(PAGE_SIZE - (done & ~PAGE_MASK)),
+			    (unsigned int)(PAGE_SIZE - (offset & ~PAGE_MASK)));
+		err = ram_copy_part(io->region, offset, io->op, local + (done & ~PAGE_MASK), part);
 		kunmap_local(local);
+		if (!err && io->op == FARSWAP_IO_READ && io->length < PAGE_SIZE &&
+		    atomic_dec_if_positive(&ram_corrupt) >= 0)
+			memset(page_address(io->page), 0xff, io->length);
 	}
 	return err;
 }
@@ -566,26 +590,27 @@ static const struct kernel_param_ops ram_pause_ops = {
 };
 module_param_cb(pause, &ram_pause_ops, NULL, 0200);
 
-static int ram_fail_reads(const char *text, const struct kernel_param *kp)
+static int ram_set_count(const char *text, const struct kernel_param *kp)
 {
 	unsigned int nr;
 	int err = kstrtouint(text, 0, &nr);
 
 	if (!err)
-		atomic_set(&ram_read_errors, nr);
+		atomic_set((atomic_t *)kp->arg, nr);
 	return err;
 }
 
-static int ram_show_fail_reads(char *buffer, const struct kernel_param *kp)
+static int ram_show_count(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%d\n", atomic_read(&ram_read_errors));
+	return sysfs_emit(buffer, "%d\n", atomic_read((atomic_t *)kp->arg));
 }
 
-static const struct kernel_param_ops ram_fail_reads_ops = {
-	.set	= ram_fail_reads,
-	.get	= ram_show_fail_reads,
+static const struct kernel_param_ops ram_count_ops = {
+	.set	= ram_set_count,
+	.get	= ram_show_count,
 };
-module_param_cb(read_errors, &ram_fail_reads_ops, NULL, 0600);
+module_param_cb(read_errors, &ram_count_ops, &ram_read_errors, 0600);
+module_param_cb(corrupt, &ram_count_ops, &ram_corrupt, 0600);
 
 static int __init ram_init(void)
 {
