@@ -41,6 +41,10 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
  * @slabs:	slabs that exist
  * @mapped:	slabs that are mapped
  * @bytes:	memory of the slabs, their bits and their mappings, bytes
+ * @packs:	packed slabs that are mapped
+ * @packed:	pages in packed slabs that are compressed
+ * @packed_bytes: compressed size of these pages
+ * @units:	units that all pages in packed slabs take
  */
 struct debugfs_gauges {
 	unsigned long remote;
@@ -49,12 +53,47 @@ struct debugfs_gauges {
 	unsigned long slabs;
 	unsigned long mapped;
 	unsigned long bytes;
+	unsigned long packs;
+	unsigned long packed;
+	unsigned long packed_bytes;
+	unsigned long units;
 };
 
+/* Returns the number of pages that a region has. */
+static unsigned long debugfs_remote(const struct farswap_slab *slab)
+{
+	if (slab->pack)
+		return bitmap_weight_and(slab->bits.remote, slab->pack->map->first,
+					 slab->nr_slots);
+	return bitmap_weight(slab->bits.remote, slab->nr_slots);
+}
+
+/* Returns the number of those that the device has too. The counts may change in between. */
 static unsigned long debugfs_backed(const struct farswap_slab *slab)
 {
-	return bitmap_weight_andnot(slab->bits.remote, slab->bits.unbacked,
-				    slab->nr_slots);
+	unsigned long remote = debugfs_remote(slab);
+	unsigned long sole = bitmap_weight_and(slab->bits.remote, slab->bits.unbacked,
+					       slab->nr_slots);
+
+	return remote - min(remote, sole);
+}
+
+static void debugfs_gauge_pack(struct farswap_slab *slab, struct debugfs_gauges *gauges)
+{
+	struct farswap_object object;
+	unsigned int slot;
+
+	gauges->bytes += sizeof(*slab->pack) + slab->nr_slots * sizeof(*slab->pack->owner) +
+			 sizeof(*slab->pack->map) + slab->nr_slots / BITS_PER_BYTE * 2;
+	gauges->packs += READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED;
+	for_each_set_bit(slot, slab->pack->map->first, slab->nr_slots) {
+		if (!test_bit(slot, slab->bits.remote) || !farswap_object_at(slab, slot, &object))
+			continue;
+		gauges->units += object.nr;
+		gauges->packed += !!object.bytes;
+		gauges->packed_bytes += object.bytes;
+		cond_resched();
+	}
 }
 
 static unsigned int debugfs_orphaned(const struct farswap_slab *slab)
@@ -62,7 +101,8 @@ static unsigned int debugfs_orphaned(const struct farswap_slab *slab)
 	unsigned int slot, orphaned = 0;
 
 	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
-		orphaned += !farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
+		orphaned += farswap_slab_starts(slab, slot) &&
+			    !farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
 	return orphaned;
 }
 
@@ -84,7 +124,9 @@ static void debugfs_gauge(struct farswap_slab *slab, void *arg)
 			gauges->bytes += sizeof(struct farswap_mapping) +
 				BITS_TO_LONGS(slab->nr_slots) * sizeof(long);
 	spin_unlock(&farswap_state_lock);
-	gauges->remote += bitmap_weight(slab->bits.remote, slab->nr_slots);
+	if (slab->pack)
+		debugfs_gauge_pack(slab, gauges);
+	gauges->remote += debugfs_remote(slab);
 	gauges->backed += debugfs_backed(slab);
 	gauges->orphaned += debugfs_orphaned(slab);
 }
@@ -102,6 +144,10 @@ static int stats_show(struct seq_file *m, void *v)
 	seq_printf(m, "slabs %lu\n", gauges.slabs);
 	seq_printf(m, "mapped_slabs %lu\n", gauges.mapped);
 	seq_printf(m, "slab_bytes %lu\n", gauges.bytes);
+	seq_printf(m, "pack_slabs %lu\n", gauges.packs);
+	seq_printf(m, "packed_pages %lu\n", gauges.packed);
+	seq_printf(m, "packed_bytes %lu\n", gauges.packed_bytes);
+	seq_printf(m, "packed_units %lu\n", gauges.units);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
@@ -180,7 +226,7 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 
 	/* These scan every slot, so they run without the lock. */
 	if (farswap_slab_has_bits(slab)) {
-		remote = bitmap_weight(slab->bits.remote, slab->nr_slots);
+		remote = debugfs_remote(slab);
 		backed = debugfs_backed(slab);
 		missing = slabs_missing(slab);
 		single = slabs_single(slab);
@@ -189,15 +235,15 @@ static void slabs_print(struct farswap_slab *slab, void *arg)
 	seq_printf(m, "%u %u %s ", slab->device->type, slab->index,
 		   farswap_slab_state_name(slab));
 	slabs_print_donors(slab, m);
-	seq_printf(m, " %lu %lu %u %u %u\n", remote, backed,
+	seq_printf(m, " %lu %lu %u %u %u %u\n", remote, backed,
 		   farswap_activity_read(&slab->activity, farswap_slab_second()),
-		   missing, single);
+		   missing, single, 1U << slab->slot_shift);
 	spin_unlock(&farswap_state_lock);
 }
 
 static int slabs_show(struct seq_file *m, void *v)
 {
-	seq_puts(m, "type index state donors remote backed activity missing single\n");
+	seq_puts(m, "type index state donors remote backed activity missing single unit\n");
 	debugfs_walk(slabs_print, m);
 	return 0;
 }

@@ -297,7 +297,7 @@ static int main_donors_init(void)
 
 /**
  * struct main_part - a part of the module
- * @init:	initialises it; returns 0 or -errno
+ * @init:	initialises it; returns 0 or -errno. NULL: farswap_settings_init() does
  * @exit:	undoes @init
  */
 struct main_part {
@@ -309,6 +309,7 @@ struct main_part {
 static const struct main_part main_parts[] = {
 	{ main_wq_init, main_wq_exit },
 	{ farswap_latency_init, farswap_latency_exit },
+	{ NULL, farswap_compress_exit },
 	{ farswap_store_init, farswap_store_exit },
 	{ farswap_load_init, farswap_load_exit },
 	{ farswap_prefetch_init, farswap_prefetch_exit },
@@ -335,7 +336,7 @@ static int main_parts_init(void)
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(main_parts); i++) {
-		err = main_parts[i].init();
+		err = main_parts[i].init ? main_parts[i].init() : 0;
 		if (err) {
 			main_parts_exit(i);
 			return err;

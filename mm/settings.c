@@ -265,6 +265,80 @@ static ssize_t backup_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute backup_attr = __ATTR_RW(backup);
 
+static const char *const compress_names[] = {
+	[FARSWAP_COMPRESS_NONE]	= "none",
+	[FARSWAP_COMPRESS_LZ4]	= "lz4",
+};
+
+static int compress_parse(const char *text)
+{
+	int compress = sysfs_match_string(compress_names, text);
+
+	if (compress < 0)
+		pr_err("compress: \"%.*s\" is no good; give none or lz4\n",
+		       (int)strcspn(text, "\n"), text);
+	return compress < 0 ? -EINVAL : compress;
+}
+
+/* Have the memory and the code that compression needs, before a page is compressed. */
+static int compress_set(int compress)
+{
+	int err = compress == FARSWAP_COMPRESS_NONE ? 0 : farswap_compress_init();
+
+	if (err) {
+		pr_err("compress: no memory for the compressor of each processor; pages stay uncompressed\n");
+		return err;
+	}
+	if (compress != FARSWAP_COMPRESS_NONE)
+		farswap_pack_use();
+	WRITE_ONCE(farswap_settings.compress, compress);
+	return 0;
+}
+
+/* On the kernel's command line it is too early for compress_set(). */
+static int compress_param_set(const char *text, const struct kernel_param *kp)
+{
+	int compress = compress_parse(text ? text : "");
+
+	if (compress < 0)
+		return compress;
+	farswap_settings.compress = compress;
+	return 0;
+}
+
+static int compress_param_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", compress_names[READ_ONCE(farswap_settings.compress)]);
+}
+
+static const struct kernel_param_ops compress_param_ops = {
+	.set	= compress_param_set,
+	.get	= compress_param_get,
+};
+module_param_cb(compress, &compress_param_ops, NULL, 0444);
+MODULE_PARM_DESC(compress, "compress pages before they are stored remotely: none or lz4 (default none)");
+
+static ssize_t compress_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	return compress_param_get(buf, NULL);
+}
+
+static ssize_t compress_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count)
+{
+	int err = compress_parse(buf);
+
+	if (err < 0)
+		return err;
+	mutex_lock(&settings_lock);
+	err = compress_set(err);
+	mutex_unlock(&settings_lock);
+	return err ? err : count;
+}
+
+static struct kobj_attribute compress_attr = __ATTR_RW(compress);
+
 static struct kparam_string settings_donors_string = {
 	.maxlen	= sizeof(farswap_settings_donors),
 	.string	= farswap_settings_donors,
@@ -336,6 +410,7 @@ static struct kobj_attribute instance_attr = __ATTR_RO(instance);
 static struct attribute *settings_attrs[] = {
 	&attached_attr.attr,
 	&backup_attr.attr,
+	&compress_attr.attr,
 	&donors_attr.attr,
 	&instance_attr.attr,
 	&setting_coldslab.attr.attr,
@@ -397,6 +472,9 @@ int farswap_settings_init(void)
 	    !staging_mb_fits(farswap_settings.staging_mb) ||
 	    !headroom_mb_fits(farswap_settings.headroom_mb))
 		return -EINVAL;
+	err = compress_set(farswap_settings.compress);
+	if (err)
+		return err;
 	settings_kobj = kobject_create_and_add("farswap", kernel_kobj);
 	if (!settings_kobj)
 		return -ENOMEM;

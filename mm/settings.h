@@ -24,8 +24,19 @@ enum farswap_backup_policy {
 };
 
 /**
+ * enum farswap_compress - how pages are compressed before they are sent to a donor
+ * @FARSWAP_COMPRESS_NONE:	not at all
+ * @FARSWAP_COMPRESS_LZ4:	by LZ4, into packed slabs
+ */
+enum farswap_compress {
+	FARSWAP_COMPRESS_NONE,
+	FARSWAP_COMPRESS_LZ4,
+};
+
+/**
  * struct farswap_settings - the current settings
  * @backup:	enum farswap_backup_policy of pages stored from now on
+ * @compress:	enum farswap_compress of pages stored from now on
  * @replicas:	number of regions of a slab with FARSWAP_BACKUP_REPLICA
  * @repair_mb:	rate at which lost replicas are restored, MiB a second
  * @enabled:	store new pages remotely (0 or 1)
@@ -45,6 +56,7 @@ enum farswap_backup_policy {
  */
 struct farswap_settings {
 	unsigned int backup;
+	unsigned int compress;
 	unsigned int replicas;
 	unsigned int repair_mb;
 	unsigned int enabled;

@@ -21,6 +21,12 @@
 #define SWAPON_CLUSTER_SHIFT	8
 #endif
 
+/*
+ * Packed slabs beyond those that would take all slots: for pages that are being evacuated, and
+ * for units that no page fits into.
+ */
+#define SWAPON_PACKS	16
+
 /* Returns whether farswap can serve the device; logs the reason if it can't. */
 static bool swapon_device_usable(const struct swap_info_struct *si, unsigned int type)
 {
@@ -52,7 +58,7 @@ static bool swapon_device_usable(const struct swap_info_struct *si, unsigned int
 void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		    unsigned long nr_slots)
 {
-	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT, stride;
+	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT, stride, class;
 	struct farswap_device *device;
 
 	if (type >= MAX_SWAPFILES || !swapon_device_usable(si, type))
@@ -68,11 +74,16 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		goto out_free;
 	device->si = si;
 	device->type = type;
+	device->pack_look_at = jiffies;
+	for (class = 0; class < FARSWAP_CLASSES; class++)
+		device->pack_full_until[class] = jiffies;
 	stride = max(farswap_hook_stride(si), SWAPON_CLUSTER_SHIFT);
 	device->map = farswap_slabmap_alloc(nr_slots, shift, SWAPON_CLUSTER_SHIFT,
-					    stride - SWAPON_CLUSTER_SHIFT);
+					    stride - SWAPON_CLUSTER_SHIFT,
+					    DIV_ROUND_UP(nr_slots, 1UL << shift) + SWAPON_PACKS);
 	if (!device->map)
 		goto out_exit_backups;
+	device->places = farswap_places_alloc(nr_slots, device->map->nr_slabs);
 	rcu_assign_pointer(farswap_devices[type], device);
 	goto out_unlock;
 
@@ -108,6 +119,7 @@ static void swapon_device_remove(struct farswap_device *device)
 	synchronize_rcu();
 	farswap_slabs_free(device);
 	farswap_slabmap_free(device->map);
+	farswap_places_free(device->places);
 	farswap_backups_exit(&device->backups);
 	kvfree(device);
 }

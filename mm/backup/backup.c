@@ -28,7 +28,6 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/uaccess.h>
 
 #include <kunit/static_stub.h>
 
@@ -200,27 +199,13 @@ struct cgroup_subsys_state *farswap_backup_css(struct folio *folio)
 	return css;
 }
 
-/*
- * Copies a page that may not have been accessed for long. Where the architecture supports it,
- * an uncorrectable memory error is returned and does not panic the machine. copy_mc_highpage()
- * does not fit: on arm64 it also copies tags, which would remain on the staging page.
- */
 static int backup_copy_page(struct page *to, struct page *from)
 {
-#ifdef copy_mc_to_kernel
-	void *vfrom = kmap_local_page(from), *vto = kmap_local_page(to);
-	unsigned long left = copy_mc_to_kernel(vto, vfrom, PAGE_SIZE);
+	void *vto = kmap_local_page(to);
+	int err = farswap_page_read(vto, from);
 
 	kunmap_local(vto);
-	kunmap_local(vfrom);
-	if (!left)
-		return 0;
-	memory_failure_queue(page_to_pfn(from), 0);
-	return -EIO;
-#else
-	memcpy_page(to, 0, from, 0, PAGE_SIZE);
-	return 0;
-#endif
+	return err;
 }
 
 /* This is a separate function so that tests can inject an error. */
@@ -362,7 +347,7 @@ bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 
 /**
  * farswap_backup_settle() - quiesce slots before another writer writes them to the device
- * @slab:	the slots' slab, which has bits
+ * @slab:	the slots' slab
  * @slot:	the first slot
  * @nr:		number of slots, in one cluster
  *
@@ -376,7 +361,8 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 {
 	struct farswap_backups *backups = &slab->device->backups;
 
-	farswap_backup_forget(slab, slot, nr);
+	if (farswap_slab_has_bits(slab))
+		farswap_backup_forget(slab, slot, nr);
 	if (READ_ONCE(backups->nr))
 		wait_event(backups->settled, farswap_backup_is_settled(slab, slot, nr));
 }

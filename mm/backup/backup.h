@@ -15,6 +15,7 @@
 struct cgroup_subsys_state;
 struct farswap_device;
 struct farswap_mapping;
+struct farswap_object;
 struct farswap_slab;
 struct farswap_store;
 struct folio;
@@ -146,7 +147,7 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
 			  unsigned int nr);
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
-				struct farswap_backup *backup);
+				struct farswap_backup *backup, struct farswap_object *object);
 void farswap_backup_fetch_end(struct farswap_backup *backup, int error);
 
 /* backup/backup.c: device writes */

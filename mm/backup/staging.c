@@ -383,11 +383,39 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 	       !farswap_backup_find(&slab->device->backups, farswap_slab_offset(slab, slot));
 }
 
+static bool backup_find_object(struct farswap_slab *slab, unsigned int slot,
+			       struct farswap_object *object)
+{
+	bool found;
+
+	object->nr = 1;
+	object->bytes = 0;
+	if (!slab->pack)
+		return true;
+	found = farswap_object_at(slab, slot, object);
+	/* The entry is read before the bits of the units, and after them in backup_has_object(). */
+	smp_rmb();
+	return found;
+}
+
+/*
+ * Returns whether the bits that were read are those of @object. A store that takes the object
+ * later finds the unbacked bit set, and takes the lock.
+ */
+static bool backup_has_object(const struct farswap_slab *slab, const struct farswap_object *object)
+{
+	/* The bits are read before the entry is read again. Pairs with farswap_object_claim(). */
+	smp_rmb();
+	return !slab->pack || farswap_object_is_current(object);
+}
+
 /**
  * farswap_backup_fetch_begin() - prepare to read a page that only regions have
  * @mapping:	mapping of the region that is read
- * @slot:	the page's slot
+ * @slot:	the page's first slot
  * @backup:	a staging page for it
+ * @object:	set to the page's object in a packed slab; otherwise its @nr is set to 1, and its
+ *		@bytes to 0
  *
  * A store that starts afterwards makes the staging page stale.
  *
@@ -396,14 +424,15 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
  * staging page has it too.
  */
 bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int slot,
-				struct farswap_backup *backup)
+				struct farswap_backup *backup, struct farswap_object *object)
 {
 	struct farswap_slab *slab = mapping->slab;
 	struct farswap_backups *backups = &slab->device->backups;
 	bool sole;
 
 	spin_lock_irq(&backups->lock);
-	sole = backup_is_sole(mapping, slot);
+	sole = backup_find_object(slab, slot, object) && backup_is_sole(mapping, slot) &&
+	       backup_has_object(slab, object);
 	if (sole) {
 		backup->slab = slab;
 		backup->slot = slot;

@@ -9,12 +9,14 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+struct farswap_device;
 struct farswap_donor;
 struct farswap_fanout;
 
 /* io/store.c */
 int farswap_store_init(void);
 void farswap_store_exit(void);
+bool farswap_forget_object(struct farswap_device *device, pgoff_t offset);
 
 /* io/prefetch.c */
 int farswap_prefetch_init(void);

@@ -62,6 +62,8 @@
  * @start:	when the last read was submitted, ns
  * @began:	when the load began, jiffies
  * @slot:	slot of the first page
+ * @nr:		number of slots: pages, or units of a packed slab
+ * @bytes:	compressed size of the page; 0: it is not compressed
  * @tries:	number of remote reads so far
  * @failed:	number of them that failed although the session of the donor did not
  * @error:	result of the last read, 0 or -errno
@@ -83,6 +85,8 @@ struct load_request {
 	u64 start;
 	unsigned long began;
 	unsigned int slot;
+	unsigned int nr;
+	unsigned int bytes;
 	unsigned int tries;
 	unsigned int failed;
 	int error;
@@ -356,7 +360,7 @@ void farswap_load_cancel(struct farswap_donor *donor)
 static bool load_again(struct load_request *request)
 {
 	struct farswap_slab *slab = request->slab;
-	unsigned int nr = folio_nr_pages(request->folio);
+	unsigned int nr = request->nr;
 	struct farswap_mapping *mapping;
 	bool wait;
 
@@ -390,6 +394,13 @@ static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 	farswap_hook_give_up(folio);
 }
 
+static void load_free(struct load_request *request)
+{
+	if (request->slab->pack)
+		farswap_pack_put(request->slab->pack);
+	farswap_request_free(&load_requests, request);
+}
+
 /* Continue after a failed remote read: retry, or read the swap device. */
 static void load_fallback(struct work_struct *work)
 {
@@ -417,13 +428,22 @@ static void load_fallback(struct work_struct *work)
 	memalloc_noio_restore(noio);
 out_free:
 	/* Free it last: the work of a new load in this request starts only after this work ends. */
-	farswap_request_free(&load_requests, request);
+	load_free(request);
 }
 
 static bool load_is_sole(const struct load_request *request)
 {
 	return farswap_slotbits_any(request->slab->bits.unbacked, request->slot,
 				    folio_nr_pages(request->folio));
+}
+
+/* Decompress a page. A bad one is read from elsewhere; nobody sees its contents until then. */
+static bool load_unpack(const struct load_request *request)
+{
+	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);
+
+	farswap_stat_add(good ? FARSWAP_STAT_LOAD_UNPACKED : FARSWAP_STAT_LOAD_BAD, 1);
+	return good;
 }
 
 static void load_done(struct farswap_io *io, int error)
@@ -437,9 +457,11 @@ static void load_done(struct farswap_io *io, int error)
 	trace_farswap_load_end(folio->swap.val, nr, error, ns);
 	if (error && !folio_test_swapcache(folio)) {
 		load_large_fail(folio, request->slab);
-		farswap_request_free(&load_requests, request);
+		load_free(request);
 		goto out_put;
 	}
+	if (!error && request->bytes && !load_unpack(request))
+		error = -EIO;
 	if (error) {
 		request->error = error;
 		request->waited = false;
@@ -455,7 +477,7 @@ static void load_done(struct farswap_io *io, int error)
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
 	farswap_hook_loaded(folio);
-	farswap_request_free(&load_requests, request);
+	load_free(request);
 	folio_end_read(folio, true);
 out_put:
 	/*
@@ -475,7 +497,7 @@ static void load_submit(struct load_request *request, struct farswap_mapping *ma
 	int err;
 
 	farswap_slab_io(request->slab, io, FARSWAP_IO_READ, folio_page(folio, 0), request->slot,
-			folio_nr_pages(folio));
+			request->nr);
 	io->urgent = urgent;
 	io->done = load_done;
 	request->mapping = mapping;
@@ -506,14 +528,16 @@ static bool load_zero(const struct farswap_device *device, pgoff_t offset,
 	return zero;
 }
 
-/* Begin a remote read, if the slab is mapped and has the folio. */
+/*
+ * Begin a remote read of @nr slots, if the slab is mapped and has the folio. The request is a user
+ * of a packed slab, as the caller is.
+ */
 static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
-			  unsigned int slot, bool urgent)
+			  unsigned int slot, unsigned int nr, unsigned int bytes, bool urgent)
 {
-	unsigned int nr = folio_nr_pages(folio);
 	struct farswap_mapping *mapping;
 	/* Only a sole copy is worth waiting for, and only if it can't be read page by page. */
-	bool may_wait = nr == 1 && load_may_wait(slab, slot, nr);
+	bool may_wait = !folio_test_large(folio) && load_may_wait(slab, slot, nr);
 	struct load_request *request;
 
 	/*
@@ -537,6 +561,8 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	request->folio = folio;
 	request->slab = slab;
 	request->slot = slot;
+	request->nr = nr;
+	request->bytes = bytes;
 	request->mapping = NULL;
 	request->waits_for = NULL;
 	request->donor = NULL;
@@ -554,6 +580,59 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 out_put:
 	farswap_mapping_put(mapping);
 	return false;
+}
+
+/* Return true if any of the pages of a folio is in a packed slab. */
+static bool load_is_packed(struct farswap_device *device, const struct folio *folio)
+{
+	pgoff_t offset = swp_offset(folio->swap);
+	struct farswap_object object;
+	unsigned int nr;
+
+	for (nr = folio_nr_pages(folio); nr--; offset++)
+		if (farswap_object_find(device, offset, &object))
+			return true;
+	return false;
+}
+
+/*
+ * Load a page from a packed slab. Return true if the load was begun or has ended; false if the
+ * device has the page.
+ */
+static bool load_packed(struct folio *folio, struct farswap_device *device, bool urgent)
+{
+	struct farswap_object object;
+	bool taken;
+
+	if (!farswap_object_get(device, swp_offset(folio->swap), &object))
+		return false;
+	farswap_activity_account(&object.slab->activity, farswap_slab_second(), 1);
+	taken = READ_ONCE(device->backups.nr) && load_staged(folio, object.slab, object.slot);
+	/* The request uses the object from then on. */
+	if (!taken && folio_test_swapcache(folio) &&
+	    load_remotely(folio, object.slab, object.slot, object.nr, object.bytes, urgent))
+		return true;
+	taken = taken || load_locally(folio, object.slab, object.slot);
+	farswap_pack_put(object.slab->pack);
+	return taken;
+}
+
+/* Count the access to a page's slab, and have the slab mapped if pages are not packed. */
+static void load_account(struct farswap_slab *slab, unsigned int nr)
+{
+	if (farswap_packs_on() && slab->device->places && nr == 1)
+		farswap_slab_may_pack(slab);
+	else
+		farswap_slab_account(slab, nr);
+}
+
+/* Return true if a page that was read from the device can be written to a region. */
+static bool load_may_promote(const struct farswap_slab *slab)
+{
+	if (!farswap_device_writable(slab->device))
+		return false;
+	return READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED ||
+	       (farswap_packs_on() && slab->device->places && READ_ONCE(slab->was_hot));
 }
 
 /**
@@ -578,20 +657,30 @@ bool farswap_load(struct folio *folio, bool urgent)
 		return false;
 	slab = farswap_slab_lookup(device, offset, &slot);
 	if (slab)
-		farswap_slab_account(slab, nr);
+		load_account(slab, nr);
 	/* Stale bits may remain below a zero page, because the kernel does not report those. */
-	if (!slab || !farswap_slab_has_bits(slab) || load_zero(device, offset, nr))
+	if (!slab || load_zero(device, offset, nr))
 		goto out_device;
+	if (farswap_packs_used() && load_is_packed(device, folio)) {
+		/* The pages of a large folio are read one by one. */
+		if (nr > 1)
+			load_large_fail(folio, slab);
+		if (nr > 1 || load_packed(folio, device, urgent))
+			return true;
+		goto out_promote;
+	}
+	if (!farswap_slab_has_bits(slab))
+		goto out_promote;
 	/* The count is read without the lock and is a hint; load_locally() finds what it misses. */
 	if (READ_ONCE(device->backups.nr) && load_staged(folio, slab, slot))
 		return true;
 	/* Outside the swap cache, nothing keeps the folio until the read ends. */
-	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, urgent))
+	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, nr, 0, urgent))
 		return true;
 	if (load_locally(folio, slab, slot))
 		return true;
-	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
-	    farswap_device_writable(device))
+out_promote:
+	if (load_may_promote(slab))
 		farswap_promote(folio);
 out_device:
 	farswap_stat_add(FARSWAP_STAT_LOAD_DEVICE, nr);
@@ -624,7 +713,8 @@ bool farswap_load_large(struct folio *folio)
 		return false;
 	farswap_slab_account(slab, nr);
 	if (!farswap_slab_has_bits(slab) || load_zero(device, offset, nr) ||
-	    !load_remotely(folio, slab, slot, true))
+	    (farswap_packs_used() && load_is_packed(device, folio)) ||
+	    !load_remotely(folio, slab, slot, nr, 0, true))
 		load_large_fail(folio, slab);
 	/* The owner of a folio outside the swap cache holds a reference on it. */
 	if (!cached)
@@ -745,13 +835,20 @@ static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned
 enum farswap_remote farswap_remote_of(swp_entry_t entry)
 {
 	enum farswap_remote remote = FARSWAP_REMOTE_NOT;
+	struct farswap_object object;
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 	unsigned int slot;
 
 	rcu_read_lock();
 	device = farswap_device_find(swp_type(entry));
-	slab = device ? remote_slab(device, entry, &slot) : NULL;
+	if (device && farswap_packs_used() &&
+	    farswap_object_find(device, swp_offset(entry), &object)) {
+		slab = object.slab;
+		slot = object.slot;
+	} else {
+		slab = device ? remote_slab(device, entry, &slot) : NULL;
+	}
 	if (slab)
 		remote = remote_page(slab, slot);
 	rcu_read_unlock();

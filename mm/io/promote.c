@@ -35,6 +35,7 @@
  * @node:	in promote_list until the worker scans it, then in promote_waiting until the page
  *		is read
  * @folio:	the page; a reference is held
+ * @packed:	the compressed page, or NULL; valid during the write
  * @entry:	swap entry that the page was loaded from
  * @until:	end of the wait for the device, jiffies
  * @readahead:	the folio had the readahead flag
@@ -43,6 +44,7 @@ struct promotion {
 	struct farswap_write write;
 	struct llist_node node;
 	struct folio *folio;
+	struct page *packed;
 	swp_entry_t entry;
 	unsigned long until;
 	bool readahead;
@@ -72,13 +74,16 @@ static void promote_done(struct farswap_write *write, int error)
 	struct farswap_mapping *mapping = write->mapping;
 
 	if (!error) {
-		farswap_write_publish(mapping->slab, write->slot, 1);
+		farswap_write_publish(mapping->slab, write->slot, write->nr);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
 	}
 	folio_end_writeback(promotion->folio);
 	if (promotion->readahead)
 		folio_set_readahead(promotion->folio);
 	farswap_write_written(write);
+	farswap_compress_free(promotion->packed);
+	if (mapping->slab->pack)
+		farswap_pack_put(mapping->slab->pack);
 	promote_free(promotion);
 	farswap_mapping_put(mapping);
 }
@@ -99,7 +104,7 @@ static bool promote_is_clean(const struct promotion *promotion,
  * Return true if the page needs no promotion: a region has it, or its backup write is pending.
  * Otherwise clear the remote bit if no region is left that has the page.
  */
-static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
+static bool promote_is_there(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
 {
 	struct farswap_mapping *mapping;
 	bool suspect;
@@ -108,10 +113,10 @@ static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
 		return true;
 	if (!test_bit(slot, slab->bits.remote))
 		return false;
-	mapping = farswap_mapping_find(slab, slot, 1, NULL);
+	mapping = farswap_mapping_find(slab, slot, nr, NULL);
 	if (!mapping) {
 		/* All regions that had the page are gone; the others never had it. */
-		farswap_slotbits_clear(slab->bits.remote, slot, 1);
+		farswap_slotbits_clear(slab->bits.remote, slot, nr);
 		return false;
 	}
 	suspect = farswap_donor_is_suspect(mapping->donor);
@@ -120,14 +125,67 @@ static bool promote_is_there(struct farswap_slab *slab, unsigned int slot)
 	return !suspect;
 }
 
+/*
+ * Forget the page's object in a packed slab if no region has the page any more. Return false if one
+ * has it, or may have it again.
+ */
+static bool promote_forget_object(struct farswap_device *device, pgoff_t offset)
+{
+	struct farswap_object object;
+	bool there;
+
+	if (!farswap_packs_used() || !farswap_object_get(device, offset, &object))
+		return true;
+	there = promote_is_there(object.slab, object.slot, object.nr) ||
+		test_bit(object.slot, object.slab->bits.remote);
+	farswap_pack_put(object.slab->pack);
+	if (!there)
+		farswap_forget_object(device, offset);
+	return !there;
+}
+
+/* Begin a write to any region of a slab. Page-outs have priority, so do not wait for room. */
+static bool promote_begin_at(struct promotion *promotion, struct farswap_slab *slab,
+			     unsigned int slot, unsigned int nr)
+{
+	struct farswap_write *write = &promotion->write;
+
+	if (!farswap_write_begin_any(write, slab, slot, nr))
+		return false;
+	if (!farswap_write_try(write)) {
+		farswap_write_end(write);
+		return false;
+	}
+	farswap_write_mark(slab, slot, nr);
+	return true;
+}
+
+/* Begin to write the page to a packed slab. */
+static bool promote_begin_packed(struct promotion *promotion, struct farswap_device *device)
+{
+	pgoff_t offset = swp_offset(promotion->folio->swap);
+	struct farswap_object object;
+	unsigned int bytes;
+
+	bytes = farswap_compress(folio_page(promotion->folio, 0), &promotion->packed);
+	if (farswap_object_take(device, offset, bytes, &object)) {
+		if (promote_begin_at(promotion, object.slab, object.slot, object.nr))
+			return true;
+		farswap_forget_object(device, offset);
+		farswap_pack_put(object.slab->pack);
+	}
+	farswap_compress_free(promotion->packed);
+	return false;
+}
+
 /* Begin to write the page to a region; return false if it is not to be promoted. */
 static bool promote_begin(struct promotion *promotion)
 {
-	struct farswap_write *write = &promotion->write;
 	struct folio *folio = promotion->folio;
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 	unsigned int slot;
+	bool packs;
 
 	/* A locked folio of the swap cache keeps its slot, and so the device. */
 	if (!folio_test_swapcache(folio) ||
@@ -137,19 +195,22 @@ static bool promote_begin(struct promotion *promotion)
 	if (!device || !promote_is_clean(promotion, device))
 		return false;
 	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap), &slot);
-	if (!slab || !farswap_slab_has_bits(slab) || promote_is_there(slab, slot))
+	packs = farswap_packs_on() && device->places;
+	if (!slab || (!packs && !farswap_slab_has_bits(slab)) ||
+	    !promote_forget_object(device, swp_offset(folio->swap)))
 		return false;
-	/* A rebuild may be writing an older page to the region. */
-	if (farswap_guard_rebuild_excludes(slab, slot, 1) ||
-	    !farswap_write_begin_any(write, slab, slot, 1))
-		return false;
-	/* Page-outs have priority, so a promotion does not wait for room. */
-	if (!farswap_write_try(write)) {
-		farswap_write_end(write);
-		return false;
+	if (farswap_slab_has_bits(slab)) {
+		/* A rebuild may be writing an older page to the region. */
+		if (promote_is_there(slab, slot, 1) ||
+		    farswap_guard_rebuild_excludes(slab, slot, 1))
+			return false;
+		/* A suspect donor has the page, so it is not packed. */
+		packs &= !test_bit(slot, slab->bits.remote);
 	}
-	farswap_write_mark(slab, slot, 1);
-	return true;
+	promotion->packed = NULL;
+	if (packs)
+		return promote_begin_packed(promotion, device);
+	return promote_begin_at(promotion, slab, slot, 1);
 }
 
 /* Promote a folio that is locked now, so that its read from the device has ended. */
@@ -170,7 +231,7 @@ static void promote_one(struct promotion *promotion)
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 	promotion->write.done = promote_done;
-	farswap_write_submit(&promotion->write, folio_page(folio, 0));
+	farswap_write_submit(&promotion->write, promotion->packed ?: folio_page(folio, 0));
 }
 
 static void promote_look(struct llist_node *list)

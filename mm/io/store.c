@@ -147,14 +147,14 @@ static void fanout_cancel(struct farswap_fanout *fanout)
 /**
  * fanout_submit() - write a folio to every region of a fan-out
  * @fanout:	fan-out that has room
- * @folio:	the folio; under writeback
+ * @page:	first page of the folio, which is under writeback; or its compressed page
  *
  * store_written() is called when all writes have ended. This may happen before the function
  * returns, and @fanout may be freed then.
  *
  * Context: process context; does not sleep; after farswap_write_mark().
  */
-static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio)
+static void fanout_submit(struct farswap_fanout *fanout, struct page *page)
 {
 	unsigned int nr_writes = fanout->nr_writes, refused = 0, i;
 	struct farswap_write *write;
@@ -166,7 +166,7 @@ static void fanout_submit(struct farswap_fanout *fanout, struct folio *folio)
 		write = &fanout->writes[i];
 		write->owner = fanout;
 		write->done = fanout_write_done;
-		refused += !farswap_write_submit(write, folio_page(folio, 0));
+		refused += !farswap_write_submit(write, page);
 	}
 	fanout->refused = refused == nr_writes;
 	if (atomic_dec_and_test(&fanout->pending))
@@ -194,9 +194,11 @@ enum store_mode {
  * @work:	starts @bio after a remote write of a STORE_SOLE store has failed
  * @folio:	the folio; locked until submission, then under writeback
  * @slab:	slab of @folio
+ * @packed:	the compressed page, or NULL
  * @start:	when the store was submitted, ns
  * @sector:	sector of @folio on the swap device
  * @slot:	first slot of @folio in @slab
+ * @nr:		number of its slots: pages, or units of a packed slab
  * @mode:	how the swap device gets the folio
  * @all:	the policy is backup=replica: every remote write must succeed, or else the
  *		writeback waits for the device
@@ -213,14 +215,30 @@ struct farswap_store {
 	struct work_struct work;
 	struct folio *folio;
 	struct farswap_slab *slab;
+	struct page *packed;
 	u64 start;
 	sector_t sector;
 	unsigned int slot;
+	unsigned int nr;
 	enum store_mode mode;
 	bool all;
 	atomic_t pending;
 	int error;
 	int remote_error;
+};
+
+/*
+ * struct store_place - where a folio is to be stored
+ * @slab:	a slab, packed or not
+ * @packed:	the compressed page, or NULL
+ * @slot:	the first slot
+ * @nr:		number of slots
+ */
+struct store_place {
+	struct farswap_slab *slab;
+	struct page *packed;
+	unsigned int slot;
+	unsigned int nr;
 };
 
 static struct farswap_requests store_requests;
@@ -262,7 +280,7 @@ static void store_account(struct farswap_store *store)
 		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
-		farswap_write_publish(store->slab, store->slot, nr);
+		farswap_write_publish(store->slab, store->slot, store->nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
 }
@@ -274,6 +292,9 @@ static void store_free(struct farswap_store *store)
 	/* The folio may be freed after this. The slab remains, because swapoff waits for it. */
 	folio_end_writeback(store->folio);
 	last = farswap_fanout_end(&store->fanout);
+	farswap_compress_free(store->packed);
+	if (store->slab->pack)
+		farswap_pack_put(store->slab->pack);
 	farswap_request_free(&store_requests, store);
 	farswap_mapping_put(last);
 }
@@ -388,7 +409,7 @@ static unsigned int store_good(const struct farswap_store *store)
 
 	/* The regions that have a sole copy may be lost by now, or about to be evicted. */
 	if (!good || (store->mode == STORE_SOLE &&
-		      !farswap_fanout_is_there(&store->fanout, store->slot, nr)))
+		      !farswap_fanout_is_there(&store->fanout, store->slot, store->nr)))
 		return 0;
 	if (unlikely(good < store->fanout.nr_writes))
 		farswap_stat_add(FARSWAP_STAT_STORE_PARTIAL, nr);
@@ -439,7 +460,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	atomic_set(&store->pending, mode == STORE_UNSTAGED ? 2 : 1);
 
 	farswap_hook_count(folio);
-	farswap_write_mark(slab, store->slot, folio_nr_pages(folio));
+	farswap_write_mark(slab, store->slot, store->nr);
 	/* The table of backups must have the copies before any task can read the slot. */
 	if (mode == STORE_STAGED) {
 		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
@@ -452,7 +473,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 
-	fanout_submit(&store->fanout, folio);
+	fanout_submit(&store->fanout, store->packed ?: folio_page(folio, 0));
 	if (mode == STORE_UNSTAGED)
 		store_to_device(store);
 }
@@ -461,12 +482,11 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
  * Prepare a request to write the folio to its slab. Return FARSWAP_STAT_STORE_REMOTE, or the reason
  * for refusing the folio.
  */
-static enum farswap_stat store_prepare(struct folio *folio,
-				       struct farswap_slab *slab, unsigned int slot,
+static enum farswap_stat store_prepare(struct folio *folio, const struct store_place *place,
 				       enum farswap_backup_policy policy,
 				       struct farswap_store **prepared)
 {
-	unsigned int nr = folio_nr_pages(folio);
+	struct farswap_slab *slab = place->slab;
 	enum farswap_stat outcome;
 	struct farswap_store *store;
 
@@ -479,8 +499,10 @@ static enum farswap_stat store_prepare(struct folio *folio,
 		goto out_free;
 	store->folio = folio;
 	store->slab = slab;
-	store->slot = slot;
-	if (!fanout_begin(&store->fanout, slab, slot, nr,
+	store->slot = place->slot;
+	store->nr = place->nr;
+	store->packed = place->packed;
+	if (!fanout_begin(&store->fanout, slab, place->slot, place->nr,
 			  policy != FARSWAP_BACKUP_DISK))
 		goto out_free;
 	outcome = FARSWAP_STAT_STORE_BUSY;
@@ -517,17 +539,17 @@ static void store_cancel(struct farswap_store *store)
  * Prepare a request and choose its mode. A request is cancelled before it waits for the device, so
  * that it does not delay the eviction of a region.
  */
-static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *slab,
-				     unsigned int slot, struct farswap_store **begun,
-				     struct list_head *staged)
+static enum farswap_stat store_begin(struct folio *folio, const struct store_place *place,
+				     struct farswap_store **begun, struct list_head *staged)
 {
 	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
-	unsigned int nr = folio_nr_pages(folio);
+	unsigned int nr = folio_nr_pages(folio), slot = place->slot;
+	struct farswap_slab *slab = place->slab;
 	enum farswap_stat outcome;
 	struct farswap_store *store;
 
 	for (;;) {
-		outcome = store_prepare(folio, slab, slot, policy, begun);
+		outcome = store_prepare(folio, place, policy, begun);
 		if (outcome != FARSWAP_STAT_STORE_REMOTE)
 			return outcome;
 		store = *begun;
@@ -548,26 +570,124 @@ static enum farswap_stat store_begin(struct folio *folio, struct farswap_slab *s
 }
 
 /* Try to store remotely. Return FARSWAP_STAT_STORE_REMOTE, or the reason for refusing the folio. */
-static enum farswap_stat store_try(struct folio *folio, struct farswap_slab *slab,
-				   unsigned int slot)
+static enum farswap_stat store_to(struct folio *folio, const struct store_place *place)
 {
 	struct farswap_store *store;
 	enum farswap_stat outcome;
 	LIST_HEAD(staged);
 
-	if (!farswap_may_store())
-		return FARSWAP_STAT_STORE_DISABLED;
-	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
-		return FARSWAP_STAT_STORE_NO_SLAB;
-
-	outcome = store_begin(folio, slab, slot, &store, &staged);
+	outcome = store_begin(folio, place, &store, &staged);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;
 	if (store->mode == STORE_UNSTAGED)
 		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, folio_nr_pages(folio));
-	farswap_slab_ahead(slab, slot, folio_nr_pages(folio));
+	if (!place->slab->pack)
+		farswap_slab_ahead(place->slab, place->slot, place->nr);
 	store_submit(store, &staged);
 	return FARSWAP_STAT_STORE_REMOTE;
+}
+
+/* Try to store to a slab whose slots are pages. Return as store_to() does. */
+static enum farswap_stat store_linear(struct folio *folio, struct farswap_slab *slab,
+				      unsigned int slot)
+{
+	struct store_place place = {
+		.slab = slab, .slot = slot, .nr = folio_nr_pages(folio),
+	};
+
+	if (!farswap_may_store())
+		return FARSWAP_STAT_STORE_DISABLED;
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
+		return FARSWAP_STAT_STORE_NO_SLAB;
+	return store_to(folio, &place);
+}
+
+/**
+ * farswap_forget_object() - forget all copies of a page in a packed slab
+ * @device:	the device
+ * @offset:	the page's swap offset; its folio is locked, or the page is being freed
+ *
+ * Context: any, also with interrupts off.
+ * Return: true if there was a remote copy.
+ */
+bool farswap_forget_object(struct farswap_device *device, pgoff_t offset)
+{
+	struct farswap_object object;
+	bool remote;
+
+	if (!farswap_object_claim(device, offset, &object, &remote))
+		return false;
+	farswap_backup_forget(object.slab, object.slot, 1);
+	farswap_object_free(&object);
+	return remote;
+}
+
+/* Forget all copies of pages in packed slabs. Return how many remote ones there were. */
+static unsigned int store_forget_objects(struct farswap_device *device, pgoff_t offset,
+					 unsigned int nr)
+{
+	unsigned int cleared = 0;
+
+	if (!farswap_packs_used())
+		return 0;
+	for (; nr--; offset++)
+		cleared += farswap_forget_object(device, offset);
+	return cleared;
+}
+
+/*
+ * Try to store a page to a packed slab. Return as store_to() does; FARSWAP_STAT_STORE_NO_SLAB if
+ * no packed slab has room.
+ */
+static enum farswap_stat store_packed(struct folio *folio, struct farswap_device *device)
+{
+	pgoff_t offset = swp_offset(folio->swap);
+	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_SLAB;
+	struct farswap_object object;
+	struct store_place place;
+	unsigned int bytes;
+
+	if (!farswap_may_store())
+		return FARSWAP_STAT_STORE_DISABLED;
+	bytes = farswap_compress(folio_page(folio, 0), &place.packed);
+	if (!farswap_object_take(device, offset, bytes, &object))
+		goto out_free;
+	place.slab = object.slab;
+	place.slot = object.slot;
+	place.nr = object.nr;
+	outcome = store_to(folio, &place);
+	if (outcome == FARSWAP_STAT_STORE_REMOTE) {
+		farswap_stat_add(bytes ? FARSWAP_STAT_STORE_PACKED : FARSWAP_STAT_STORE_RAW, 1);
+		return outcome;
+	}
+	farswap_forget_object(device, offset);
+	farswap_pack_put(object.slab->pack);
+out_free:
+	farswap_compress_free(place.packed);
+	return outcome;
+}
+
+/*
+ * Forget the copy of a page in its slab, and try to store the page to a packed slab. Return as
+ * store_packed() does.
+ */
+static enum farswap_stat store_repack(struct folio *folio, struct farswap_slab *slab,
+				      unsigned int slot)
+{
+	if (farswap_slab_has_bits(slab)) {
+		/* The older copies are stale from now on, whether this store succeeds or not. */
+		if (farswap_guard_rebuild_excludes(slab, slot, 1))
+			return FARSWAP_STAT_STORE_BUSY;
+		farswap_slotbits_clear(slab->bits.remote, slot, 1);
+		farswap_backup_forget(slab, slot, 1);
+	}
+	return store_packed(folio, slab->device);
+}
+
+/* Large folios are not packed, so that they can be read as a whole. */
+static bool store_may_pack(const struct folio *folio, const struct farswap_slab *slab)
+{
+	return farswap_packs_on() && !folio_test_large(folio) && slab->device->places;
 }
 
 /**
@@ -595,20 +715,33 @@ bool farswap_store(struct folio *folio)
 	if (!device)
 		return false;
 	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
-	if (slab)
+	store_forget_objects(device, swp_offset(folio->swap), nr);
+	if (slab && store_may_pack(folio, slab)) {
+		if (farswap_slab_may_pack(slab) &&
+		    store_repack(folio, slab, slot) == FARSWAP_STAT_STORE_REMOTE)
+			return true;
+		/* Otherwise the page goes to its own slab if that is mapped, or to the device. */
+	} else if (slab) {
 		farswap_slab_account(slab, nr);
+	}
 	if (slab && farswap_slab_has_bits(slab)) {
 		/* The older copies are stale from now on, whether this store succeeds or not. */
 		excluded = farswap_guard_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
 		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
-				     store_try(folio, slab, slot);
-		if (outcome == FARSWAP_STAT_STORE_REMOTE)
+				     store_linear(folio, slab, slot);
+		if (outcome == FARSWAP_STAT_STORE_REMOTE) {
+			if (farswap_packs_on())
+				farswap_stat_add(FARSWAP_STAT_STORE_UNPACKED, nr);
 			return true;
+		}
 		farswap_backup_settle(slab, slot, nr);
 	} else if (slab) {
 		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
 						FARSWAP_STAT_STORE_DISABLED;
+		/* A device write of the page's object may be in flight. */
+		if (farswap_packs_used())
+			farswap_backup_settle(slab, slot, nr);
 	}
 	state = slab ? READ_ONCE(slab->state) : FARSWAP_SLAB_UNMAPPED;
 	if (state == FARSWAP_SLAB_MAPPING || state == FARSWAP_SLAB_MAPPED)
@@ -669,6 +802,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 							  part);
 			farswap_backup_forget(slab, slot, part);
 		}
+		cleared += store_forget_objects(device, offset, part);
 		offset += part;
 		nr -= part;
 	}

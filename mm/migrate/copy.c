@@ -170,6 +170,18 @@ static void mover_wait(struct farswap_mover *mover)
 	farswap_tags_wait(&mover->tags);
 }
 
+/*
+ * Return how many slots from @slot on a run takes. The units of a packed page arrive all or none,
+ * so a run does not end within a page.
+ */
+static unsigned int mover_room(const struct mover_run *run, const struct farswap_slab *slab,
+			       unsigned int slot)
+{
+	unsigned int page = 1U << (PAGE_SHIFT - slab->slot_shift);
+
+	return round_down(slot + (page << run->order), page) - slot;
+}
+
 /**
  * mover_start() - start to transfer pages
  * @mover:	a mover
@@ -190,7 +202,7 @@ static unsigned int mover_start(struct farswap_mover *mover,
 {
 	struct mover_run *run = &mover->runs[farswap_tags_get(&mover->tags)];
 
-	nr = min(nr, 1U << run->order);
+	nr = min(nr, mover_room(run, to->slab, slot));
 	run->write = (struct farswap_write) {
 		.mapping = to, .slot = slot, .nr = nr, .guarded = true, .done = mover_write_done,
 	};
@@ -305,13 +317,24 @@ static long copy_time_left(const struct farswap_mapping *from)
 	return max(0L, (long)(READ_ONCE(from->evacuate_until) - jiffies));
 }
 
-/* With @sole, a slot that the device has too is not wanted. */
-static bool copy_slot_is_wanted(const struct farswap_mapping *to, unsigned int slot, bool sole)
+/*
+ * Return the number of slots of the page that begins at @slot if it is to be copied, otherwise 0.
+ * The units of a packed page are copied all or none: while a store sets their bits, some may still
+ * be seen clear, and the page is left to a later call. With @sole, a page that the device has too
+ * is not wanted.
+ */
+static unsigned int copy_wanted(const struct farswap_mapping *to, unsigned int slot, bool sole)
 {
-	const struct farswap_slab *slab = to->slab;
+	struct farswap_slab *slab = to->slab;
+	struct farswap_object object = { .nr = 1 };
 
-	return test_bit(slot, slab->bits.remote) && test_bit(slot, to->missing) &&
-	       (!sole || test_bit(slot, slab->bits.unbacked)) && !farswap_slab_zero(slab, slot);
+	if (!test_bit(slot, slab->bits.remote) || !test_bit(slot, to->missing) ||
+	    (sole && !test_bit(slot, slab->bits.unbacked)) || farswap_slab_zero(slab, slot))
+		return 0;
+	if (slab->pack && (!farswap_object_at(slab, slot, &object) ||
+			   !farswap_slotbits_full(slab->bits.remote, slot, object.nr)))
+		return 0;
+	return object.nr;
 }
 
 static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int first, bool sole)
@@ -319,7 +342,7 @@ static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int fi
 	unsigned int slot;
 
 	for (slot = first; slot < first + FARSWAP_GUARD_SLOTS; slot++)
-		if (copy_slot_is_wanted(to, slot, sole))
+		if (copy_wanted(to, slot, sole))
 			return true;
 	return false;
 }
@@ -359,18 +382,18 @@ bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole)
 	return wanted;
 }
 
-/* Find a mapping to read a slot from; return it with a reference, or NULL. */
+/* Find a mapping to read a page from; return it with a reference, or NULL. */
 static struct farswap_mapping *copy_source(struct farswap_mapping *to,
 					   struct farswap_mapping *from,
-					   unsigned int slot)
+					   unsigned int slot, unsigned int nr)
 {
 	struct farswap_mapping *source = from;
 
 	if (!from)
-		source = farswap_mapping_find(to->slab, slot, 1, NULL);
+		source = farswap_mapping_find(to->slab, slot, nr, NULL);
 	else if (!farswap_mapping_get_this(from))
 		source = NULL;
-	if (source && (!farswap_mapping_has(source, slot, 1) ||
+	if (source && (!farswap_mapping_has(source, slot, nr) ||
 		       farswap_donor_is_suspect(source->donor))) {
 		farswap_mapping_put(source);
 		source = NULL;
@@ -378,23 +401,24 @@ static struct farswap_mapping *copy_source(struct farswap_mapping *to,
 	return source;
 }
 
-/* Return how many slots, starting with @slot, can be read from @source together. */
+/* Return how many slots from @slot on, where a page of @nr slots begins, are read together. */
 static unsigned int copy_together(const struct farswap_mapping *to,
-				  const struct farswap_mapping *source,
-				  unsigned int slot, unsigned int end, bool sole)
+				  const struct farswap_mapping *source, unsigned int slot,
+				  unsigned int nr, unsigned int end, bool sole)
 {
-	unsigned int nr = 1;
+	unsigned int next;
 
-	while (slot + nr < end && copy_slot_is_wanted(to, slot + nr, sole)) {
+	while (slot + nr < end) {
+		next = copy_wanted(to, slot + nr, sole);
 		/*
 		 * The reads of the remote bits are ordered before the read of the stale bits. Pairs
 		 * with farswap_guard_rebuild_end(), which changes the stale bits before it sets the
 		 * remote bits; farswap_mapping_find() has the same barrier.
 		 */
 		smp_rmb();
-		if (!farswap_mapping_has(source, slot + nr, 1))
+		if (!next || !farswap_mapping_has(source, slot + nr, next))
 			break;
-		nr++;
+		nr += next;
 	}
 	return nr;
 }
@@ -412,14 +436,15 @@ static unsigned int copy_one_run(struct farswap_mover *mover,
 	if (!run)
 		return 0;
 	while (slot < end) {
-		source = copy_slot_is_wanted(to, slot, sole) ? copy_source(to, from, slot) : NULL;
+		begun = copy_wanted(to, slot, sole);
+		source = begun ? copy_source(to, from, slot, begun) : NULL;
 		if (!source) {
 			slot++;
 			continue;
 		}
 		sources[nr_sources++] = source;
 		begun = mover_start(mover, source, to, slot,
-				    copy_together(to, source, slot, end, sole));
+				    copy_together(to, source, slot, begun, end, sole));
 		slot += begun;
 		nr += begun;
 	}
@@ -449,7 +474,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 
 /**
  * farswap_copy_rest() - pause after a run of a repair, to leave the network to others
- * @nr:		the number of slots of the run
+ * @nr:		the number of pages of the run
  * @mb:		the limit in MiB per second
  * @begun:	the time when the run started
  *
@@ -481,7 +506,7 @@ static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 		begun = ktime_get();
 		nr = copy_one_run(mover, to, from, first, sole);
 		if (mb)
-			farswap_copy_rest(nr, mb, begun);
+			farswap_copy_rest(farswap_slab_pages(to->slab, nr), mb, begun);
 		cond_resched();
 	}
 	mover_free(mover);

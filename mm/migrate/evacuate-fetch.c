@@ -34,11 +34,13 @@
  * @io:		the remote read
  * @fetch:	the fetch that the read belongs to
  * @backup:	the staging page that it fills
+ * @bytes:	compressed size of the page; 0: it is not compressed
  */
 struct fetch_read {
 	struct farswap_io io;
 	struct fetch *fetch;
 	struct farswap_backup *backup;
+	unsigned int bytes;
 };
 
 /**
@@ -71,7 +73,15 @@ static void fetch_read_end(struct fetch_read *read, int error, bool failed)
 
 static void fetch_read_done(struct farswap_io *io, int error)
 {
-	fetch_read_end(container_of(io, struct fetch_read, io), error, error);
+	struct fetch_read *read = container_of(io, struct fetch_read, io);
+	bool failed = error;
+
+	/* Other pages of a donor that returns a bad one are still worth fetching. */
+	if (!error && read->bytes && !farswap_decompress(read->backup->page, read->bytes)) {
+		farswap_stat_add(FARSWAP_STAT_LOAD_BAD, 1);
+		error = -EIO;
+	}
+	fetch_read_end(read, error, failed);
 }
 
 /* Record since when the donor's adapter has had no memory to map a page. */
@@ -118,18 +128,21 @@ static int fetch_submit(struct fetch *fetch, struct farswap_io *io)
  */
 static int fetch_to(struct fetch *fetch, unsigned int slot, struct farswap_backup *backup)
 {
+	struct farswap_object object;
 	struct fetch_read *read;
 	struct farswap_io *io;
 	int err;
 
-	if (!farswap_backup_fetch_begin(fetch->mapping, slot, backup)) {
+	if (!farswap_backup_fetch_begin(fetch->mapping, slot, backup, &object)) {
 		farswap_staging_put(backup);
 		return -EAGAIN;
 	}
 	read = &fetch->reads[farswap_tags_get(&fetch->tags)];
 	read->backup = backup;
+	read->bytes = object.bytes;
 	io = &read->io;
-	farswap_slab_io(fetch->mapping->slab, io, FARSWAP_IO_READ, backup->page, slot, 1);
+	farswap_slab_io(fetch->mapping->slab, io, FARSWAP_IO_READ, backup->page, slot,
+			object.nr);
 	io->done = fetch_read_done;
 	err = fetch_submit(fetch, io);
 	if (err)

@@ -382,6 +382,7 @@ void farswap_slab_map_work(struct work_struct *work)
 	unsigned int epoch;
 
 	if (!farswap_may_store() || READ_ONCE(device->closing) ||
+	    (slab->pack && !farswap_pack_prepare(slab)) ||
 	    (!slab->bits.remote &&
 	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots))) {
 		map_failed(slab);

@@ -299,7 +299,8 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 {
 	bool strays = rebuild_has_strays(slab);
 
-	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen())
+	/* Packed pages come back one by one, as they are read or stored. */
+	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen() || slab->pack)
 		return;
 	spin_lock(&farswap_state_lock);
 	/* The work is cancelled only after one of these conditions has become false. */

@@ -233,7 +233,8 @@ static bool sweep_is_idle(struct farswap_slab *slab)
 
 	if (activity < READ_ONCE(farswap_settings.coldslab))
 		return true;
-	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U))
+	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U) &&
+	    (slab->pack || !farswap_packs_on()))
 		return false;
 	/* A bit that changes during this scan is seen by the next one. */
 	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));

@@ -148,7 +148,7 @@ struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping
  * A slot that was stored to since counts as not copied.
  *
  * Context: process context; does not sleep.
- * Return: number of slots that @to has now.
+ * Return: number of pages that @to has now.
  */
 unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farswap_mapping *to,
 				    unsigned long *moved)
@@ -163,7 +163,7 @@ unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farsw
 		if (run->stale & BIT(slot - run->first))
 			continue;
 		clear_bit(slot, to->missing);
-		nr++;
+		nr += farswap_slab_starts(to->slab, slot);
 	}
 	/*
 	 * The missing bits are cleared above before the run is freed. Pairs with the acquire of
@@ -266,6 +266,15 @@ static unsigned int guard_slot(const struct farswap_slab *slab, unsigned int slo
 	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
 }
 
+/* A packed page may be in its packed slab only, and comes back by promotion if it is not. */
+static bool guard_slot_is_packed(const struct farswap_slab *slab, unsigned int slot)
+{
+	struct farswap_object object;
+
+	return farswap_packs_used() &&
+	       farswap_object_find(slab->device, farswap_slab_offset(slab, slot), &object);
+}
+
 /**
  * farswap_guard_rebuild_is_wanted() - check whether a page is on the device alone
  * @slab:	the slab
@@ -286,10 +295,11 @@ bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned i
 		return false;
 	/*
 	 * The read of the swap cache flag above comes before the read of the unbacked bit below.
-	 * A store sets the unbacked bit before its folio leaves the swap cache.
+	 * A store sets the unbacked bit, or the place in a packed slab, before its folio leaves the
+	 * swap cache.
 	 */
 	smp_rmb();
-	return !test_bit(slot, slab->bits.unbacked) &&
+	return !test_bit(slot, slab->bits.unbacked) && !guard_slot_is_packed(slab, slot) &&
 	       !guard_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
 	       !farswap_zswap_seen();
 }

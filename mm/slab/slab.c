@@ -115,8 +115,13 @@ void farswap_slab_map_start(struct farswap_slab *slab)
 	queue_work(slab_map_wq, &slab->map_work);
 }
 
-/* Starts to map the slab, unless it must not or cannot be mapped now. */
-static void slab_want(struct farswap_slab *slab)
+/**
+ * farswap_slab_want() - start to map a slab, unless it must not or cannot be mapped now
+ * @slab:	the slab
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_slab_want(struct farswap_slab *slab)
 {
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_UNMAPPED ||
 	    time_before(jiffies, READ_ONCE(slab->retry_at)) ||
@@ -131,6 +136,28 @@ static void slab_want(struct farswap_slab *slab)
 		farswap_slab_map_start(slab);
 	}
 	spin_unlock(&farswap_state_lock);
+}
+
+static struct farswap_slab *slab_alloc(struct farswap_device *device, unsigned int index)
+{
+	struct farswap_slab *slab;
+
+	slab = kzalloc(sizeof(*slab), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!slab)
+		return NULL;
+	slab->device = device;
+	slab->index = index;
+	slab->nr_slots = 1U << device->map->shift;
+	slab->slot_shift = PAGE_SHIFT;
+	slab->retry_at = jiffies;
+	slab->large_at = jiffies;
+	slab->activity.second = farswap_slab_second();
+	INIT_WORK(&slab->map_work, slab_works->map);
+	INIT_WORK(&slab->evacuate_work, slab_works->evacuate);
+	INIT_WORK(&slab->repair_work, slab_works->repair);
+	INIT_WORK(&slab->refill_work, slab_works->refill);
+	INIT_WORK(&slab->rebuild_work, slab_works->rebuild);
+	return slab;
 }
 
 /**
@@ -149,24 +176,72 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 
 	if (offset >= map->nr_slots)
 		return NULL;
-	slab = kzalloc(sizeof(*slab), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	slab = slab_alloc(device, farswap_slabmap_place(map, offset) >> map->shift);
 	if (!slab)
 		return NULL;
-	slab->device = device;
-	slab->index = farswap_slabmap_place(map, offset) >> map->shift;
-	slab->nr_slots = 1U << map->shift;
-	slab->retry_at = jiffies;
-	slab->large_at = jiffies;
-	slab->activity.second = farswap_slab_second();
-	INIT_WORK(&slab->map_work, slab_works->map);
-	INIT_WORK(&slab->evacuate_work, slab_works->evacuate);
-	INIT_WORK(&slab->repair_work, slab_works->repair);
-	INIT_WORK(&slab->refill_work, slab_works->refill);
-	INIT_WORK(&slab->rebuild_work, slab_works->rebuild);
 	first = farswap_slabmap_insert(map, slab->index, slab);
 	if (first != slab)
 		kfree(slab);
 	return first;
+}
+
+/**
+ * farswap_slab_make_packed() - create one more packed slab
+ * @device:	the device
+ *
+ * Context: process context; does not wait for memory.
+ * Return: the slab, perhaps one that another task has created; or NULL if there are too many, or
+ * there is no memory now.
+ */
+struct farswap_slab *farswap_slab_make_packed(struct farswap_device *device)
+{
+	unsigned int nr = READ_ONCE(device->nr_packs);
+	unsigned long index = device->map->nr_linear + nr;
+	struct farswap_slab *slab, *first;
+
+	if (index >= device->map->nr_slabs)
+		return NULL;
+	slab = slab_alloc(device, index);
+	if (!slab)
+		return NULL;
+	slab->nr_slots <<= FARSWAP_UNITS_SHIFT;
+	slab->slot_shift = FARSWAP_UNIT_SHIFT;
+	slab->pack = farswap_pack_alloc();
+	if (!slab->pack) {
+		kfree(slab);
+		return NULL;
+	}
+	first = farswap_slabmap_insert(device->map, index, slab);
+	if (first != slab) {
+		farswap_pack_free(slab->pack);
+		kfree(slab);
+	}
+	/* Pairs with nothing but the dependency: the slab is in the map before it is counted. */
+	smp_store_release(&device->nr_packs, nr + 1);
+	return first;
+}
+
+/**
+ * farswap_slab_may_pack() - count a page I/O, and check whether the page may be packed
+ * @slab:	the slab that contains the page's slot
+ *
+ * The late binding of farswap_slab_account() holds for packed pages too, but a packed slab is
+ * mapped for them instead of @slab.
+ *
+ * Context: process context; does not sleep.
+ * Return: true if the slab is mapped, or was hot once.
+ */
+bool farswap_slab_may_pack(struct farswap_slab *slab)
+{
+	u32 second = farswap_slab_second();
+
+	farswap_activity_account(&slab->activity, second, 1);
+	if (!READ_ONCE(slab->was_hot) &&
+	    (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED ||
+	     farswap_activity_is_hot(&slab->activity, second,
+				     READ_ONCE(farswap_settings.hotslab))))
+		WRITE_ONCE(slab->was_hot, true);
+	return READ_ONCE(slab->was_hot);
 }
 
 /**
@@ -187,7 +262,7 @@ void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
 	    farswap_activity_is_hot(&slab->activity, second,
 				    READ_ONCE(farswap_settings.hotslab)))
-		slab_want(slab);
+		farswap_slab_want(slab);
 }
 
 /**
@@ -212,7 +287,7 @@ void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned i
 	next = farswap_slab_lookup(slab->device,
 				   farswap_slabmap_next(slab->device->map, slab->index), &slot);
 	if (next)
-		slab_want(next);
+		farswap_slab_want(next);
 }
 
 /**
@@ -248,6 +323,7 @@ void farswap_slabs_free(struct farswap_device *device)
 		if (!slab)
 			continue;
 		farswap_slotbits_free(&slab->bits);
+		farswap_pack_free(slab->pack);
 		kfree(slab);
 	}
 }

@@ -17,17 +17,23 @@
 #include "settings.h"
 #include "slab/activity.h"
 #include "slab/mapping.h"
+#include "slab/pack.h"
 #include "slab/slabmap.h"
 
 /**
  * struct farswap_device - a swap device that farswap serves
  * @si:		the kernel's structure of the device
  * @map:	its slabs
+ * @places:	the places of its compressed pages, or NULL: none is compressed
  * @backups:	its pending backup writes
  * @type:	its swap type
  * @busy:	number of its slabs that are not unmapped, and of its mappings;
  *		farswap_state_lock
  * @closing:	its slabs are not mapped any more; farswap_state_lock
+ * @nr_packs:	number of its packed slabs
+ * @pack_open:	the packed slab that takes the next page of each class
+ * @pack_full_until: time until which no room for a class is searched, jiffies
+ * @pack_look_at: time of the next look whether another packed slab is needed, jiffies
  *
  * Readers find it under RCU. A slot in use (a folio of the swap cache that is locked or under
  * writeback, or a reference on @si) keeps the device and its slabs without RCU: swapoff ends
@@ -36,10 +42,15 @@
 struct farswap_device {
 	struct swap_info_struct *si;
 	struct farswap_slabmap *map;
+	struct farswap_places *places;
 	struct farswap_backups backups;
 	unsigned int type;
 	unsigned int busy;
 	bool closing;
+	unsigned int nr_packs;
+	unsigned int pack_open[FARSWAP_CLASSES];
+	unsigned long pack_full_until[FARSWAP_CLASSES];
+	unsigned long pack_look_at;
 };
 
 extern struct mutex farswap_devices_lock;
@@ -110,6 +121,9 @@ enum farswap_slab_state {
  * @device:	the device that it is a part of
  * @index:	its place in the device's slab map
  * @nr_slots:	number of its slots
+ * @pack:	what a packed slab has in addition; NULL: its slots are pages
+ * @slot_shift:	log2 of the bytes of a slot in the region
+ * @was_hot:	its activity has crossed hotslab, so its pages may be packed; written without a lock
  * @state:	written by farswap_slab_set_state() under farswap_state_lock
  * @sole:	it may hold pages that the device does not have
  * @stopgap:	number of mappings it had when it got a temporary replica, because none of their
@@ -154,6 +168,9 @@ struct farswap_slab {
 	struct farswap_device *device;
 	unsigned int index;
 	unsigned int nr_slots;
+	struct farswap_pack *pack;
+	u8 slot_shift;
+	bool was_hot;
 	u8 state;
 	u8 failures;
 	u8 idle_looks;
@@ -204,7 +221,10 @@ struct farswap_slab_works {
 int farswap_slab_init(const struct farswap_slab_works *works);
 void farswap_slab_exit(void);
 struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t offset);
+struct farswap_slab *farswap_slab_make_packed(struct farswap_device *device);
+void farswap_slab_want(struct farswap_slab *slab);
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages);
+bool farswap_slab_may_pack(struct farswap_slab *slab);
 void farswap_slab_ahead(struct farswap_slab *slab, unsigned int slot, unsigned int nr);
 void farswap_slabs_free(struct farswap_device *device);
 const char *farswap_slab_state_name(const struct farswap_slab *slab);
@@ -233,6 +253,8 @@ farswap_slab_lookup(struct farswap_device *device, pgoff_t offset, unsigned int 
 /* Returns the swap offset of a slab's slot; it is past the device's end if there is no slot. */
 static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsigned int slot)
 {
+	if (farswap_packs_used() && slab->pack)
+		return farswap_pack_offset(slab, slot);
 	return farswap_slabmap_offset(slab->device->map, slab->index, slot);
 }
 
@@ -272,7 +294,33 @@ static inline u32 farswap_slab_second(void)
  */
 static inline u32 farswap_slab_bytes(const struct farswap_slab *slab, unsigned int nr)
 {
-	return nr << PAGE_SHIFT;
+	return nr << slab->slot_shift;
+}
+
+/**
+ * farswap_slab_pages() - get the number of pages that slots take up in a region
+ * @slab:	the slab
+ * @nr:		number of slots
+ *
+ * Context: any.
+ * Return: number of pages, rounded up.
+ */
+static inline unsigned int farswap_slab_pages(const struct farswap_slab *slab, unsigned int nr)
+{
+	return DIV_ROUND_UP(nr, 1U << (PAGE_SHIFT - slab->slot_shift));
+}
+
+/**
+ * farswap_slab_starts() - check whether a page begins at a slot
+ * @slab:	a slab that has bits
+ * @slot:	a slot
+ *
+ * Context: any; a hint while the page can be stored or freed.
+ * Return: false if the slot is a unit of a packed slab, but not the first one of a page.
+ */
+static inline bool farswap_slab_starts(const struct farswap_slab *slab, unsigned int slot)
+{
+	return !slab->pack || farswap_packmap_starts(slab->pack->map, slot);
 }
 
 /**

@@ -60,15 +60,16 @@ void farswap_slotbits_free(struct farswap_slotbits *bits)
  * @cluster_shift: log2 of the slots in a cluster
  * @columns_shift: log2 of the columns in which the kernel allocates clusters; 0: it allocates them
  *		in order. If a cluster has more slots than a slab, this is taken as 0
+ * @nr_more:	number of further slabs, without slots of their own: the packed ones
  *
  * Context: may sleep.
  * Return: the map, or NULL if there is no memory.
  */
 struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned int shift,
 					      unsigned int cluster_shift,
-					      unsigned int columns_shift)
+					      unsigned int columns_shift, unsigned long nr_more)
 {
-	unsigned long rows, nr_slabs;
+	unsigned long rows, nr_linear;
 	struct farswap_slabmap *map;
 
 	if (cluster_shift > shift) {
@@ -76,8 +77,8 @@ struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned i
 		columns_shift = 0;
 	}
 	rows = DIV_ROUND_UP(nr_slots, 1UL << (cluster_shift + columns_shift));
-	nr_slabs = DIV_ROUND_UP(rows << (cluster_shift + columns_shift), 1UL << shift);
-	map = kvzalloc(struct_size(map, slab, nr_slabs),
+	nr_linear = DIV_ROUND_UP(rows << (cluster_shift + columns_shift), 1UL << shift);
+	map = kvzalloc(struct_size(map, slab, nr_linear + nr_more),
 		       GFP_KERNEL | __GFP_NOWARN);
 	if (!map)
 		return NULL;
@@ -89,7 +90,8 @@ struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned i
 	map->cluster_mask = (1U << cluster_shift) - 1;
 	map->column_mask = (1U << columns_shift) - 1;
 	map->nr_slots = nr_slots;
-	map->nr_slabs = nr_slabs;
+	map->nr_linear = nr_linear;
+	map->nr_slabs = nr_linear + nr_more;
 	return map;
 }
 

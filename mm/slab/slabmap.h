@@ -5,8 +5,10 @@
 #ifndef _FARSWAP_SLABMAP_H
 #define _FARSWAP_SLABMAP_H
 
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 struct farswap_slab;
@@ -40,13 +42,20 @@ void farswap_slotbits_free(struct farswap_slotbits *bits);
  * @slot:	the first slot
  * @nr:		number of slots
  *
+ * Bits in one word are set at once, so the units of a packed page are.
+ *
  * Context: any.
  */
 static inline void farswap_slotbits_set(unsigned long *map, unsigned int slot,
 					unsigned int nr)
 {
-	for (; nr--; slot++)
-		set_bit(slot, map);
+	unsigned int part;
+
+	for (; nr; nr -= part, slot += part) {
+		part = min_t(unsigned int, nr, BITS_PER_LONG - slot % BITS_PER_LONG);
+		atomic_long_or(~0UL >> (BITS_PER_LONG - part) << slot % BITS_PER_LONG,
+			       (atomic_long_t *)&map[slot / BITS_PER_LONG]);
+	}
 }
 
 /**
@@ -115,6 +124,7 @@ static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int s
  * @cluster_mask: mask of a slot's place in its cluster
  * @column_mask: mask of a cluster's column
  * @nr_slots:	number of slots of the swap type
+ * @nr_linear:	number of slabs that contain the slots; they come first in @slab
  * @nr_slabs:	number of entries of @slab
  * @slab:	the slabs; NULL until one of its slots is first used. An entry is set once, with
  *		cmpxchg(), and then stays until the map is freed
@@ -128,13 +138,14 @@ struct farswap_slabmap {
 	unsigned int cluster_mask;
 	unsigned int column_mask;
 	unsigned long nr_slots;
+	unsigned long nr_linear;
 	unsigned long nr_slabs;
 	struct farswap_slab *slab[];
 };
 
 struct farswap_slabmap *farswap_slabmap_alloc(unsigned long nr_slots, unsigned int shift,
 					      unsigned int cluster_shift,
-					      unsigned int columns_shift);
+					      unsigned int columns_shift, unsigned long nr_more);
 void farswap_slabmap_free(struct farswap_slabmap *map);
 struct farswap_slab *farswap_slabmap_insert(struct farswap_slabmap *map, unsigned long index,
 					    struct farswap_slab *slab);

@@ -57,6 +57,12 @@ bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *s
 void farswap_write_mark(struct farswap_slab *slab, unsigned int slot, unsigned int nr);
 bool farswap_write_submit(struct farswap_write *write, struct page *page);
 
+/* Returns the number of pages for which a write occupies room; windows count pages. */
+static inline unsigned int farswap_write_pages(const struct farswap_write *write)
+{
+	return farswap_slab_pages(write->mapping->slab, write->nr);
+}
+
 /**
  * farswap_write_try() - take room in the window of the donor, if there is any
  * @write:	a write that has begun
@@ -66,7 +72,8 @@ bool farswap_write_submit(struct farswap_write *write, struct page *page);
  */
 static inline bool farswap_write_try(struct farswap_write *write)
 {
-	write->room = farswap_window_try(&write->mapping->donor->window, write->nr);
+	write->room = farswap_window_try(&write->mapping->donor->window,
+					 farswap_write_pages(write));
 	return write->room;
 }
 
@@ -79,7 +86,8 @@ static inline bool farswap_write_try(struct farswap_write *write)
  */
 static inline bool farswap_write_enter(struct farswap_write *write)
 {
-	write->room = farswap_window_enter(&write->mapping->donor->window, write->nr);
+	write->room = farswap_window_enter(&write->mapping->donor->window,
+					   farswap_write_pages(write));
 	return write->room;
 }
 
@@ -93,7 +101,8 @@ static inline void farswap_write_leave(struct farswap_write *write)
 {
 	if (!write->room)
 		return;
-	farswap_window_leave(&write->mapping->donor->window, write->nr, write->room);
+	farswap_window_leave(&write->mapping->donor->window, farswap_write_pages(write),
+			     write->room);
 	write->room = FARSWAP_ROOM_NONE;
 }
 

@@ -206,8 +206,9 @@ static void stay(struct world *world)
 static bool fetch(struct world *world)
 {
 	struct farswap_backup *backup = take(world);
+	struct farswap_object object;
 
-	if (!farswap_backup_fetch_begin(world->mapping, SLOT, backup)) {
+	if (!farswap_backup_fetch_begin(world->mapping, SLOT, backup, &object)) {
 		farswap_staging_put(backup);
 		return false;
 	}
@@ -556,7 +557,7 @@ static void backup_test_orders(struct kunit *test)
 	INIT_WORK(&backups->work, sent_by_nobody);
 	backups->flushing = true;
 	world.device->si = si;
-	world.device->map = farswap_slabmap_alloc(SLOTS, ilog2(SLOTS), ilog2(SLOTS), 0);
+	world.device->map = farswap_slabmap_alloc(SLOTS, ilog2(SLOTS), ilog2(SLOTS), 0, 0);
 	world.slab->device = world.device;
 	world.slab->nr_slots = SLOTS;
 	world.mapping->slab = world.slab;

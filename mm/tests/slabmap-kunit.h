@@ -25,7 +25,7 @@ static unsigned int slabmap_slot(const struct farswap_slabmap *map, unsigned lon
 
 static void slabmap_test_geometry(struct kunit *test)
 {
-	struct farswap_slabmap *map = farswap_slabmap_alloc(1000, 9, 9, 0);
+	struct farswap_slabmap *map = farswap_slabmap_alloc(1000, 9, 9, 0, 0);
 	struct farswap_slab a, b;
 
 	KUNIT_EXPECT_TRUE_MSG(test, map && map->nr_slabs == 2, "1000 slots are two slabs of 512");
@@ -106,7 +106,7 @@ static void slabmap_test_positions(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(maps); i++) {
 		map = farswap_slabmap_alloc(maps[i].nr, maps[i].shift, maps[i].cluster_shift,
-					    maps[i].columns_shift);
+					    maps[i].columns_shift, 0);
 		KUNIT_EXPECT_TRUE_MSG(test, map, "a map is made");
 		if (!map)
 			continue;
@@ -119,7 +119,7 @@ static void slabmap_test_positions(struct kunit *test)
 /* The order in which 6.12 hands out clusters fills one slab after the other. */
 static void slabmap_test_order(struct kunit *test)
 {
-	struct farswap_slabmap *map = farswap_slabmap_alloc(5 << 14, 14, 9, 5);
+	struct farswap_slabmap *map = farswap_slabmap_alloc(5 << 14, 14, 9, 5, 0);
 	unsigned long column, row, n = 0, wrong = 0;
 
 	KUNIT_EXPECT_TRUE_MSG(test, map, "a map is made");
@@ -162,7 +162,7 @@ static void slabmap_test_bits(struct kunit *test)
 /* Two bits a slot, and little else. */
 static void slabmap_test_size(struct kunit *test)
 {
-	struct farswap_slabmap *map = farswap_slabmap_alloc(1 << 20, 14, 9, 5);
+	struct farswap_slabmap *map = farswap_slabmap_alloc(1 << 20, 14, 9, 5, 0);
 
 	KUNIT_EXPECT_TRUE_MSG(test, map->nr_slabs == 64 &&
 			      struct_size(map, slab, map->nr_slabs) <= 64 * 8 + 64,

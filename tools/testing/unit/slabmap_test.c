@@ -56,7 +56,7 @@ static void test_no_memory(void)
 
 	shim_no_memory = true;
 	ok(farswap_slotbits_alloc(&bits, 512) == -ENOMEM &&
-	   !farswap_slabmap_alloc(8, 9, 9, 0), "no memory is an error, not a crash");
+	   !farswap_slabmap_alloc(8, 9, 9, 0, 0), "no memory is an error, not a crash");
 	shim_no_memory = false;
 }
 

@@ -124,8 +124,8 @@ check "poll_us, prefetch_pages" eval 'refused poll_us -1 1001 x "" &&
 	refused prefetch_pages -1 65 x "" 8k'
 check "io_timeout_ms" refused io_timeout_ms 99 60001 0 -1 x ""
 check "grace_ms" refused grace_ms 600001 -1 x ""
-check "backup, replicas, repair_mb" \
-	eval 'refused backup raid x "" && refused replicas 1 4 -1 x "" &&
+check "backup, compress, replicas, repair_mb" \
+	eval 'refused backup raid x "" && refused compress zip x "" 1 && refused replicas 1 4 -1 x "" &&
 	refused repair_mb 0 100001 x'
 check "donors: not an address" refused donors donor1 10.0.0 10.0.0.256 10.0.0.2:0 10.0.0.2:65536 \
 	10.0.0.2: :9400 10.0.0.2:x "[fe80" 0x0a000002
@@ -147,7 +147,7 @@ check "parameter slab_mb" \
 check "other parameters" parameter_refused enabled=2 enabled=x force=2 hotslab=x hotslab=1000001 \
 	coldslab=x coldslab=3 headroom_mb=x "headroom_mb=$all_memory" \
 	poll_us=1001 poll_us=-1 prefetch_pages=65 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
-	backup=raid replicas=1 replicas=4 repair_mb=0 donors=donor1 \
+	backup=raid compress=zip replicas=1 replicas=4 repair_mb=0 donors=donor1 \
 	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
 check "the module loads with the lowest values" \
 	loads slab_mb=2 hotslab=0 poll_us=0 prefetch_pages=0 \

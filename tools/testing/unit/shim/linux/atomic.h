@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _FARSWAP_SHIM_LINUX_ATOMIC_H
+#define _FARSWAP_SHIM_LINUX_ATOMIC_H
+
 #include "../kernel.h"
 
 typedef struct {
@@ -19,3 +22,14 @@ static inline void atomic_sub(int n, atomic_t *v)
 {
 	__atomic_fetch_sub(&v->counter, n, __ATOMIC_RELAXED);
 }
+
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+static inline void atomic_long_or(long bits, atomic_long_t *v)
+{
+	__atomic_fetch_or(&v->counter, bits, __ATOMIC_RELAXED);
+}
+
+#endif /* _FARSWAP_SHIM_LINUX_ATOMIC_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Compression of pages by LZ4. Each CPU has memory for the compression of one page, and for the
+ * decompression of another, which may interrupt it.
+ *
+ * Locking: a CPU's memory for compression is used with preemption off, in process context only;
+ * that for decompression with softirqs off.
+ */
+#include <linux/bottom_half.h>
+#include <linux/cpumask.h>
+#include <linux/highmem.h>
+#include <linux/lz4.h>
+#include <linux/mempool.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+#include "slab/compress.h"
+
+/* A page that does not compress to half of its size is sent as it is. */
+#define COMPRESS_MAX	(PAGE_SIZE >> 1)
+#define COMPRESS_UNIT	(PAGE_SIZE >> FARSWAP_UNITS_SHIFT)
+/* Compressed pages in reserve; without one a page is sent as it is. */
+#define COMPRESS_POOL	128
+
+/**
+ * struct compress_memory - memory of a CPU
+ * @from:	the page that is compressed: a copy, since a task may write to the page itself
+ * @packed:	a compressed page that is decompressed
+ * @lz4:	memory of the compressor
+ */
+struct compress_memory {
+	u8 from[PAGE_SIZE];
+	u8 packed[COMPRESS_MAX];
+	u8 lz4[LZ4_MEM_COMPRESS];
+};
+
+static DEFINE_PER_CPU(struct compress_memory *, compress_memory);
+
+/* Compressed pages on their way to donors. */
+static mempool_t *compress_pool;
+
+/* Serialises farswap_compress_init(). */
+static DEFINE_MUTEX(compress_mutex);
+
+/**
+ * farswap_page_read() - read a page that may not have been accessed for long
+ * @to:		gets its contents
+ * @page:	the page
+ *
+ * Where the architecture supports it, an uncorrectable memory error is returned and does not panic
+ * the machine. copy_mc_highpage() does not fit: on arm64 it also copies tags, which would remain
+ * on the page of @to.
+ *
+ * Context: any.
+ * Return: 0 or -EIO.
+ */
+int farswap_page_read(void *to, struct page *page)
+{
+#ifdef copy_mc_to_kernel
+	void *from = kmap_local_page(page);
+	unsigned long left = copy_mc_to_kernel(to, from, PAGE_SIZE);
+
+	kunmap_local(from);
+	if (!left)
+		return 0;
+	memory_failure_queue(page_to_pfn(page), 0);
+	return -EIO;
+#else
+	memcpy_from_page(to, page, 0, PAGE_SIZE);
+	return 0;
+#endif
+}
+
+/* Return the number of bytes of the units that a compressed page gets. */
+static unsigned int compress_room(unsigned int bytes)
+{
+	return bytes ? COMPRESS_UNIT << farswap_packmap_class(bytes, PAGE_SIZE) : 0;
+}
+
+static unsigned int compress_to(struct page *page, struct page *packed)
+{
+	struct compress_memory *memory = *get_cpu_ptr(&compress_memory);
+	int bytes = 0;
+	void *to;
+
+	if (!farswap_page_read(memory->from, page)) {
+		to = kmap_local_page(packed);
+		bytes = LZ4_compress_default(memory->from, to, PAGE_SIZE, COMPRESS_MAX,
+					     memory->lz4);
+		memset(to + bytes, 0, compress_room(bytes) - bytes);
+		kunmap_local(to);
+	}
+	put_cpu_ptr(&compress_memory);
+	return bytes;
+}
+
+/**
+ * farswap_compress() - compress a page
+ * @page:	the page
+ * @packed:	set to a page with the compressed page and zeroes up to the end of its last unit,
+ *		so that no other memory of this machine is sent; or NULL
+ *
+ * A task may write to @page at the same time; then the result is of some mixture.
+ *
+ * Context: process context; does not sleep.
+ * Return: the compressed size; 0 if it is over half a page, @page can't be read, or there is no
+ * memory now.
+ */
+unsigned int farswap_compress(struct page *page, struct page **packed)
+{
+	unsigned int bytes;
+
+	*packed = mempool_alloc(compress_pool, GFP_NOWAIT | __GFP_NOWARN);
+	if (!*packed)
+		return 0;
+	bytes = compress_to(page, *packed);
+	if (bytes)
+		return bytes;
+	farswap_compress_free(*packed);
+	*packed = NULL;
+	return 0;
+}
+
+/**
+ * farswap_compress_free() - free a compressed page
+ * @packed:	what farswap_compress() has returned, or NULL
+ *
+ * Context: any up to interrupts.
+ */
+void farswap_compress_free(struct page *packed)
+{
+	if (packed)
+		mempool_free(packed, compress_pool);
+}
+
+/**
+ * farswap_decompress() - decompress a page in its place
+ * @page:	begins with the compressed page; gets the page
+ * @bytes:	the compressed size
+ *
+ * Context: any up to softirq.
+ * Return: false if that is not a compressed page; the contents of @page are undefined then.
+ */
+bool farswap_decompress(struct page *page, unsigned int bytes)
+{
+	struct compress_memory *memory;
+	int size = -1;
+	void *to;
+
+	if (bytes > COMPRESS_MAX)
+		return false;
+	local_bh_disable();
+	memory = *this_cpu_ptr(&compress_memory);
+	to = kmap_local_page(page);
+	memcpy(memory->packed, to, bytes);
+	size = LZ4_decompress_safe(memory->packed, to, bytes, PAGE_SIZE);
+	kunmap_local(to);
+	local_bh_enable();
+	return size == PAGE_SIZE;
+}
+
+/**
+ * farswap_compress_init() - allocate the memory for compression, unless it was allocated before
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int farswap_compress_init(void)
+{
+	struct compress_memory *memory;
+	int cpu, err = 0;
+
+	mutex_lock(&compress_mutex);
+	for_each_possible_cpu(cpu) {
+		if (per_cpu(compress_memory, cpu))
+			continue;
+		memory = kvmalloc_node(sizeof(*memory), GFP_KERNEL | __GFP_NOWARN,
+				       cpu_to_node(cpu));
+		if (!memory) {
+			err = -ENOMEM;
+			break;
+		}
+		per_cpu(compress_memory, cpu) = memory;
+	}
+	if (!err && !compress_pool)
+		compress_pool = mempool_create_page_pool(COMPRESS_POOL, 0);
+	if (!err && !compress_pool)
+		err = -ENOMEM;
+	mutex_unlock(&compress_mutex);
+	return err;
+}
+
+/**
+ * farswap_compress_exit() - free the memory for compression
+ *
+ * Context: may sleep; nothing is compressed or decompressed any more.
+ */
+void farswap_compress_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		kvfree(per_cpu(compress_memory, cpu));
+	mempool_destroy(compress_pool);
+}
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/compress-kunit.h"
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Compression of pages.
+ */
+#ifndef _FARSWAP_COMPRESS_H
+#define _FARSWAP_COMPRESS_H
+
+#include <linux/types.h>
+
+struct page;
+
+int farswap_compress_init(void);
+void farswap_compress_exit(void);
+int farswap_page_read(void *to, struct page *page);
+unsigned int farswap_compress(struct page *page, struct page **packed);
+void farswap_compress_free(struct page *packed);
+bool farswap_decompress(struct page *page, unsigned int bytes);
+
+#endif /* _FARSWAP_COMPRESS_H */

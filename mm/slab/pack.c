@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packed slabs. A packed slab is a slab whose slots are units, an eighth of a page each. A page
+ * that compresses to an eighth, a quarter or a half of its size is an object of one, two or four
+ * units; any other page is an object of eight. So XMemPod's compressed tier (section 4.1) needs
+ * no other bits, mappings, copies or evictions than pages that are not compressed.
+ *
+ * All units of an object have the same remote bit, and the same stale bit in each mapping. The
+ * unbacked bit is set on the first unit only.
+ *
+ * The table of places records for each swap offset where its object is. An object belongs to its
+ * page until the page is stored again or freed. Then farswap_object_claim() takes the entry, so
+ * that nobody finds the object any more, and clears its remote bits; after the other copies are
+ * forgotten, farswap_object_free() frees its units. If a packed slab has lost its region, all
+ * of its objects but those of pages that the device does not have yet are freed before the slab
+ * is mapped again.
+ *
+ * Locking: none. An entry is set while the folio of its page is locked, and taken by xchg() or
+ * cmpxchg(), so that one task frees the object. A store or a load counts as a user of the slab
+ * before it uses an object; farswap_pack_prepare() frees units only when there are no users.
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/jiffies.h>
+#include <linux/limits.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* An entry: valid, index of the slab, first unit, class, compressed size. */
+#define PLACE_VALID		BIT_ULL(63)
+#define PLACE_INDEX_SHIFT	42
+#define PLACE_INDEX_BITS	21
+#define PLACE_UNIT_SHIFT	20
+#define PLACE_UNIT_BITS		22
+#define PLACE_CLASS_SHIFT	18
+#define PLACE_CLASS_BITS	2
+#define PLACE_BYTES_BITS	18
+
+/* log2 of the entries of a cluster: a page of them. */
+#define PLACES_SHIFT		(PAGE_SHIFT - 3)
+
+/**
+ * struct farswap_places - the table of places of a swap device
+ * @nr_clusters: number of entries of @cluster
+ * @cluster:	a page of entries for consecutive swap offsets, or NULL; set once with cmpxchg()
+ */
+struct farswap_places {
+	unsigned long nr_clusters;
+	u64 *cluster[];
+};
+
+DEFINE_STATIC_KEY_FALSE(farswap_packs_key);
+
+/**
+ * farswap_pack_use() - let stores and loads look for packed slabs from now on
+ *
+ * Context: may sleep.
+ */
+void farswap_pack_use(void)
+{
+	if (!static_key_enabled(&farswap_packs_key))
+		static_branch_enable(&farswap_packs_key);
+}
+
+/**
+ * farswap_places_alloc() - allocate the empty table of places of a device
+ * @nr_slots:	number of slots of the device
+ * @nr_slabs:	number of its slabs, also the packed ones
+ *
+ * Context: may sleep.
+ * Return: the table; NULL if there is no memory or the device is too large: then none of its pages
+ * is compressed.
+ */
+struct farswap_places *farswap_places_alloc(unsigned long nr_slots, unsigned long nr_slabs)
+{
+	unsigned long nr = DIV_ROUND_UP(nr_slots, 1UL << PLACES_SHIFT);
+	struct farswap_places *places;
+
+	if (nr_slots > U32_MAX || nr_slabs > BIT(PLACE_INDEX_BITS))
+		return NULL;
+	places = kvzalloc(struct_size(places, cluster, nr), GFP_KERNEL | __GFP_NOWARN);
+	if (places)
+		places->nr_clusters = nr;
+	return places;
+}
+
+/**
+ * farswap_places_free() - free a table of places
+ * @places:	the table, or NULL; no task uses it
+ */
+void farswap_places_free(struct farswap_places *places)
+{
+	unsigned long i;
+
+	for (i = 0; places && i < places->nr_clusters; i++)
+		free_page((unsigned long)places->cluster[i]);
+	kvfree(places);
+}
+
+static u64 *place_find(const struct farswap_places *places, pgoff_t offset)
+{
+	unsigned long nth = offset >> PLACES_SHIFT;
+	u64 *cluster;
+
+	if (!places || nth >= places->nr_clusters)
+		return NULL;
+	cluster = READ_ONCE(places->cluster[nth]);
+	return cluster ? &cluster[offset & ((1UL << PLACES_SHIFT) - 1)] : NULL;
+}
+
+/* Return the entry of an offset, or NULL if there is no memory for it now. */
+static u64 *place_make(struct farswap_places *places, pgoff_t offset)
+{
+	u64 *entry = place_find(places, offset), *cluster;
+	unsigned long nth = offset >> PLACES_SHIFT;
+
+	if (entry || !places || nth >= places->nr_clusters)
+		return entry;
+	cluster = (u64 *)get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!cluster)
+		return NULL;
+	if (cmpxchg(&places->cluster[nth], NULL, cluster))
+		free_page((unsigned long)cluster);
+	return place_find(places, offset);
+}
+
+static unsigned int place_bits(u64 value, unsigned int shift, unsigned int bits)
+{
+	return value >> shift & ((1ULL << bits) - 1);
+}
+
+static u64 place_value(const struct farswap_slab *slab, unsigned int unit, unsigned int class,
+		       unsigned int bytes)
+{
+	return PLACE_VALID | (u64)slab->index << PLACE_INDEX_SHIFT |
+	       (u64)unit << PLACE_UNIT_SHIFT | (u64)class << PLACE_CLASS_SHIFT | bytes;
+}
+
+/* Set @object to what the value of an entry says; return false if it has none. */
+static bool place_object(struct farswap_device *device, u64 *entry, u64 value,
+			 struct farswap_object *object)
+{
+	if (!value)
+		return false;
+	object->slab = READ_ONCE(device->map->slab[place_bits(value, PLACE_INDEX_SHIFT,
+							      PLACE_INDEX_BITS)]);
+	object->entry = entry;
+	object->value = value;
+	object->slot = place_bits(value, PLACE_UNIT_SHIFT, PLACE_UNIT_BITS);
+	object->nr = 1U << place_bits(value, PLACE_CLASS_SHIFT, PLACE_CLASS_BITS);
+	object->bytes = place_bits(value, 0, PLACE_BYTES_BITS);
+	return true;
+}
+
+/**
+ * farswap_object_find() - find the object of a page
+ * @device:	the device
+ * @offset:	the page's swap offset
+ * @object:	set to the object
+ *
+ * Context: any. The result is a hint: another page may own the units at any time.
+ * Return: false if the page is in no packed slab.
+ */
+bool farswap_object_find(struct farswap_device *device, pgoff_t offset,
+			 struct farswap_object *object)
+{
+	u64 *entry = place_find(device->places, offset);
+
+	/* The release in farswap_object_take() comes after the slab is set up. */
+	return entry && place_object(device, entry, smp_load_acquire(entry), object);
+}
+
+/**
+ * farswap_object_get() - find the object of a page, and use it
+ * @device:	the device
+ * @offset:	the page's swap offset; its folio is locked
+ * @object:	set to the object
+ *
+ * The object stays the page's until farswap_pack_put(), as long as the page is not stored.
+ *
+ * Context: any.
+ * Return: false if the page is in no packed slab.
+ */
+bool farswap_object_get(struct farswap_device *device, pgoff_t offset,
+			struct farswap_object *object)
+{
+	if (!farswap_object_find(device, offset, object))
+		return false;
+	atomic_inc(&object->slab->pack->users);
+	/*
+	 * The user is counted before the entry is read again. Pairs with the barrier in
+	 * farswap_pack_prepare(), which clears the entry before it reads the count.
+	 */
+	smp_mb__after_atomic();
+	if (likely(farswap_object_is_current(object)))
+		return true;
+	farswap_pack_put(object->slab->pack);
+	return false;
+}
+
+/**
+ * farswap_object_at() - find the object that begins at a unit
+ * @slab:	a packed slab that has bits
+ * @slot:	the unit
+ * @object:	set to the object
+ *
+ * Context: any. The result is a hint, as that of farswap_object_find().
+ * Return: false if no object begins there.
+ */
+bool farswap_object_at(struct farswap_slab *slab, unsigned int slot,
+		       struct farswap_object *object)
+{
+	return farswap_object_find(slab->device, farswap_pack_offset(slab, slot), object) &&
+	       object->slab == slab && object->slot == slot;
+}
+
+/**
+ * farswap_pack_offset() - get the swap offset of a unit
+ * @slab:	a packed slab that has bits
+ * @slot:	the unit
+ *
+ * Context: any.
+ * Return: the swap offset of the unit's object. It is valid if the caller has read a bit of the
+ * unit that was set, and is a hint while the page can be stored or freed.
+ */
+pgoff_t farswap_pack_offset(const struct farswap_slab *slab, unsigned int slot)
+{
+	/*
+	 * The caller's read of the bit comes before the read of the owner. Pairs with
+	 * farswap_object_take(), which writes the owner before anybody sets a bit.
+	 */
+	smp_rmb();
+	return READ_ONCE(slab->pack->owner[slot]);
+}
+
+/* Take units of a slab, if it is mapped; return the first, or -ENOSPC. The slab is used then. */
+static int pack_take_units(struct farswap_slab *slab, unsigned int class)
+{
+	struct farswap_pack *pack = slab->pack;
+	int unit = -ENOSPC;
+
+	atomic_inc(&pack->users);
+	/*
+	 * The user is counted before the state is read. Pairs with farswap_pack_prepare(): the
+	 * slab is FARSWAP_SLAB_MAPPING before it reads the count.
+	 */
+	smp_mb__after_atomic();
+	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_slab_has_bits(slab))
+		unit = farswap_packmap_take(pack->map, class);
+	if (unit < 0)
+		farswap_pack_put(pack);
+	return unit;
+}
+
+/* Find room in a mapped slab, first where the last object of the class went. */
+static struct farswap_slab *pack_find_room(struct farswap_device *device, unsigned int class,
+					   int *unit)
+{
+	unsigned int open = READ_ONCE(device->pack_open[class]), nr = READ_ONCE(device->nr_packs);
+	struct farswap_slab *slab;
+	unsigned int i, nth;
+
+	if (time_is_after_jiffies(READ_ONCE(device->pack_full_until[class])))
+		nr = 0;
+	for (i = 0; i < nr; i++) {
+		nth = (open + i) % nr;
+		slab = READ_ONCE(device->map->slab[device->map->nr_linear + nth]);
+		if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
+			continue;
+		*unit = pack_take_units(slab, class);
+		if (*unit < 0)
+			continue;
+		if (nth != open)
+			WRITE_ONCE(device->pack_open[class], nth);
+		return slab;
+	}
+	/* All are full, and there may be many: search again at the next tick at the earliest. */
+	if (nr)
+		WRITE_ONCE(device->pack_full_until[class], jiffies + 1);
+	return NULL;
+}
+
+/* Map one more packed slab, unless one is being mapped or, with @ahead, has room. */
+static void pack_want(struct farswap_device *device, bool ahead)
+{
+	unsigned int nr = READ_ONCE(device->nr_packs), i;
+	struct farswap_slab *slab, *wanted = NULL;
+
+	for (i = 0; i < nr; i++) {
+		slab = READ_ONCE(device->map->slab[device->map->nr_linear + i]);
+		switch (READ_ONCE(slab->state)) {
+		case FARSWAP_SLAB_MAPPING:
+			return;
+		case FARSWAP_SLAB_UNMAPPED:
+			wanted = slab;
+			break;
+		case FARSWAP_SLAB_MAPPED:
+			if (ahead && farswap_packmap_is_ample(slab->pack->map))
+				return;
+			break;
+		}
+	}
+	if (!wanted)
+		wanted = farswap_slab_make_packed(device);
+	if (!wanted)
+		return;
+	farswap_activity_account(&wanted->activity, farswap_slab_second(), 1);
+	farswap_slab_want(wanted);
+}
+
+/* Map the next packed slab before this one is full; look once in a tick. */
+static void pack_ahead(struct farswap_device *device, const struct farswap_slab *slab)
+{
+	if (likely(farswap_packmap_is_ample(slab->pack->map)) ||
+	    time_is_after_jiffies(READ_ONCE(device->pack_look_at)))
+		return;
+	WRITE_ONCE(device->pack_look_at, jiffies + 1);
+	pack_want(device, true);
+}
+
+/**
+ * farswap_object_take() - give a page an object in a packed slab
+ * @device:	the device
+ * @offset:	the page's swap offset; its folio is locked, and it has no object
+ * @bytes:	its compressed size; 0: it is not compressed
+ * @object:	set to the object
+ *
+ * The bits of the object are clear. The caller calls farswap_pack_put() once the page is written,
+ * and has set its remote bits if that succeeded.
+ *
+ * Context: process context; does not sleep.
+ * Return: false if no mapped slab has room, or there is no memory now.
+ */
+bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned int bytes,
+			 struct farswap_object *object)
+{
+	unsigned int class = farswap_packmap_class(bytes, PAGE_SIZE), i;
+	u64 *entry = place_make(device->places, offset);
+	struct farswap_slab *slab;
+	int unit;
+
+	if (!entry)
+		return false;
+	slab = pack_find_room(device, class, &unit);
+	if (!slab) {
+		pack_want(device, false);
+		return false;
+	}
+	farswap_activity_account(&slab->activity, farswap_slab_second(), 1);
+	pack_ahead(device, slab);
+	place_object(device, entry, place_value(slab, unit, class, bytes), object);
+	/* A store whose region was lost may have set bits after they were cleared. */
+	farswap_slotbits_clear(slab->bits.remote, unit, object->nr);
+	for (i = 0; i < object->nr; i++)
+		WRITE_ONCE(slab->pack->owner[unit + i], offset);
+	/*
+	 * The owners are written before the entry. Pairs with farswap_object_find().
+	 */
+	smp_store_release(entry, object->value);
+	/* They are written before any bit of the units is set. Pairs with farswap_pack_offset(). */
+	smp_wmb();
+	return true;
+}
+
+/**
+ * farswap_object_claim() - take the object of a page that is stored again or freed
+ * @device:	the device
+ * @offset:	the page's swap offset
+ * @object:	set to the object
+ * @remote:	set to whether a region had the page
+ *
+ * The caller forgets the page's staging copy, and then calls farswap_object_free().
+ *
+ * Context: any, also with interrupts off.
+ * Return: false if the page has no object.
+ */
+bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
+			  struct farswap_object *object, bool *remote)
+{
+	u64 *entry = place_find(device->places, offset);
+
+	if (!entry || !READ_ONCE(*entry) || !place_object(device, entry, xchg(entry, 0), object))
+		return false;
+	*remote = farswap_slotbits_clear(object->slab->bits.remote, object->slot, object->nr);
+	return true;
+}
+
+/**
+ * farswap_object_free() - free the units of an object
+ * @object:	an object that farswap_object_claim() has taken, or that never was written
+ *
+ * Context: any, also with interrupts off.
+ */
+void farswap_object_free(const struct farswap_object *object)
+{
+	farswap_packmap_put(object->slab->pack->map, object->slot, ilog2(object->nr));
+}
+
+/**
+ * farswap_pack_alloc() - allocate what a packed slab has in addition to other slabs
+ *
+ * Context: any; does not wait for memory.
+ * Return: it, or NULL if there is no memory now.
+ */
+struct farswap_pack *farswap_pack_alloc(void)
+{
+	return kzalloc(sizeof(struct farswap_pack), GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+}
+
+/**
+ * farswap_pack_free() - free what a packed slab has in addition to other slabs
+ * @pack:	it, or NULL
+ */
+void farswap_pack_free(struct farswap_pack *pack)
+{
+	if (!pack)
+		return;
+	farswap_packmap_free(pack->map);
+	kvfree(pack->owner);
+	kfree(pack);
+}
+
+/* Take the objects of pages that the device has; return false if there is no memory. */
+static bool pack_empty(struct farswap_slab *slab)
+{
+	struct farswap_packmap *map = slab->pack->map;
+	unsigned long *claimed = kvcalloc(map->nr_words, sizeof(*claimed),
+					  GFP_KERNEL | __GFP_NOWARN);
+	struct farswap_object object;
+	unsigned int unit;
+
+	if (!claimed)
+		return false;
+	for_each_set_bit(unit, map->first, map->nr_units) {
+		cond_resched();
+		if (!farswap_object_at(slab, unit, &object) ||
+		    test_bit(unit, slab->bits.unbacked))
+			continue;
+		if (cmpxchg(object.entry, object.value, 0) != object.value)
+			continue;
+		__set_bit(unit, claimed);
+		/* The unit has no owner any more, so this tells the object's size. */
+		WRITE_ONCE(slab->pack->owner[unit], ilog2(object.nr));
+	}
+	/*
+	 * cmpxchg() is a full barrier: the entries are cleared before the count is read. Pairs
+	 * with farswap_object_get(), which counts its user before it reads the entry again.
+	 */
+	while (atomic_read(&slab->pack->users))
+		msleep(20);
+	/* Pairs with farswap_pack_put(): no user writes bits after this. */
+	smp_mb();
+	for_each_set_bit(unit, claimed, map->nr_units)
+		farswap_packmap_put(map, unit, slab->pack->owner[unit]);
+	kvfree(claimed);
+	return true;
+}
+
+static bool pack_make(struct farswap_slab *slab)
+{
+	struct farswap_pack *pack = slab->pack;
+
+	pack->owner = kvcalloc(slab->nr_slots, sizeof(*pack->owner), GFP_KERNEL | __GFP_NOWARN);
+	if (!pack->owner)
+		return false;
+	pack->map = farswap_packmap_alloc(slab->nr_slots);
+	if (pack->map)
+		return true;
+	kvfree(pack->owner);
+	pack->owner = NULL;
+	return false;
+}
+
+/**
+ * farswap_pack_prepare() - prepare a packed slab to be mapped
+ * @slab:	a packed slab that is FARSWAP_SLAB_MAPPING; without bits if it was never mapped
+ *
+ * Its memory is allocated, or its units are freed where the device has their pages.
+ *
+ * Context: may sleep, as long as stores and loads in flight take.
+ * Return: false if there is no memory.
+ */
+bool farswap_pack_prepare(struct farswap_slab *slab)
+{
+	if (!slab->pack->map)
+		return pack_make(slab);
+	return !farswap_slab_has_bits(slab) || pack_empty(slab);
+}

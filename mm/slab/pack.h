@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packed slabs, and the places of compressed pages in them.
+ */
+#ifndef _FARSWAP_PACK_H
+#define _FARSWAP_PACK_H
+
+#include <linux/atomic.h>
+#include <linux/jump_label.h>
+#include <linux/types.h>
+
+#include "settings.h"
+#include "slab/packmap.h"
+
+struct farswap_device;
+struct farswap_slab;
+
+/* A packed slab's slots are units. */
+#define FARSWAP_UNIT_SHIFT	(PAGE_SHIFT - FARSWAP_UNITS_SHIFT)
+
+/**
+ * struct farswap_pack - what a packed slab has in addition to other slabs
+ * @users:	stores and loads that use objects of the slab; while there are any, no object is
+ *		taken from its page
+ * @owner:	swap offset of each unit's object; valid while the unit is in use
+ * @map:	its units; NULL until the slab is first mapped
+ */
+struct farswap_pack {
+	atomic_t users;
+	u32 *owner;
+	struct farswap_packmap *map;
+};
+
+/**
+ * struct farswap_object - where a page is in a packed slab
+ * @slab:	the packed slab
+ * @entry:	the page's entry in the table of places
+ * @value:	what @entry was when the object was found
+ * @slot:	the first unit
+ * @nr:		number of units
+ * @bytes:	compressed size of the page; 0: the page is not compressed
+ */
+struct farswap_object {
+	struct farswap_slab *slab;
+	u64 *entry;
+	u64 value;
+	unsigned int slot;
+	unsigned int nr;
+	unsigned int bytes;
+};
+
+struct farswap_places;
+
+DECLARE_STATIC_KEY_FALSE(farswap_packs_key);
+
+/**
+ * farswap_packs_used() - check whether there may be packed slabs
+ *
+ * Context: any.
+ * Return: true if compression was ever switched on.
+ */
+static inline bool farswap_packs_used(void)
+{
+	return static_branch_unlikely(&farswap_packs_key);
+}
+
+/**
+ * farswap_packs_on() - check whether pages are compressed from now on
+ *
+ * Context: any.
+ * Return: true if they are.
+ */
+static inline bool farswap_packs_on(void)
+{
+	return farswap_packs_used() &&
+	       READ_ONCE(farswap_settings.compress) != FARSWAP_COMPRESS_NONE;
+}
+
+struct farswap_places *farswap_places_alloc(unsigned long nr_slots, unsigned long nr_slabs);
+void farswap_places_free(struct farswap_places *places);
+
+bool farswap_object_find(struct farswap_device *device, pgoff_t offset,
+			 struct farswap_object *object);
+bool farswap_object_get(struct farswap_device *device, pgoff_t offset,
+			struct farswap_object *object);
+bool farswap_object_at(struct farswap_slab *slab, unsigned int slot,
+		       struct farswap_object *object);
+bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned int bytes,
+			 struct farswap_object *object);
+bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
+			  struct farswap_object *object, bool *remote);
+void farswap_object_free(const struct farswap_object *object);
+
+/**
+ * farswap_object_is_current() - check whether an object is still where the page is
+ * @object:	the object
+ *
+ * Context: any.
+ * Return: true if it is.
+ */
+static inline bool farswap_object_is_current(const struct farswap_object *object)
+{
+	return READ_ONCE(*object->entry) == object->value;
+}
+
+/**
+ * farswap_pack_put() - end the use of an object
+ * @pack:	what farswap_object_get() or farswap_object_take() has returned an object of
+ *
+ * Context: any. All that the user has written to the bits comes before this.
+ */
+static inline void farswap_pack_put(struct farswap_pack *pack)
+{
+	/* Pairs with the reads of @users in farswap_pack_prepare(). */
+	smp_mb__before_atomic();
+	atomic_dec(&pack->users);
+}
+
+struct farswap_pack *farswap_pack_alloc(void);
+void farswap_pack_free(struct farswap_pack *pack);
+bool farswap_pack_prepare(struct farswap_slab *slab);
+pgoff_t farswap_pack_offset(const struct farswap_slab *slab, unsigned int slot);
+void farswap_pack_use(void);
+
+#endif /* _FARSWAP_PACK_H */

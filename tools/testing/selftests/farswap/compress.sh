@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Compressed pages in packed slabs, over the RAM transport: page-out and page-in, evictions, lost
+# and suspended donors, replicas, a donor that returns garbage, zswap above, detach, and a switch
+# of the setting while all pages are in use. No byte is wrong.
+# cluster: donors=0 mem=384 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+# shellcheck source=_ram.sh
+. "$HERE/_ram.sh"
+
+ZSWAP=/sys/module/zswap/parameters/enabled
+
+refused() {
+	set_value "$FARSWAP/compress" zip 2>/dev/null && return 1
+	log_has 'compress: "zip" is no good; give none or lz4' && grep -qx none "$FARSWAP/compress"
+}
+
+# Compressible pages take half of a page at most, so all pages take less than pages do.
+takes_less() {
+	stats_save
+	wait_for 60 stat_above packed_pages 1000 || return 1
+	units=$(stat_of packed_units)
+	pages=$(stat_of packed_pages)
+	bytes=$(stat_of packed_bytes)
+	echo "$pages compressed pages of $bytes bytes; all packed pages take $units units"
+	[ "$units" -lt $(($(stat_of remote_pages) * 7)) ] && [ "$bytes" -lt $((pages * 2048)) ] &&
+		awk 'NR > 1 && $3 == "mapped" && $NF == 512 { found = 1 } END { exit !found }' \
+			"$FARSWAP_DEBUG/slabs"
+}
+
+switched_off() {
+	set_value "$FARSWAP/compress" none
+	sleep 1
+	stats_save
+	wait_for 40 grew store_remote load_unpacked && same store_packed
+}
+
+switched_on() {
+	set_value "$FARSWAP/compress" lz4
+	stats_save
+	wait_for 40 grew store_packed load_unpacked
+}
+
+evicted() {
+	stats_save
+	evict_rounds=0
+	while [ "$evict_rounds" -lt 10 ]; do
+		evict_rounds=$((evict_rounds + 1))
+		echo 4 >"$RAM/evict"
+		sleep 0.2
+	done
+	wait_for 20 grew "$@" store_packed load_unpacked
+}
+
+# A page that does not decompress is read from the device, or from another region.
+garbage() {
+	stats_save
+	with corrupt 200 -- load_bad "$@" && same load_lost
+}
+
+# All donors are left, and all pages are on the device; then they are packed again.
+detached() {
+	stats_save
+	echo 0 >"$FARSWAP/attached" && stat_is packed_pages 0 &&
+		echo 1 >"$FARSWAP/attached" && wait_for 20 donors_live 2 &&
+		wait_for 40 grew store_packed load_unpacked
+}
+
+zswap_above() {
+	[ -w "$ZSWAP" ] || return 0
+	stats_save
+	echo Y >"$ZSWAP" && wait_for 40 grew zswap_accepted
+	zswap_status=$?
+	echo N >"$ZSWAP"
+	return "$zswap_status"
+}
+
+test_begin 25
+has_ram || skip_rest "no module farswap-ram"
+check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
+check "an unknown compressor is refused" refused
+set_value "$FARSWAP/compress" lz4
+swap_on
+make_cgroup compress 20M
+stats_save
+start_load compress compress -m 44 -p 2 -c 70 -d 280 -r 50 -w 40 -u 2 -o 5 -z 3 -i 20
+check "pages are compressed and decompressed, or sent as they are" \
+	wait_for 40 grew store_packed load_unpacked store_raw
+check "compressed pages take less of a region" takes_less
+check "I/O is slow" with delay_us 500 -- store_packed load_unpacked
+check "pages that were read from the device are packed" wait_for 40 grew promoted
+check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
+	store_write_failed load_fallback
+check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
+check "sessions fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
+check "sessions are suspended and resumed" with delay_us 200 suspend_ms 300 fail_every 499 -- \
+	store_refused load_fallback
+check "regions are evicted" evicted slab_evicted
+check --data "garbage from a donor is never a page: the device is read" garbage load_fallback
+check --data "pages stay readable when compression is switched off" switched_off
+check "compression is switched on again" switched_on
+set_value "$FARSWAP/backup" replica
+stats_save
+check "packed pages have two replicas" wait_for 40 grew replica_mapped repaired load_unpacked
+check "one replica fails writes or reads" with delay_us 200 keep_session 1 \
+	fail_every 31 -- store_partial repaired load_unpacked
+check --data "garbage from a donor is never a page: the other replica is read" garbage load_unpacked
+check "both sessions are suspended, alternating" \
+	with delay_us 200 suspend_ms 300 fail_every 499 -- store_partial repaired load_unpacked
+check "regions of either replica are evicted" evicted replica_left replica_mapped
+check "a detach brings all pages to the device" detached
+check "zswap takes pages before they are packed" zswap_above
+check --data "memory contents are right" stop_load compress
+stats_show
+check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+check --data "no remote bit outlives its slot" no_orphaned_pages
+swapoff "$SWAP_DISK"
+check "the RDMA transport is back" leave_ram
+test_end
