@@ -254,6 +254,12 @@ class Actions:
             raise harness.ClusterError(f"backup: {text}")
         return f"refused: {text.strip()}" if status else "set"
 
+    def do_compress(self, vm, event):
+        status, text = vm.run(f"echo {event.detail} >{farswap.SYSFS}/compress", PATIENCE)
+        if status in (124, 125):
+            raise harness.ClusterError(f"compress: {text}")
+        return f"refused: {text.strip()}" if status else "set"
+
     def do_attach(self, vm, event):
         began = time.monotonic()
         mark = f"chaos: event {event.number}"

@@ -55,6 +55,7 @@ KINDS = {
     "adapter": Kind(SWAPS, "adapter", (1, 6), 2, tuple(FAULTS),
                     "the adapter fails as real ones do"),
     "backup": Kind(SWAPS, "policy", (0, 0), 1, ("disk", "replica", "none"), "set it"),
+    "compress": Kind(SWAPS, "compressor", (0, 0), 1, ("lz4", "lz4", "none"), "set it"),
     "attach": Kind(SWAPS, "hook", (0.2, 4), 3, (), "detach, and attach again"),
     "disable": Kind(SWAPS, "stores", (0.2, 4), 1, (), "no stores to donors for a while"),
     "swap": Kind(SWAPS, "swap", (0.5, 4), 10, (), "one of two swap devices off, and on again"),
