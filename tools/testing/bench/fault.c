@@ -18,6 +18,7 @@
  *                                             on request, a megabyte at a time
  *   clean      (the same)                     has all put out that is in memory
  *
+ * -c N: data that LZ4 compresses to one Nth, or less: the rest of each page is zero
  * -b: also "PHASE bucket_us N count N" for each time that was seen, in steps of an eighth
  * -h: in large folios, where the machine has them for who asks
  * -i: phases are lines of standard input, "done" is the last line of each; "threads N" divides
@@ -81,6 +82,7 @@ static struct worker workers[THREADS_MAX];
 static size_t nr_workers = 1;
 static size_t accesses_whole;	/* of all in a random phase */
 static size_t accesses_max;	/* of each */
+static size_t nr_random = WORDS;	/* words of each page; the others are zero */
 static bool buckets;
 static uint64_t limit_ns;	/* of each phase; 0: none */
 static uint64_t end_ns;		/* of this one */
@@ -116,8 +118,9 @@ static void page_write(struct worker *worker, size_t page)
 {
 	uint64_t x = first_word(worker, page), *words = page_of(worker, page);
 
-	for (size_t i = 0; i < WORDS; i++)
+	for (size_t i = 0; i < nr_random; i++)
 		words[i] = x = step(x);
+	memset(words + nr_random, 0, PAGE - nr_random * sizeof(*words));
 }
 
 static bool page_is_right(const struct worker *worker, size_t page)
@@ -125,10 +128,12 @@ static bool page_is_right(const struct worker *worker, size_t page)
 	uint64_t x = first_word(worker, page), differ = 0;
 	const uint64_t *words = page_of(worker, page);
 
-	for (size_t i = 0; i < WORDS; i++) {
+	for (size_t i = 0; i < nr_random; i++) {
 		x = step(x);
 		differ |= words[i] ^ x;
 	}
+	for (size_t i = nr_random; i < WORDS; i++)
+		differ |= words[i];
 	return !differ;
 }
 
@@ -468,7 +473,7 @@ static size_t run_lines(void)
 
 static int usage(void)
 {
-	fputs("usage: fault [-b] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [PHASE]...\n",
+	fputs("usage: fault [-b] [-c RATIO] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [PHASE]...\n",
 	      stderr);
 	return 2;
 }
@@ -479,11 +484,13 @@ int main(int argc, char **argv)
 	int advice = MADV_NOHUGEPAGE, option;
 	bool interactive = false;
 	char *const *phase;
-	size_t wrong;
+	size_t wrong, ratio = 1;
 
-	while ((option = getopt(argc, argv, "bhis:t:")) != -1) {
+	while ((option = getopt(argc, argv, "bc:his:t:")) != -1) {
 		if (option == 'b')
 			buckets = true;
+		else if (option == 'c')
+			ratio = strtoull(optarg, NULL, 0) ?: WORDS;
 		else if (option == 'h')
 			advice = MADV_HUGEPAGE;
 		else if (option == 'i')
@@ -496,7 +503,10 @@ int main(int argc, char **argv)
 			return usage();
 	}
 	argv += optind;
-	if (argc - optind < 3 || !nr_workers || nr_workers > THREADS_MAX ||
+	/* A sixteenth less, for what the compressed page holds besides. */
+	if (ratio > 1)
+		nr_random = WORDS * 15 / 16 / ratio;
+	if (argc - optind < 3 || !nr_random || !nr_workers || nr_workers > THREADS_MAX ||
 	    strtoull(argv[0], NULL, 0) < nr_workers)
 		return usage();
 	for (phase = argv + 3; *phase; phase++)

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Compressed remote memory compared with uncompressed, for data that LZ4 does not compress, halves
+and quarters: in one client with one donor, alternating, while everything else stays as it is.
+Prints the median of each figure, and the median of the ratios of the rounds.
+
+  regions   regions mapped per GB that is swapped
+  wire      bytes on the network per page that is paged out, page-out only
+  fault     p50 of a page fault, microseconds
+  fill      page-out throughput, MB a second
+  kernel    the client's kernel time per page, page-out and page-in, microseconds
+"""
+
+import os
+import statistics
+import sys
+
+import harness
+from harness import farswap, host, image, raw
+import backing as backings
+import bench
+import measure
+from programs import Asked
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
+
+RATIOS = (1, 2, 4)
+# Small, so that few pages fill a region.
+SLAB_MB = 8
+WAYS = ("none", "lz4")
+FIGURES = ("regions", "wire", "fault", "fill", "kernel")
+# Of lz4 over none: at most, or (fill) at least.
+GOALS = {
+    1: {"regions": 1.05, "wire": 1.05, "fault": 1.05, "fill": 0.95, "kernel": 1.05},
+    2: {"regions": 0.60, "wire": 0.55, "fault": 1.05, "fill": 0.95},
+    4: {"regions": 0.36, "wire": 0.30, "fault": 1.05, "fill": 1.3},
+}
+
+
+class Remapped(backings.FarswapNone):
+    """Regions are mapped anew for each measurement, so none is mapped here."""
+
+    def warm(self, cluster):
+        pass
+
+
+def regions(client):
+    return farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))["mapped_slabs"]
+
+
+def fresh(client, way):
+    """No region is mapped, and pages are compressed from now on, or not."""
+    client.check(f"echo 0 >{farswap.SYSFS}/attached && echo {way} >{farswap.SYSFS}/compress && "
+                 f"echo 1 >{farswap.SYSFS}/attached")
+    client.wait_for(f"grep -q ' live ' {farswap.DEBUG}/donors", 20, f"cat {farswap.DEBUG}/donors")
+
+
+def measure_one(args, cluster, way, ratio):
+    """{figure: value}"""
+    client, found = cluster.client, {}
+    fresh(client, way)
+    # The first region is mapped when the first pages are stored, which go to the disk.
+    client.check(f"fault -c {ratio} {args.mem * 5 // 4} 1 1 clean >/dev/null", args.timeout)
+    program = Asked(client, f"fault -c {ratio} -i -s {args.seconds} {args.mem * 2} "
+                            f"{args.accesses} 1")
+    with measure.Costs(cluster) as out:
+        numbers, _ = bench.numbers_of(program.ask("fill", args.timeout))
+    found["fill"] = numbers["mb_per_s"]
+    found["wire"] = out.costs["wire_mb"] * 1e6 / out.costs["pages_out"]
+    swapped = int(client.check("awk 'NR == 2 { print $4 }' /proc/swaps"))
+    found["regions"] = regions(client) / (swapped / 2 ** 20)
+    with measure.Costs(cluster) as read:
+        numbers, _ = bench.numbers_of(program.ask("read", args.timeout))
+    found["fault"] = numbers["p50_us"]
+    found["kernel"] = read.costs["client_kernel_us_per_page"]
+    program.end()
+    return found
+
+
+def measure_all(args):
+    """{ratio: [({figure: value} of none, of lz4)]}"""
+    rounds = {ratio: [] for ratio in args.ratios}
+    with bench.boot(args, Remapped(args.mem * 3), args.mem) as cluster:
+        print(f"raw READ p50 {raw.read_latency(cluster.client, cluster.donors[0])[0]:.0f} µs",
+              flush=True)
+        cluster.up()
+        for number in range(args.runs):
+            for ratio in args.ratios:
+                found = {way: measure_one(args, cluster, way, ratio)
+                         for way in (WAYS, WAYS[::-1])[number % 2]}
+                rounds[ratio].append(tuple(found[way] for way in WAYS))
+        complaints = cluster.complaints()
+        if complaints:
+            raise harness.ClusterError(f"kernel: {complaints[0]}")
+    return rounds
+
+
+def show(rounds):
+    print(f"\n{'data':6}{'figure':10}{'none':>10}{'lz4':>10}   lz4 / none, median (lowest to "
+          "highest), goal")
+    for ratio, pairs in rounds.items():
+        for figure in FIGURES:
+            none, lz4 = ([found[figure] for found in column] for column in zip(*pairs))
+            ratios = [one / other for other, one in zip(none, lz4) if other]
+            goal = GOALS.get(ratio, {}).get(figure)
+            print(f"{ratio}:1   {figure:10}{statistics.median(none):10.1f}"
+                  f"{statistics.median(lz4):10.1f}   {statistics.median(ratios):.2f} "
+                  f"({min(ratios):.2f} to {max(ratios):.2f}), {goal or 'none'}")
+
+
+def arguments():
+    parser = bench.common_options(__doc__, runs=5, seconds=4)
+    parser.add_argument("--ratios", default=",".join(map(str, RATIOS)),
+                        help="of the data, with commas between")
+    parser.add_argument("--accesses", type=int, default=20000, help="of a random load, at most")
+    args = parser.parse_args()
+    args.ratios = [int(ratio) for ratio in args.ratios.split(",")]
+    return args
+
+
+def main():
+    args = arguments()
+    backings.SLAB_MB = SLAB_MB
+    harness.exit_on_signals()
+    host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests", jobs=os.cpu_count())
+    print(f"machine: {bench.machine()}", flush=True)
+    host.note_other_work()
+    show(measure_all(args))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (harness.ClusterError, image.ImageError) as error:
+        sys.exit(f"compress: {error}")
