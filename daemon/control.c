@@ -115,6 +115,12 @@ static void control_completed(struct session *session, const struct ibv_wc *wc)
 		return;
 	}
 	if (wc->wr_id & CONTROL_RECV) {
+		/* A WRITE with immediate data also uses a receive up. */
+		if (wc->opcode != IBV_WC_RECV ||
+		    wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)) {
+			session_end(session, STAT_END_BAD_TYPE, "message: not a plain SEND");
+			return;
+		}
 		message_received(session, session->buffers->recv[i], wc->byte_len);
 		if (session_is_over(session))
 			return;
@@ -226,8 +232,12 @@ void control_destroy(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
 	/* If the MR can't be deregistered the device may still write to the buffers. */
-	if (!session->buffers_mr || !ibv_dereg_mr(session->buffers_mr))
+	if (!session->buffers_mr || !ibv_dereg_mr(session->buffers_mr)) {
+		/* They contain secrets and rkeys. */
+		if (session->buffers)
+			explicit_bzero(session->buffers, sizeof(*session->buffers));
 		free(session->buffers);
+	}
 	session->buffers_mr = NULL;
 	session->buffers = NULL;
 	if (session->cq && ibv_destroy_cq(session->cq))
