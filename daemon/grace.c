@@ -38,8 +38,8 @@ bool grace_enter(struct session *session, const char *why)
 	if (session->state != SESSION_READY || !ms || !session_lent(session) ||
 	    session_leaving() || grace.count >= grace.max)
 		return false;
-	log_peer("%s: session %" PRIu64 " lost: %s; its %u regions are kept for %u ms",
-		 session->peer, session->number, why, session_lent(session), ms);
+	log_peer(session->peer, "session %" PRIu64 " lost: %s; its %u regions are kept for %u ms",
+		 session->number, why, session_lent(session), ms);
 	stats_inc(STAT_GRACE);
 	grace.count++;
 	session_set_state(session, SESSION_GRACE);
@@ -177,8 +177,8 @@ void grace_resumed(struct session *session)
 	session->resuming = false;
 	session->sweeping = true;
 	loop_work_queue(&session->sweep);
-	log_peer("%s: session %" PRIu64 " resumed: %u of its %u regions are lost",
-		 session->peer, session->number, session->nr_gone, session->nr_claims);
+	log_peer(session->peer, "session %" PRIu64 " resumed: %u of its %u regions are lost",
+		 session->number, session->nr_gone, session->nr_claims);
 }
 
 void grace_init_session(struct session *session)

@@ -57,10 +57,10 @@ static void listener_reject(struct rdma_cm_id *id, unsigned int status,
 	stats_inc(reasons[status]);
 	session_peer_name(id, peer);
 	if (status == FARSWAP_STATUS_BAD_VERSION)
-		log_peer("%s: connect request rejected: " WIRE_VERSIONS, peer,
+		log_peer(peer, "connect request rejected: " WIRE_VERSIONS,
 			 le16toh(connect->version), FARSWAP_VERSION);
 	else
-		log_peer("%s: connect request rejected: %s", peer, wire_status_name(status));
+		log_peer(peer, "connect request rejected: %s", wire_status_name(status));
 	wire_init_accept(&accept, status);
 	if (link_is_up(id))
 		rdma_reject(id, &accept, sizeof(accept));

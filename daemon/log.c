@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,16 +15,27 @@
 
 #include "log.h"
 
+/* Messages about one address, and those about all. */
 #define LOG_PEER_BURST		40
 #define LOG_PEER_PER_SECOND	10
+#define LOG_ALL_BURST		400
+#define LOG_ALL_PER_SECOND	100
+/* Addresses are hashed: two that share a bucket share its messages. */
+#define LOG_BUCKETS		64
+
+/* Messages that may be printed, and when the last were added. */
+struct log_bucket {
+	unsigned int used;
+	time_t drained;
+};
 
 static struct {
 	bool levels;
-	/* Tokens of log_peer_ok(), and when the last were added. */
-	unsigned int tokens;
-	time_t filled;
+	struct log_bucket all;
+	struct log_bucket peers[LOG_BUCKETS];
 	unsigned long suppressed;
-} state = { .tokens = LOG_PEER_BURST };
+	time_t told;			/* when the suppressed ones were last logged */
+} state;
 
 void log_init(bool levels)
 {
@@ -41,20 +53,18 @@ static void log_write(const char *line, size_t len)
 		return;
 }
 
-void log_print(enum log_level level, const char *fmt, ...)
+__attribute__((format(printf, 3, 0)))
+static void log_line(enum log_level level, const char *peer, const char *fmt, va_list ap)
 {
 	int saved_errno = errno;
 	char line[512];
 	size_t len = 0;
-	va_list ap;
 	int n;
 
 	if (state.levels)
 		len = snprintf(line, sizeof(line), "<%d>", level);
-	len += snprintf(line + len, sizeof(line) - len, "farswapd: ");
-	va_start(ap, fmt);
+	len += snprintf(line + len, sizeof(line) - len, "farswapd: %s%s", peer, *peer ? ": " : "");
 	n = vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
-	va_end(ap);
 	if (n > 0)
 		len += n;
 	if (len > sizeof(line) - 2)
@@ -64,28 +74,64 @@ void log_print(enum log_level level, const char *fmt, ...)
 	errno = saved_errno;
 }
 
-bool log_peer_ok(void)
+void log_print(enum log_level level, const char *fmt, ...)
 {
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line(level, "", fmt, ap);
+	va_end(ap);
+}
+
+static bool log_may(struct log_bucket *bucket, time_t now, unsigned int burst,
+		    unsigned int per_second)
+{
+	uint64_t left = (uint64_t)(now - bucket->drained) * per_second;
+
+	bucket->used = left < bucket->used ? bucket->used - left : 0;
+	bucket->drained = now;
+	return bucket->used < burst;
+}
+
+static struct log_bucket *log_bucket(const char *peer)
+{
+	const char *port = strrchr(peer, ':');
+	size_t len = port ? (size_t)(port - peer) : strlen(peer), i;
+	uint32_t hash = 2166136261U;	/* FNV-1a */
+
+	for (i = 0; i < len; i++)
+		hash = (hash ^ (uint8_t)peer[i]) * 16777619U;
+	return &state.peers[hash % LOG_BUCKETS];
+}
+
+static bool log_peer_ok(const char *peer)
+{
+	struct log_bucket *bucket = log_bucket(peer);
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec > state.filled) {
-		time_t seconds = now.tv_sec - state.filled;
-
-		if (seconds > LOG_PEER_BURST)
-			seconds = LOG_PEER_BURST;
-		state.tokens += seconds * LOG_PEER_PER_SECOND;
-		if (state.tokens > LOG_PEER_BURST)
-			state.tokens = LOG_PEER_BURST;
-		state.filled = now.tv_sec;
-		if (state.suppressed)
-			log_info("%lu messages about clients suppressed", state.suppressed);
+	if (state.suppressed && now.tv_sec > state.told) {
+		state.told = now.tv_sec;
+		log_info("%lu messages about clients suppressed", state.suppressed);
 		state.suppressed = 0;
 	}
-	if (!state.tokens) {
+	if (!log_may(bucket, now.tv_sec, LOG_PEER_BURST, LOG_PEER_PER_SECOND) ||
+	    !log_may(&state.all, now.tv_sec, LOG_ALL_BURST, LOG_ALL_PER_SECOND)) {
 		state.suppressed++;
 		return false;
 	}
-	state.tokens--;
+	bucket->used++;
+	state.all.used++;
 	return true;
+}
+
+void log_peer(const char *peer, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log_peer_ok(peer))
+		return;
+	va_start(ap, fmt);
+	log_line(LOG_LEVEL_INFO, peer, fmt, ap);
+	va_end(ap);
 }

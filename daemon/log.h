@@ -18,14 +18,15 @@ void log_init(bool levels);
 void log_print(enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * Rate limit for messages that a peer can cause at will: true if one more may be printed.
- * Suppressed messages are counted, and the count is logged later.
+ * Print a message about @peer ("address:port"), which begins with its name. Peers can cause these
+ * at will, so they are limited: for each address, so that none uses up those of the others, and in
+ * all. Suppressed messages are counted, and the count is logged later.
  */
-bool log_peer_ok(void);
+void log_peer(const char *peer, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define log_err(...)	log_print(LOG_LEVEL_ERR, __VA_ARGS__)
 #define log_warn(...)	log_print(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_info(...)	log_print(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_peer(...) do { if (log_peer_ok()) log_info(__VA_ARGS__); } while (0)
 
 #endif

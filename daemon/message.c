@@ -64,7 +64,7 @@ static void message_welcome(struct session *session, uint32_t seq, unsigned int 
 static void message_close(struct session *session, unsigned int status,
 			  enum stats_counter reason)
 {
-	log_peer("%s: session %" PRIu64 " refused: %s", session->peer, session->number,
+	log_peer(session->peer, "session %" PRIu64 " refused: %s", session->number,
 		 wire_status_name(status));
 	session->close_reason = reason;
 	session_set_state(session, SESSION_CLOSING);
@@ -100,8 +100,8 @@ static void message_hello(struct session *session, const void *msg)
 		return;
 	}
 	if (le64toh(hello->slab_bytes) != region_bytes()) {
-		log_peer("%s: its slab_mb is %" PRIu64 ", but slab is %" PRIu64 "M here: set both to the same value",
-			 session->peer, le64toh(hello->slab_bytes) >> 20, region_bytes() >> 20);
+		log_peer(session->peer, "its slab_mb is %" PRIu64 ", but slab is %" PRIu64 "M here: set both to the same value",
+			 le64toh(hello->slab_bytes) >> 20, region_bytes() >> 20);
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
 		return;
 	}
@@ -126,7 +126,7 @@ static void message_hello(struct session *session, const void *msg)
 	loop_timer_set(&session->deadline, SESSION_DATA_MS);
 	request_start(session);
 	message_welcome(session, seq, FARSWAP_STATUS_OK);
-	log_peer("%s: session %" PRIu64 " begun, %u data queue pairs", session->peer,
+	log_peer(session->peer, "session %" PRIu64 " begun, %u data queue pairs",
 		 session->number, session->queues);
 	message_kick_pool();
 }
@@ -392,7 +392,7 @@ void message_received(struct session *session, const void *msg, size_t len)
 		return;
 	/* The layout of another version is unknown, but its HELLO must be answered. */
 	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO) {
-		log_peer("%s: " WIRE_VERSIONS, session->peer, le16toh(hdr->version),
+		log_peer(session->peer, WIRE_VERSIONS, le16toh(hdr->version),
 			 FARSWAP_VERSION);
 		message_refuse(session, le32toh(hdr->seq), FARSWAP_STATUS_BAD_VERSION,
 			       STAT_END_BAD_VERSION);

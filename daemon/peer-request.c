@@ -209,8 +209,8 @@ static void request_revoke_overdue(void *arg)
 	struct region *region = request_overdue(session);
 
 	if (region && region->evict_at_ms <= loop_now_ms()) {
-		log_peer("%s: session %" PRIu64 " did not return region %" PRIu64 ": rkey revoked",
-			 session->peer, session->number, region->id);
+		log_peer(session->peer, "session %" PRIu64 " did not return region %" PRIu64 ": rkey revoked",
+			 session->number, region->id);
 		/* If EVICT was sent its request waits for a late DONE, and need not be recorded. */
 		if (region->state == REGION_EVICT_WAIT)
 			request_settle(session, region->id, 0);

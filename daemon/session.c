@@ -305,7 +305,7 @@ void session_end(struct session *session, enum stats_counter reason, const char 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	log_peer("%s: session %" PRIu64 " ended: %s (%u regions)", session->peer,
+	log_peer(session->peer, "session %" PRIu64 " ended: %s (%u regions)",
 		 session->number, why, session_lent(session));
 	stats_inc(reason);
 	if (session->state == SESSION_GRACE)
@@ -473,7 +473,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	return FARSWAP_STATUS_OK;
 
 out_free:
-	log_peer("%s: cannot create a session: %s", session->peer, strerror(-err));
+	log_peer(session->peer, "cannot create a session: %s", strerror(-err));
 	session->control.id = NULL;
 	session_free(session);
 	return FARSWAP_STATUS_NO_MEMORY;
@@ -517,7 +517,7 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	conn->id = id;
 	err = conn_create_qp(conn, session->lend_pd, 1, 1);
 	if (err) {
-		log_peer("%s: cannot create a data queue pair: %s", session->peer, strerror(-err));
+		log_peer(session->peer, "cannot create a data queue pair: %s", strerror(-err));
 		conn->id = NULL;
 		return FARSWAP_STATUS_NO_MEMORY;
 	}

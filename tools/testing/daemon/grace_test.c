@@ -30,9 +30,10 @@ static struct session *old, *fresh;
 static struct region *region[TOTAL];
 static uint64_t id[TOTAL];
 
-bool log_peer_ok(void)
+void log_peer(const char *peer, const char *fmt, ...)
 {
-	return true;
+	(void)peer;
+	(void)fmt;
 }
 
 unsigned int session_lent(const struct session *session)
