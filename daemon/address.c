@@ -27,6 +27,26 @@ static const uint8_t *address_bytes(const struct sockaddr *address, unsigned int
 	return (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr;
 }
 
+void address_name(const struct sockaddr *address, char name[ADDRESS_NAME_MAX])
+{
+	unsigned int nr;
+
+	if (!inet_ntop(address->sa_family, address_bytes(address, &nr), name, ADDRESS_NAME_MAX))
+		name[0] = '\0';
+}
+
+uint32_t address_hash(const struct sockaddr *address, uint32_t seed)
+{
+	uint32_t hash = 2166136261U ^ seed;	/* FNV-1a */
+	const uint8_t *bytes;
+	unsigned int nr, i;
+
+	bytes = address_bytes(address, &nr);
+	for (i = 0; i < nr; i++)
+		hash = (hash ^ bytes[i]) * 16777619U;
+	return hash ^ hash >> 16;
+}
+
 bool address_equal(const struct sockaddr *a, const struct sockaddr *b)
 {
 	unsigned int nr, nr_b;

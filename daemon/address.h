@@ -15,7 +15,11 @@ struct address_range {
 	unsigned int bits;
 };
 
+#define ADDRESS_NAME_MAX	48
+
+void address_name(const struct sockaddr *address, char name[ADDRESS_NAME_MAX]);
 socklen_t address_size(const struct sockaddr *address);
+uint32_t address_hash(const struct sockaddr *address, uint32_t seed);
 bool address_equal(const struct sockaddr *a, const struct sockaddr *b);
 /* Parse ADDRESS or ADDRESS/BITS. Return false if it is neither. */
 bool address_parse_range(const char *text, struct address_range *range);

@@ -15,6 +15,7 @@
 #include "config-file.h"
 #include "config.h"
 #include "meminfo.h"
+#include "share.h"
 #include "wire.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -23,6 +24,8 @@
 #define CONFIG_GRACE_MS_MAX	600000
 #define CONFIG_CLIENTS_MAX	4096
 #define CONFIG_AHEAD_MAX	64
+#define CONFIG_RULES_MAX	4096
+#define CONFIG_UNSET		UINT64_MAX
 
 /* Parse a size such as "256M". Return false if it is invalid or overflows. */
 static bool config_bytes(const char *value, uint64_t *bytes)
@@ -168,7 +171,7 @@ static int config_grace_ms(struct config *config, const struct config_at *at, co
 
 static int config_clients(struct config *config, const struct config_at *at, const char *value)
 {
-	return config_number(&config->clients, at, "clients", value, 1, CONFIG_CLIENTS_MAX);
+	return config_number(&config->client.clients, at, "clients", value, 1, CONFIG_CLIENTS_MAX);
 }
 
 static int config_ahead(struct config *config, const struct config_at *at, const char *value)
@@ -181,6 +184,91 @@ static int config_hugepages(struct config *config, const struct config_at *at, c
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return config_wrong(at, "hugepages: invalid value '%s' (yes or no)", value);
 	config->hugepages = *value == 'y';
+	return 0;
+}
+
+static int config_queues(struct config *config, const struct config_at *at, const char *value)
+{
+	return config_number(&config->queues, at, "queues", value, 1, FARSWAP_QUEUES_MAX);
+}
+
+static int config_client_sessions(struct config *config, const struct config_at *at,
+				  const char *value)
+{
+	return config_number(&config->client.sessions, at, "client_sessions", value, 1,
+			     CONFIG_CLIENTS_MAX);
+}
+
+static int config_client_min(struct config *config, const struct config_at *at, const char *value)
+{
+	if (!config_bytes(value, &config->client.usual.min))
+		return config_wrong(at, "client_min: invalid value '%s' (a size, as in 512M, or 0)",
+				    value);
+	return 0;
+}
+
+static int config_client_max(struct config *config, const struct config_at *at, const char *value)
+{
+	if (!config_bytes(value, &config->client.usual.max))
+		return config_wrong(at, "client_max: invalid value '%s' (a size, as in 4G)", value);
+	return 0;
+}
+
+static int config_admit(struct config *config, const struct config_at *at, const char *value)
+{
+	if (strcmp(value, "any") && strcmp(value, "listed"))
+		return config_wrong(at, "admit: invalid value '%s' (any or listed)", value);
+	config->client.listed_only = *value == 'l';
+	return 0;
+}
+
+/* Parse one of the words after a client's address. */
+static int config_client_word(struct client_rule *rule, const struct config_at *at, char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (value)
+		*value++ = '\0';
+	if (value && !strcmp(word, "weight"))
+		return config_number(&rule->weight, at, "client: weight", value, 1,
+				     SHARE_WEIGHT_MAX);
+	if (!value || (strcmp(word, "min") && strcmp(word, "max")))
+		return config_wrong(at, "client: unknown word '%s' (words: weight=N, min=SIZE, max=SIZE)",
+				    word);
+	if (!config_bytes(value, strcmp(word, "min") ? &rule->max : &rule->min))
+		return config_wrong(at, "client: %s: invalid value '%s' (a size, as in 512M)", word,
+				    value);
+	return 0;
+}
+
+/* ADDRESS[/BITS] [weight=N] [min=SIZE] [max=SIZE] */
+static int config_client(struct config *config, const struct config_at *at, const char *value)
+{
+	struct client_rule rule = { .weight = 1, .min = CONFIG_UNSET, .max = CONFIG_UNSET };
+	struct client_rule *rules;
+	char *words, *word, *rest;
+	int err = 0;
+
+	if (config->client.nr_rules == CONFIG_RULES_MAX)
+		return config_wrong(at, "client: more than %u lines; use ranges, as in 10.0.0.0/24",
+				    CONFIG_RULES_MAX);
+	words = strdup(value);
+	if (!words)
+		return -ENOMEM;
+	word = strtok_r(words, " \t", &rest);
+	if (!word || !address_parse_range(word, &rule.range))
+		err = config_wrong(at, "client: invalid address '%s' (numeric, or a range, as in 10.0.0.0/24)",
+				   word ? word : "");
+	while (!err && (word = strtok_r(NULL, " \t", &rest)))
+		err = config_client_word(&rule, at, word);
+	free(words);
+	if (err)
+		return err;
+	rules = realloc(config->client.rules, (config->client.nr_rules + 1) * sizeof(*rules));
+	if (!rules)
+		return -ENOMEM;
+	rules[config->client.nr_rules++] = rule;
+	config->client.rules = rules;
 	return 0;
 }
 
@@ -208,6 +296,12 @@ static const struct {
 	{ "ahead", config_ahead },
 	{ "hugepages", config_hugepages },
 	{ "resume_from", config_resume_from },
+	{ "queues", config_queues },
+	{ "client_sessions", config_client_sessions },
+	{ "client_min", config_client_min },
+	{ "client_max", config_client_max },
+	{ "client", config_client },
+	{ "admit", config_admit },
 };
 
 static int config_set(void *data, const struct config_at *at, const char *key, const char *value)
@@ -218,7 +312,7 @@ static int config_set(void *data, const struct config_at *at, const char *key, c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from)",
+	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from, queues, client_sessions, client_min, client_max, client, admit)",
 			    key);
 }
 
@@ -232,7 +326,11 @@ void config_init(struct config *config)
 	strcpy(config->control, ADMIN_PATH);
 	config->evict_ms = 5000;
 	config->grace_ms = 60000;
-	config->clients = 64;
+	config->client.clients = 64;
+	config->client.sessions = 8;
+	config->client.usual.weight = 1;
+	config->client.usual.max = UINT64_MAX;
+	config->queues = FARSWAP_QUEUES_MAX;
 	config->ahead = 2;
 	config->hugepages = true;
 }
@@ -263,6 +361,41 @@ int config_option(struct config *config, const char *option, char error[CONFIG_E
 	return err;
 }
 
+static int config_check_client(const struct config *config, const struct config_at *at,
+			       const struct client_rule *rule)
+{
+	if (rule->max < config->slab)
+		return config_wrong(at, "client_max: invalid value %" PRIu64 " (at least one slab, %" PRIu64 " bytes)",
+				    rule->max, config->slab);
+	if (rule->min > rule->max || rule->min > config->memory)
+		return config_wrong(at, "client_min: invalid value %" PRIu64 " (at most client_max and memory, %" PRIu64 " bytes)",
+				    rule->min,
+				    rule->max < config->memory ? rule->max : config->memory);
+	return 0;
+}
+
+/* Give the clients' rules what they don't say, and check them. */
+static int config_check_clients(struct config *config, const struct config_at *at)
+{
+	int err = config_check_client(config, at, &config->client.usual);
+	unsigned int i;
+
+	for (i = 0; i < config->client.nr_rules && !err; i++) {
+		struct client_rule *rule = &config->client.rules[i];
+
+		if (rule->min == CONFIG_UNSET)
+			rule->min = config->client.usual.min < rule->max ?
+				config->client.usual.min : rule->max;
+		if (rule->max == CONFIG_UNSET)
+			rule->max = config->client.usual.max > rule->min ?
+				config->client.usual.max : rule->min;
+		err = config_check_client(config, at, rule);
+	}
+	if (!err && config->client.listed_only && !config->client.nr_rules)
+		err = config_wrong(at, "admit: with listed there must be a client line, as in client = 10.0.0.0/24");
+	return err;
+}
+
 int config_check(struct config *config, char error[CONFIG_ERROR_MAX])
 {
 	struct config_at at = { .where = "configuration", .error = error };
@@ -271,5 +404,5 @@ int config_check(struct config *config, char error[CONFIG_ERROR_MAX])
 		return config_wrong(&at, "memory: invalid value %" PRIu64 " (at least one slab, %" PRIu64 " bytes; a smaller slab must match slab_mb of the clients)",
 				    config->memory, config->slab);
 	config->memory -= config->memory % config->slab;
-	return 0;
+	return config_check_clients(config, &at);
 }

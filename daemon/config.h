@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "admin.h"
+#include "client.h"
 #include "config-file.h"
 
 #define CONFIG_FILE		"/etc/farswapd.conf"
@@ -23,9 +24,10 @@ struct config {
 	uint64_t headroom;		/* bytes to leave available; 0: unlimited use */
 	unsigned int evict_ms;
 	unsigned int grace_ms;
-	unsigned int clients;
 	unsigned int ahead;
 	bool hugepages;
+	struct client_config client;
+	unsigned int queues;
 	bool resume_anywhere;		/* from another address than before */
 };
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batch eviction: pick E + E' lent regions at random, query the activity of each from
- * its client, evict the E least active. A client that does not answer in time counts as
- * idle. Does not depend on messages.
+ * Batch eviction. Whose regions go is decided by what each client has: see share.h. Which of a
+ * client's regions go is decided by their activity: pick E + E' of them at random, query the
+ * activity of each from the client, evict the E least active. A client that does not answer in time
+ * loses any of them. What it answers counts among its own regions only, so that a client that lies
+ * gains nothing. Does not depend on messages.
  *
- * Regions of clients in their grace period go first, because they need neither a query nor a
- * wait. They are taken client by client, so that few clients are hit.
+ * Regions of sessions in their grace period go first, because they need neither a query nor a
+ * wait.
  */
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "evict.h"
 #include "session.h"
+#include "share.h"
 
 #define EVICT_QUERY_MS		1000
 /* E': as many as are evicted and a few more, so that there is a choice. */
@@ -25,10 +28,11 @@ enum evict_phase {
 struct evict_candidate {
 	uint64_t region;
 	struct region_owner *owner;	/* not valid once the clients are queried */
+	unsigned int client;		/* index of its client in the job's shares */
 	unsigned int index;		/* for region_at() */
 	uint32_t pages;
 	uint32_t random;		/* decides between equally active regions */
-	bool lost;			/* its client is in its grace period */
+	bool lost;			/* its session is in its grace period */
 };
 
 struct evict_job {
@@ -37,7 +41,10 @@ struct evict_job {
 	enum evict_phase phase;
 	struct evict_candidate *candidates;
 	unsigned int nr;
-	unsigned int nr_lost;		/* they come first until the query */
+	bool reserve;			/* a client waits for its reserve */
+	uint64_t begun_ms;
+	struct share *shares;		/* of clients */
+	unsigned int nr_shares;
 	unsigned int unanswered;		/* unanswered CHECK_ACTIVITY */
 	unsigned int pending;		/* regions being evicted */
 	struct evict_result result;
@@ -51,6 +58,7 @@ static struct {
 	struct list jobs;
 	uint64_t number;
 	unsigned int evict_ms;
+	uint64_t reserve_job;	/* number of the last that got a client its reserve */
 } evict = { .jobs = { &evict.jobs, &evict.jobs } };
 
 static struct evict_job *evict_find(uint64_t number)
@@ -66,6 +74,13 @@ static struct evict_job *evict_find(uint64_t number)
 	return NULL;
 }
 
+static void evict_free(struct evict_job *job)
+{
+	free(job->candidates);
+	free(job->shares);
+	free(job);
+}
+
 static void evict_finish(void *arg)
 {
 	struct evict_job *job = arg;
@@ -74,14 +89,15 @@ static void evict_finish(void *arg)
 		job->done(job->arg, &job->result);
 	loop_timer_stop(&job->timer);
 	list_del(&job->link);
-	free(job->candidates);
-	free(job);
+	evict_free(job);
 }
 
 static int evict_by_pages(const void *a, const void *b)
 {
 	const struct evict_candidate *left = a, *right = b;
 
+	if (left->client != right->client)
+		return left->client > right->client ? 1 : -1;
 	if (left->lost != right->lost)
 		return right->lost - left->lost;
 	if (left->pages != right->pages)
@@ -98,16 +114,30 @@ static int evict_by_owner(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-static int evict_by_loss(const void *a, const void *b)
+/* Put the candidates of each client together, the lost ones first, the others at random. */
+static int evict_by_client(const void *a, const void *b)
 {
 	const struct evict_candidate *left = a, *right = b;
 
+	if (left->client != right->client)
+		return left->client > right->client ? 1 : -1;
 	if (left->lost != right->lost)
 		return right->lost - left->lost;
-	return left->lost ? evict_by_owner(a, b) : 0;
+	return (left->random > right->random) - (left->random < right->random);
 }
 
-/* Evict the least active. A region returned since the query counts, another job's does not. */
+/* The query counts if a client waits for its reserve, so that silence wins no time. */
+static unsigned int evict_deadline(const struct evict_job *job)
+{
+	uint64_t passed = job->reserve ? loop_now_ms() - job->begun_ms : 0;
+
+	return passed < evict.evict_ms ? evict.evict_ms - passed : 1;
+}
+
+/*
+ * Evict the least active of each client. A region returned since the query counts, another job's
+ * does not.
+ */
 static void evict_coldest(void *arg)
 {
 	struct evict_job *job = arg;
@@ -117,19 +147,23 @@ static void evict_coldest(void *arg)
 	loop_timer_stop(&job->timer);
 	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_pages);
 	job->pending++;
-	for (i = 0; i < job->nr && taken < job->result.requested; i++) {
-		struct region *region = region_at(job->candidates[i].index);
+	for (i = 0; i < job->nr; i++) {
+		struct evict_candidate *candidate = &job->candidates[i];
+		struct share *share = &job->shares[candidate->client];
+		struct region *region = region_at(candidate->index);
 
-		if (region->id != job->candidates[i].region || region->state != REGION_MAPPED) {
-			if (region->id == job->candidates[i].region)
+		if (!share->take)
+			continue;
+		if (region->id != candidate->region || region->state != REGION_MAPPED) {
+			if (region->id == candidate->region)
 				continue;
 			job->result.returned++;
-			taken++;
-			continue;
+		} else {
+			job->pending++;
+			request_evict(region, job->number, evict_deadline(job));
 		}
-		job->pending++;
+		share->take--;
 		taken++;
-		request_evict(region, job->number, evict.evict_ms);
 	}
 	job->result.requested = taken;
 	if (!--job->pending)
@@ -199,8 +233,6 @@ static void evict_query(struct evict_job *job)
 	uint64_t ids[FARSWAP_ACTIVITY_REGIONS];
 	unsigned int i, n = 0;
 
-	for (i = 0; i < job->nr; i++)
-		job->candidates[i].random = evict_random();
 	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_owner);
 	for (i = 0; i < job->nr; i++) {
 		struct evict_candidate *candidate = &job->candidates[i];
@@ -218,78 +250,197 @@ static void evict_query(struct evict_job *job)
 	loop_timer_set(&job->timer, job->unanswered ? EVICT_QUERY_MS : 0);
 }
 
+/* Return the index of the client's share, which is added if there is none. */
+static unsigned int evict_share(struct evict_job *job, const struct client **clients,
+				const struct client *client)
+{
+	unsigned int i = 0;
+
+	while (i < job->nr_shares && clients[i] != client)
+		i++;
+	if (i < job->nr_shares)
+		return i;
+	clients[job->nr_shares++] = client;
+	job->shares[i].weight = client->weight;
+	job->shares[i].min = client->min;
+	job->shares[i].random = evict_random();
+	return i;
+}
+
 static int evict_collect(struct evict_job *job, bool ordinary)
 {
+	const struct client **clients = calloc(session_count() + 1, sizeof(*clients));
 	unsigned int i;
 
 	job->candidates = calloc(region_count(REGION_MAPPED) + 1, sizeof(*job->candidates));
-	if (!job->candidates)
+	job->shares = calloc(session_count() + 1, sizeof(*job->shares));
+	if (!clients || !job->candidates || !job->shares) {
+		free(clients);
 		return -1;
+	}
 	for (i = 0; i < region_total(); i++) {
 		struct evict_candidate *candidate = &job->candidates[job->nr];
 		struct region *region = region_at(i);
+		struct session *session;
 
-		if (region->state != REGION_MAPPED || (ordinary && region->huge) ||
-		    session_of(region->owner)->state == SESSION_DEAD)
+		if (region->state != REGION_MAPPED || (ordinary && region->huge))
+			continue;
+		session = session_of(region->owner);
+		if (session->state == SESSION_DEAD)
 			continue;
 		candidate->region = region->id;
 		candidate->owner = region->owner;
+		candidate->client = evict_share(job, clients, session->client);
 		candidate->index = i;
-		candidate->lost = session_of(region->owner)->state == SESSION_GRACE;
-		job->nr_lost += candidate->lost;
+		candidate->random = evict_random();
+		candidate->lost = session->state == SESSION_GRACE;
+		job->shares[candidate->client].lent++;
+		job->shares[candidate->client].lost += candidate->lost;
 		job->nr++;
 	}
-	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_loss);
+	free(clients);
 	return 0;
 }
 
-/* Keep @count candidates: all whose client is lost, and a uniform choice of the others. */
-static void evict_pick(struct evict_job *job, unsigned int count)
+/*
+ * Keep the candidates that may be evicted: for each client all that are lost, or as many of those
+ * as go; and if others go too, a random choice of them. Return true if a client must be queried.
+ */
+static bool evict_pick(struct evict_job *job)
 {
-	struct evict_candidate swap;
-	unsigned int i, other;
+	unsigned int i, nr = 0, left = 0;
+	bool query = false;
+	const struct share *share;
 
-	for (i = job->nr_lost; i < count; i++) {
-		other = i + evict_random() % (job->nr - i);
-		swap = job->candidates[i];
-		job->candidates[i] = job->candidates[other];
-		job->candidates[other] = swap;
+	qsort(job->candidates, job->nr, sizeof(*job->candidates), evict_by_client);
+	for (i = 0; i < job->nr; i++) {
+		const struct evict_candidate *candidate = &job->candidates[i];
+		unsigned int others;
+
+		share = &job->shares[candidate->client];
+		others = share->take - share->take_lost;
+		if (!i || candidate->client != candidate[-1].client)
+			left = share->take_lost + (others ? others + EVICT_SPARE(others) : 0);
+		if (!left)
+			continue;
+		query |= !candidate->lost && others < share->lent - share->lost;
+		job->candidates[nr++] = *candidate;
+		left--;
 	}
-	job->nr = count;
+	job->nr = nr;
+	return query;
 }
 
-struct evict_job *evict_start(uint64_t count, bool ordinary,
-			      void (*done)(void *arg, const struct evict_result *result),
-			      void *arg)
+static struct evict_job *evict_begin(uint64_t count, bool ordinary, bool reserve,
+				     void (*done)(void *arg, const struct evict_result *result),
+				     void *arg)
 {
 	struct evict_job *job = calloc(1, sizeof(*job));
+	unsigned int i;
 
 	if (!job)
 		return NULL;
 	if (evict_collect(job, ordinary)) {
-		free(job);
+		evict_free(job);
 		return NULL;
 	}
 	job->number = ++evict.number;
+	job->reserve = reserve;
+	job->begun_ms = loop_now_ms();
 	job->done = done;
 	job->arg = arg;
 	loop_timer_init(&job->timer, evict_coldest, job);
 	loop_work_init(&job->finish, evict_finish, job);
 	list_add_tail(&job->link, &evict.jobs);
 
-	job->result.requested = count < job->nr ? count : job->nr;
-	if (job->nr_lost > job->result.requested)
-		job->nr_lost = job->result.requested;
-	if (job->nr_lost == job->result.requested)
-		job->nr = job->nr_lost;
-	if (job->result.requested == job->nr) {
+	if (count < job->nr)
+		share_take(job->shares, job->nr_shares, count, reserve);
+	else
+		for (i = 0; i < job->nr_shares; i++)
+			job->shares[i].take = job->shares[i].lent;
+	if (count < job->nr && evict_pick(job))
+		evict_query(job);
+	else
 		evict_coldest(job);
-		return job;
-	}
-	if (EVICT_SPARE(count) + count < job->nr)
-		evict_pick(job, EVICT_SPARE(count) + count);
-	evict_query(job);
 	return job;
+}
+
+struct evict_job *evict_start(uint64_t count, bool ordinary,
+			      void (*done)(void *arg, const struct evict_result *result),
+			      void *arg)
+{
+	return evict_begin(count, ordinary, false, done, arg);
+}
+
+/* Is a region of a session without connections being taken back? */
+static bool evict_is_taking_lost(void)
+{
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->state == SESSION_GRACE && session->owner.nr[REGION_EVICT_WAIT])
+			return true;
+	}
+	return region_count(REGION_REVOKING);
+}
+
+/*
+ * May a client that asks for memory have that of a session without connections? A client that has
+ * gone keeps its reserve, and its part of the pool from those that have theirs.
+ */
+static bool evict_may_take(const struct client *from, const struct client *client)
+{
+	if (from == client)
+		return true;
+	return from->account.lent > from->min &&
+	       (client->account.lent < client_fair(client) ||
+		from->account.lent > client_fair(from));
+}
+
+static bool evict_lost(const struct client *client)
+{
+	struct list *pos;
+
+	if (evict_is_taking_lost())
+		return true;
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+		struct region *region;
+
+		if (session->state != SESSION_GRACE || !evict_may_take(session->client, client))
+			continue;
+		region = list_first(&session->owner.regions[REGION_MAPPED], struct region, link);
+		if (!region)
+			continue;
+		request_evict(region, 0, 0);
+		return true;
+	}
+	return false;
+}
+
+/* Evict so many regions of others that the client can have its reserve. */
+static bool evict_reserve(const struct client *client)
+{
+	unsigned int leaving = region_leaving(false), missing;
+	struct evict_job *job;
+
+	if (client->account.lent >= client_reserve(client))
+		return false;
+	missing = client_reserve(client) - client->account.lent;
+	if (missing <= leaving || evict_is_querying(evict.reserve_job))
+		return true;
+	job = evict_begin(missing - leaving, false, true, NULL, NULL);
+	if (!job)
+		return false;
+	evict.reserve_job = job->number;
+	return job->result.requested || job->phase == EVICT_QUERYING;
+}
+
+bool evict_for(const struct client *client)
+{
+	return evict_lost(client) || evict_reserve(client);
 }
 
 uint64_t evict_number(const struct evict_job *job)

@@ -24,19 +24,25 @@ enum evict_end {
 	EVICT_BROKEN,
 };
 
+struct client;
 struct evict_job;
 
 void evict_init(unsigned int evict_ms);
 /* The time that a client has to return a region. */
 unsigned int evict_deadline_ms(void);
 /*
- * Evict @count regions, the least active of a random choice; @ordinary: none on reserved huge
- * pages. @done is called when all are back, from the event loop and never from within this
- * function. Return NULL without memory.
+ * Evict @count regions: of the clients that have most for their weight, the least active of a
+ * random choice; @ordinary: none on reserved huge pages. @done is called when all are back, from
+ * the event loop and never from within this function. Return NULL without memory.
  */
 struct evict_job *evict_start(uint64_t count, bool ordinary,
 			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg);
+/*
+ * Take memory back for a client that asks for more than is free: of clients that have gone, and of
+ * others as long as it has less than its reserve. Return false if there is none to be had.
+ */
+bool evict_for(const struct client *client);
 /* Number of the job for evict_is_querying(); stays valid after its end. */
 uint64_t evict_number(const struct evict_job *job);
 /* Drop @done; the job continues. */

@@ -67,7 +67,8 @@ unsigned int grace_count(void)
 /* Whoever reads the network knows the secret, but does not receive what is sent to the client. */
 bool grace_is_from(const struct session *session, const struct sockaddr *from)
 {
-	return grace.anywhere || address_equal((const struct sockaddr *)&session->from, from);
+	return grace.anywhere || address_equal((const struct sockaddr *)&session->client->address,
+						from);
 }
 
 /* The connections may have failed without an event so far, so a ready session counts too. */
@@ -96,7 +97,7 @@ bool grace_may_resume(uint64_t secret, const struct sockaddr *from)
 struct session *grace_find(const struct session *session, const struct farswap_hello *hello)
 {
 	struct session *old = grace_of(le64toh(hello->resume),
-				       (const struct sockaddr *)&session->from);
+				       (const struct sockaddr *)&session->client->address);
 
 	if (!old || old == session || old->hello.instance != hello->instance ||
 	    memcmp(old->hello.node, hello->node, sizeof(hello->node)))

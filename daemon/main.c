@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "config.h"
 #include "drain.h"
 #include "evict.h"
@@ -241,19 +242,22 @@ static int init_pool(void)
 	return err;
 }
 
-static void init_protocol(void)
+static int init_protocol(void)
 {
 	uint8_t node[FARSWAP_NODE_BYTES];
 	uint64_t instance = 0;
+	int err;
 
 	node_identity(node);
 	if (getrandom(&instance, sizeof(instance), 0) < 0)
 		instance = getpid();
-	message_init(node, instance, drain_check);
-	session_init(config.clients);
+	message_init(node, instance, config.queues, drain_check);
+	session_init(config.client.clients);
+	err = client_init(&config.client);
 	evict_init(config.evict_ms);
-	grace_init(config.grace_ms, config.clients, config.resume_anywhere);
+	grace_init(config.grace_ms, config.client.clients, config.resume_anywhere);
 	loop_timer_init(&leave.poll, leave_poll, NULL);
+	return err;
 }
 
 static int run(void)
@@ -268,8 +272,10 @@ static int run(void)
 	err = init_pool();
 	if (err)
 		goto out_exit_loop;
-	sandbox_raise_files(config.clients);
-	init_protocol();
+	sandbox_raise_files(config.client.clients);
+	err = init_protocol();
+	if (err)
+		goto out_exit_pool;
 	err = admin_init(config.control);
 	/* The other farswapd of EADDRINUSE may end, so that is worth a retry. */
 	config_is_wrong = err == -EEXIST || err == -EROFS || err == -EACCES || err == -ENOENT ||
@@ -293,7 +299,7 @@ static int run(void)
 			config.memory >> 20, strerror(-err));
 		goto out_exit_reclaim;
 	}
-	sandbox_check_maps(config.clients, mem_is_scattered() ? region_total() : 0);
+	sandbox_check_maps(config.client.clients, mem_is_scattered() ? region_total() : 0);
 	sandbox_drop();
 	/* After the privileges are dropped, because a thread inherits the credentials. */
 	err = worker_init();

@@ -3,15 +3,17 @@
  * Handles clients' messages and sends the answers. A message that is malformed or comes at
  * the wrong time ends its session and affects nothing else.
  *
- * MAP is answered at once from the regions staged for its client. Otherwise it waits in a queue
- * until memory is registered, or zeroed and registered. The pool's work, one bounded piece per
- * turn, serves that queue. A MAP that waits too long is refused: the client has given up by then,
- * and would return the region at once, to be zeroed again while others wait.
+ * MAP is answered at once from the regions staged for its client. Otherwise it waits until memory
+ * is registered, or zeroed and registered. The pool's work, one bounded piece per turn, serves the
+ * clients with MAPs in turn, each as many of them as it has weight. A MAP that waits too long is
+ * refused: the client has given up by then, and would return the region at once, to be zeroed again
+ * while others wait.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "evict.h"
 #include "log.h"
 #include "meminfo.h"
 #include "session.h"
@@ -26,11 +28,12 @@
 static struct {
 	uint8_t node[FARSWAP_NODE_BYTES];
 	uint64_t instance;
+	unsigned int queues;
 	void (*idle)(void);
-	struct list maps;		/* struct session_map, oldest first */
+	struct list line;		/* struct client, with MAPs that wait */
 	struct loop_work pool;
 	struct loop_timer retry;	/* retries failed registrations */
-	struct loop_timer late;		/* refuses the first of @maps when it is too old */
+	struct loop_timer late;		/* refuses the MAP that is too old first */
 } message;
 
 /* Map a wire error to its END_BAD_ reason. */
@@ -47,10 +50,10 @@ static void message_welcome(struct session *session, uint32_t seq, unsigned int 
 
 	wire_init(&welcome.hdr, FARSWAP_MSG_WELCOME, seq);
 	welcome.status = htole32(status);
-	memcpy(welcome.node, message.node, sizeof(welcome.node));
-	welcome.instance = htole64(message.instance);
 	welcome.slab_bytes = htole64(region_bytes());
 	if (status == FARSWAP_STATUS_OK) {
+		memcpy(welcome.node, message.node, sizeof(welcome.node));
+		welcome.instance = htole64(message.instance);
 		welcome.queues = htole16(session->queues);
 		if (session->resuming)
 			welcome.resumed = htole16(session->rekeyed ? FARSWAP_RESUMED_NEW_KEYS :
@@ -113,14 +116,20 @@ static void message_hello(struct session *session, const void *msg)
 		message_refuse(session, seq, FARSWAP_STATUS_LEAVING, STAT_END_LEAVING);
 		return;
 	}
+	/* Others may have sent HELLO since this one connected. */
+	old = grace_find(session, hello);
+	if (session_is_full(old)) {
+		message_refuse(session, seq, FARSWAP_STATUS_BUSY, STAT_END_REFUSED);
+		return;
+	}
 	session->hello = *hello;
 	session->queues = le16toh(hello->queues);
-	if (session->queues > FARSWAP_QUEUES_MAX)
-		session->queues = FARSWAP_QUEUES_MAX;
+	if (session->queues > message.queues)
+		session->queues = message.queues;
 	region_owner_add(&session->owner, session->lend_pd);
+	session->owner.account = &session->client->account;
 	session->has_owner = true;
 	session_set_state(session, SESSION_READY);
-	old = grace_find(session, hello);
 	if (old)
 		grace_adopt(session, old);
 	loop_timer_set(&session->deadline, SESSION_DATA_MS);
@@ -139,7 +148,7 @@ static void message_query_mem(struct session *session, const void *msg)
 
 	wire_init(&answer.hdr, FARSWAP_MSG_FREE_MEM, le32toh(query->seq));
 	if (!session_leaving())
-		answer.free_bytes = htole64(region_free_bytes());
+		answer.free_bytes = htole64(client_left(session->client) * region_bytes());
 	answer.mapped = htole32(nr[REGION_MAPPED] + nr[REGION_EVICT_WAIT] + nr[REGION_EVICTING]);
 	control_send(session, &answer.hdr, true);
 }
@@ -176,7 +185,11 @@ static void message_map_later(struct session *session, const struct farswap_map 
 	wait->seq = le32toh(map->hdr.seq);
 	wait->until_ms = loop_now_ms() + MESSAGE_MAP_MS;
 	session->nr_maps++;
-	list_add_tail(&wait->link, &message.maps);
+	list_add_tail(&wait->link, &session->client->maps);
+	if (list_empty(&session->client->line)) {
+		session->client->served = 0;
+		list_add_tail(&session->client->line, &message.line);
+	}
 	message_kick_pool();
 }
 
@@ -187,7 +200,7 @@ static void message_map(struct session *session, const void *msg)
 
 	if (session_leaving())
 		message_mr_info(session, le32toh(map->hdr.seq), FARSWAP_STATUS_LEAVING, NULL);
-	else if (session->nr_maps || !session->owner.nr[REGION_STAGED] ||
+	else if (session->nr_maps || !client_left(session->client) || !session->owner.nr[REGION_STAGED] ||
 		 region_lend(&session->owner, &region))
 		message_map_later(session, map);
 	else
@@ -198,6 +211,8 @@ static void message_map(struct session *session, const void *msg)
 static void message_map_forget(struct session_map *wait)
 {
 	list_del(&wait->link);
+	if (list_empty(&wait->session->client->maps))
+		list_del(&wait->session->client->line);
 	wait->session->nr_maps--;
 	wait->session = NULL;
 }
@@ -205,29 +220,31 @@ static void message_map_forget(struct session_map *wait)
 /* Return the status to answer a waiting MAP with, or -EAGAIN. */
 static int message_map_try(struct session_map *wait, uint64_t now, struct region **region)
 {
-	int err;
+	struct client *client = wait->session->client;
+	bool free = region_free_bytes();
+	int err = -ENOSPC;
 
 	if (session_leaving())
 		return FARSWAP_STATUS_LEAVING;
-	if (now >= wait->until_ms)
+	/* It has all it may have, or what is free is the reserve of others. */
+	if (now >= wait->until_ms || client->account.lent >= client->max ||
+	    (free && !client_left(client)))
 		return FARSWAP_STATUS_NO_MEMORY;
-	err = region_lend(&wait->session->owner, region);
+	if (free)
+		err = region_lend(&wait->session->owner, region);
+	if (err == -ENOSPC && !region_is_over() && evict_for(client))
+		err = -EAGAIN;
 	if (err == -EAGAIN)
 		return err;
 	return err ? FARSWAP_STATUS_NO_MEMORY : FARSWAP_STATUS_OK;
 }
 
-/*
- * Answer the first MAP in the queue that can be answered. Return false if there is none. A client
- * whose device registers memory slowly does not block the others.
- */
-static bool message_map_serve(void)
+/* Serve the first MAP of the client that can be served. Return false if there is none. */
+static bool message_client_serve(struct client *client, uint64_t now)
 {
-	struct session_map *first = list_first(&message.maps, struct session_map, link);
-	uint64_t now = loop_now_ms();
 	struct list *pos;
 
-	list_for_each(pos, &message.maps) {
+	list_for_each(pos, &client->maps) {
 		struct session_map *wait = container_of(pos, struct session_map, link);
 		struct session *session = wait->session;
 		struct region *region = NULL;
@@ -235,12 +252,50 @@ static bool message_map_serve(void)
 
 		if (status == -EAGAIN)
 			continue;
+		/* The next client's turn, unless this one has more weight. */
+		if (status == FARSWAP_STATUS_OK && ++client->served >= client->weight) {
+			client->served = 0;
+			list_del(&client->line);
+			list_add_tail(&client->line, &message.line);
+		}
 		message_map_forget(wait);
 		message_mr_info(session, wait->seq, status, region);
 		return true;
 	}
-	if (first)
-		loop_timer_set(&message.late, first->until_ms - now);
+	return false;
+}
+
+/* Return the time at which the first MAP is refused, or UINT64_MAX. */
+static uint64_t message_map_first_ms(void)
+{
+	uint64_t first = UINT64_MAX;
+	struct list *pos;
+
+	list_for_each(pos, &message.line) {
+		struct client *client = container_of(pos, struct client, line);
+		struct session_map *wait = list_first(&client->maps, struct session_map, link);
+
+		if (wait->until_ms < first)
+			first = wait->until_ms;
+	}
+	return first;
+}
+
+/*
+ * Answer a MAP of the first client that has one that can be answered. Return false if there is
+ * none. A client whose device registers memory slowly does not block the others.
+ */
+static bool message_map_serve(void)
+{
+	uint64_t now = loop_now_ms(), first;
+	struct list *pos;
+
+	list_for_each(pos, &message.line)
+		if (message_client_serve(container_of(pos, struct client, line), now))
+			return true;
+	first = message_map_first_ms();
+	if (first != UINT64_MAX)
+		loop_timer_set(&message.late, first > now ? first - now : 0);
 	return false;
 }
 
@@ -433,12 +488,14 @@ static const struct region_events events = {
 	.idle = session_idle,
 };
 
-void message_init(const uint8_t *node, uint64_t instance, void (*idle)(void))
+void message_init(const uint8_t *node, uint64_t instance, unsigned int queues,
+		  void (*idle)(void))
 {
 	memcpy(message.node, node, sizeof(message.node));
 	message.instance = instance;
+	message.queues = queues;
 	message.idle = idle;
-	list_init(&message.maps);
+	list_init(&message.line);
 	region_listen(&events);
 	loop_work_init(&message.pool, message_pool_work, NULL);
 	loop_timer_init(&message.late, message_map_late, NULL);

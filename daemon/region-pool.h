@@ -42,7 +42,6 @@ extern struct region_pool pool;
 unsigned int region_filled(void);
 /* Number of those on ordinary memory. */
 unsigned int region_ordinary(void);
-bool region_is_over(void);
 /* Take a staged region back from the owner that has most; if @ordinary, on ordinary memory. */
 void region_take_back(bool ordinary);
 

@@ -68,6 +68,17 @@ static bool region_is_owned(enum region_state state)
 	return state >= REGION_STAGING && state <= REGION_REVOKING;
 }
 
+static bool region_is_lent(enum region_state state)
+{
+	return state >= REGION_MAPPED && state <= REGION_EVICTING;
+}
+
+static void region_account(const struct region_owner *owner, enum region_state state, int change)
+{
+	if (region_is_lent(state) && owner->account)
+		owner->account->lent += change;
+}
+
 void region_set_state(struct region *region, enum region_state state)
 {
 	assert(region_moves[region->state] & BIT(state));
@@ -75,11 +86,13 @@ void region_set_state(struct region *region, enum region_state state)
 	pool.nr_huge[region->state] -= region->huge;
 	if (region_is_owned(region->state))
 		region->owner->nr[region->state]--;
+	region_account(region->owner, region->state, -1);
 	list_del(&region->link);
 
 	region->state = state;
 	pool.nr[state]++;
 	pool.nr_huge[state] += region->huge;
+	region_account(region->owner, state, 1);
 	if (region_is_owned(state))
 		region->owner->nr[state]++;
 	else
@@ -428,6 +441,11 @@ void region_set_limit(unsigned int limit)
 	pool.limit = limit < pool.total ? limit : pool.total;
 }
 
+unsigned int region_limit(void)
+{
+	return pool.limit;
+}
+
 void region_set_keep(uint64_t bytes)
 {
 	pool.keep = bytes;
@@ -506,6 +524,8 @@ void region_owner_move(struct region_owner *from, struct region_owner *to)
 			region->owner = to;
 			region->claimed = false;
 			list_add_tail(&region->link, &to->regions[i]);
+			region_account(from, i, -1);
+			region_account(to, i, 1);
 		}
 		to->nr[i] = from->nr[i];
 		from->nr[i] = 0;

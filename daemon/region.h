@@ -72,12 +72,18 @@ struct region {
 	bool claimed;		/* the client knows that it has the region */
 };
 
+/* What a client has, over all its sessions. */
+struct region_account {
+	unsigned int lent;
+};
+
 /* A client that borrows regions; embedded in its session. */
 struct region_owner {
 	struct list link;
 	void *pd;
 	struct list regions[REGION_STATES];
 	unsigned int nr[REGION_STATES];
+	struct region_account *account;	/* or NULL */
 	bool stage_failed;	/* don't stage until region_retry() */
 	bool leaving;		/* gets no more regions */
 };
@@ -157,6 +163,10 @@ void region_set_ordinary_limit(unsigned int limit);
 void region_set_keep(uint64_t bytes);
 /* Has the kernel refused memory since the last call? The limit was lowered then. */
 bool region_refused(void);
+/* Return it. */
+unsigned int region_limit(void);
+/* Is more memory held than the limits allow? Then nothing is lent. */
+bool region_is_over(void);
 /* Number of lent regions above the limit. */
 unsigned int region_excess(void);
 /* Number of those on ordinary memory above its limit. */

@@ -44,10 +44,19 @@ static const unsigned int session_moves[SESSION_STATES] = {
 	[SESSION_GRACE] = BIT(SESSION_DEAD),
 };
 
+static bool session_is_half_open(enum session_state state)
+{
+	return state < SESSION_READY || state == SESSION_CLOSING;
+}
+
 void session_set_state(struct session *session, enum session_state state)
 {
 	assert(session_moves[session->state] & BIT(state));
 	session->state = state;
+	if (session->half_open && !session_is_half_open(state)) {
+		session->half_open = false;
+		client_half_open(session->client, -1);
+	}
 }
 
 static void session_deadline(void *arg)
@@ -196,6 +205,7 @@ static void session_free(struct session *session)
 	conn_destroy_id(&session->control);
 	device_put(session->device);
 	list_del(&session->link);
+	client_put(session->client);
 	sessions.count--;
 	/* The device may still deliver events for this session. */
 	if (session->leaked)
@@ -399,16 +409,20 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 
 	if (!session)
 		return NULL;
-	if (getrandom(&session->secret, sizeof(session->secret), GRND_NONBLOCK) !=
+	session->client = client_get(rdma_get_peer_addr(id));
+	if (!session->client || getrandom(&session->secret, sizeof(session->secret), GRND_NONBLOCK) !=
 	    sizeof(session->secret)) {
+		if (session->client)
+			client_put(session->client);
 		free(session);
 		return NULL;
 	}
+	session->half_open = true;
+	client_half_open(session->client, 1);
 	session->number = ++sessions.number;
 	session->control.id = id;
 	session->device = id->verbs;
 	session_peer_name(id, session->peer);
-	memcpy(&session->from, rdma_get_peer_addr(id), address_size(rdma_get_peer_addr(id)));
 	conn_init(&session->control, session);
 	for (i = 0; i < FARSWAP_QUEUES_MAX; i++)
 		conn_init(&session->data[i], session);
@@ -426,25 +440,57 @@ static struct session *session_alloc(struct rdma_cm_id *id)
  * A client that resumes replaces its old session when it sends HELLO. The factor bounds how
  * many clients connect without ever doing so.
  */
-static bool session_is_room(const struct farswap_connect *connect, const struct sockaddr *from)
+bool session_is_full(bool resumes)
 {
-	unsigned int count = sessions.count - grace_count();
+	unsigned int count = sessions.count - grace_count() - client_nr_half_open();
 
-	return count < sessions.max ||
-	       (count < 2 * sessions.max &&
-		grace_may_resume(le64toh(connect->session), from));
+	return count >= (resumes ? 2 * sessions.max : sessions.max);
+}
+
+/*
+ * Make room for another session without HELLO. The oldest has had the most time: a client that
+ * means to use its connection sends HELLO at once.
+ */
+static void session_drop_half_open(void)
+{
+	struct list *pos;
+
+	if (client_nr_half_open() < client_half_open_max())
+		return;
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (!session->half_open)
+			continue;
+		session_end(session, STAT_END_HALF_OPEN, "more than %u connections without HELLO",
+			    client_half_open_max());
+		return;
+	}
+}
+
+/* Return the status to reject the request with. Nothing is allocated for it so far. */
+static int session_check(const struct sockaddr *from, const struct farswap_connect *connect)
+{
+	bool resumes = grace_may_resume(le64toh(connect->session), from);
+
+	if (sessions.leaving)
+		return FARSWAP_STATUS_LEAVING;
+	if (!client_is_allowed(from))
+		return FARSWAP_STATUS_BAD_AUTH;
+	if (!client_may_connect(from, resumes) || session_is_full(resumes))
+		return FARSWAP_STATUS_BUSY;
+	return FARSWAP_STATUS_OK;
 }
 
 int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		   const struct farswap_connect *connect)
 {
 	struct session *session;
-	int err;
+	int err = session_check(rdma_get_peer_addr(id), connect);
 
-	if (sessions.leaving)
-		return FARSWAP_STATUS_LEAVING;
-	if (!session_is_room(connect, rdma_get_peer_addr(id)))
-		return FARSWAP_STATUS_BUSY;
+	if (err)
+		return err;
+	session_drop_half_open();
 	session = session_alloc(id);
 	if (!session)
 		return FARSWAP_STATUS_NO_MEMORY;
@@ -475,6 +521,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 out_free:
 	log_peer(session->peer, "cannot create a session: %s", strerror(-err));
 	session->control.id = NULL;
+	session_set_state(session, SESSION_DEAD);
 	session_free(session);
 	return FARSWAP_STATUS_NO_MEMORY;
 }

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-#include "address.h"
+#include "client.h"
 #include "loop.h"
 #include "region.h"
 #include "stats.h"
@@ -67,7 +67,7 @@ struct session_request {
 
 /* A MAP that waits for a region. Free if session is NULL. */
 struct session_map {
-	struct list link;
+	struct list link;	/* of those of its client */
 	struct session *session;
 	uint32_t seq;
 	uint64_t until_ms;	/* refused after this time */
@@ -82,7 +82,8 @@ struct session {
 	uint64_t secret;		/* identifies the session to data connections and RESUME */
 	enum session_state state;
 	char peer[SESSION_PEER_MAX];
-	struct sockaddr_storage from;	/* address of the control connection */
+	struct client *client;
+	bool half_open;			/* counted as one without HELLO */
 	struct farswap_hello hello;
 	uint16_t queues;		/* number of data queue pairs granted */
 	uint32_t attempt;		/* the client's number of its attempt to connect */
@@ -149,6 +150,8 @@ void session_init(unsigned int max);
 void session_leave(void);
 bool session_leaving(void);
 unsigned int session_count(void);
+/* Are there as many sessions as there may be? For one that @resumes there may be more. */
+bool session_is_full(bool resumes);
 /* Accept a control connection and take @id over, or return the status to reject it with. */
 int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		   const struct farswap_connect *connect);
@@ -220,7 +223,9 @@ bool control_is_idle(const struct session *session);
 
 /* message.c: handling of messages */
 /* @idle is called whenever the pool has run out of work. */
-void message_init(const uint8_t *node, uint64_t instance, void (*idle)(void));
+/* @queues: most data queue pairs of a session. */
+void message_init(const uint8_t *node, uint64_t instance, unsigned int queues,
+		  void (*idle)(void));
 void message_received(struct session *session, const void *msg, size_t len);
 /* A send has completed, which may end a closing session. */
 void message_sent(struct session *session);

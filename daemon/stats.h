@@ -18,6 +18,7 @@
 	X(REJECT_MALFORMED, "rejects_total", "reason=\"malformed\"", "Connections rejected") \
 	X(REJECT_VERSION, "rejects_total", "reason=\"version\"", "")			\
 	X(REJECT_BUSY, "rejects_total", "reason=\"busy\"", "")				\
+	X(REJECT_UNKNOWN, "rejects_total", "reason=\"unknown\"", "")			\
 	X(REJECT_SESSION, "rejects_total", "reason=\"session\"", "")			\
 	X(REJECT_LEAVING, "rejects_total", "reason=\"leaving\"", "")			\
 	X(REJECT_INTERNAL, "rejects_total", "reason=\"internal\"", "")			\
@@ -25,6 +26,7 @@
 	X(END_LINK, "sessions_ended_total", "reason=\"link\"", "")			\
 	X(END_CONNECT, "sessions_ended_total", "reason=\"connect_timeout\"", "")	\
 	X(END_HELLO, "sessions_ended_total", "reason=\"hello_timeout\"", "")		\
+	X(END_HALF_OPEN, "sessions_ended_total", "reason=\"half_open\"", "")		\
 	X(END_GRACE, "sessions_ended_total", "reason=\"grace\"", "")			\
 	X(END_RESUMED, "sessions_ended_total", "reason=\"resumed\"", "")		\
 	X(END_DATA, "sessions_ended_total", "reason=\"data_timeout\"", "")		\

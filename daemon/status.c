@@ -47,6 +47,16 @@ static void status_show_session(FILE *out, const struct session *session)
 	fprintf(out, "\n");
 }
 
+static void status_show_client(FILE *out, const struct client *client)
+{
+	char name[ADDRESS_NAME_MAX];
+
+	address_name((const struct sockaddr *)&client->address, name);
+	fprintf(out, "  %s  %u regions of %u to %u, share %u, weight %u, %u sessions\n", name,
+		client->account.lent, client->min, client->max, client_fair(client),
+		client->weight, client->sessions);
+}
+
 void status_show(FILE *out)
 {
 	static const char *const drained[] = {
@@ -69,6 +79,9 @@ void status_show(FILE *out)
 	fprintf(out, "\nsessions %u\n", session_count());
 	list_for_each(pos, &session_list)
 		status_show_session(out, container_of(pos, struct session, link));
+	fprintf(out, "clients\n");
+	list_for_each(pos, &client_list)
+		status_show_client(out, container_of(pos, struct client, link));
 	fprintf(out, "counters\n");
 	stats_show(out);
 }
@@ -76,6 +89,38 @@ void status_show(FILE *out)
 static void status_gauge(FILE *out, const char *name, const char *help)
 {
 	fprintf(out, "# HELP farswapd_%s %s\n# TYPE farswapd_%s gauge\n", name, help, name);
+}
+
+static void status_client_metrics(FILE *out)
+{
+	static const char *const names[] = { "regions", "share", "min", "max", "weight" };
+	static const char *const helps[] = {
+		"Regions lent, by client",
+		"Regions that are the client's part of the pool",
+		"Regions reserved for the client",
+		"Most regions for the client",
+		"Weight of the client",
+	};
+	char name[ADDRESS_NAME_MAX], metric[32];
+	struct list *pos;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(metric, sizeof(metric), "client_%s", names[i]);
+		status_gauge(out, metric, helps[i]);
+		list_for_each(pos, &client_list) {
+			const struct client *client = container_of(pos, struct client, link);
+			const unsigned int values[] = {
+				client->account.lent, client_fair(client), client->min,
+				client->max, client->weight,
+			};
+
+			address_name((const struct sockaddr *)&client->address, name);
+			fprintf(out, "farswapd_%s{client=\"%s\"} %u\n", metric, name, values[i]);
+		}
+	}
+	status_gauge(out, "sessions_half_open", "Sessions without HELLO");
+	fprintf(out, "farswapd_sessions_half_open %u\n", client_nr_half_open());
 }
 
 void status_metrics(FILE *out)
@@ -108,5 +153,6 @@ void status_metrics(FILE *out)
 		fprintf(out, "farswapd_session_regions{session=\"%" PRIu64 "\",peer=\"%s\"} %u\n",
 			session->number, session->peer, session_lent(session));
 	}
+	status_client_metrics(out);
 	stats_metrics(out);
 }

@@ -3,6 +3,7 @@
  * The configuration: accepted values, and error messages, which say where, what is
  * wrong and what would be right.
  */
+#include "address.c"
 #include "config.c"
 #include "config-file.c"
 #include "meminfo.c"
@@ -23,6 +24,7 @@ static int read_text(const char *text)
 
 	fputs(text, file);
 	fclose(file);
+	free(config.client.rules);
 	config_init(&config);
 	error[0] = '\0';
 	return config_read(&config, path, error);
@@ -47,7 +49,7 @@ static void test_defaults(void)
 	ok(in->sin_family == AF_INET && ntohs(in->sin_port) == 9400 && !in->sin_addr.s_addr,
 	   "listen is 0.0.0.0:9400");
 	ok(config.memory == 1ULL << 30 && config.slab == 64 << 20 && config.evict_ms == 5000 && config.grace_ms == 60000 &&
-	   config.headroom == meminfo_now().total / 8 && config.clients == 64 && config.ahead == 2 && config.hugepages &&
+	   config.headroom == meminfo_now().total / 8 && config.client.clients == 64 && config.ahead == 2 && config.hugepages &&
 	   !strcmp(config.control, "/run/farswapd/control"), "and the rest as documented");
 }
 
@@ -56,7 +58,7 @@ static void test_forms(void)
 	ok(!read_text("memory 256M\n\n  # comment\nslab = 8M # more\n\tevict_ms=7\nclients =3\r\n"
 		      "hugepages no\nahead\t0"), "all ways to write a line");
 	ok(config.memory == 256 << 20 && config.slab == 8 << 20 && config.evict_ms == 7 &&
-	   config.clients == 3 && !config.hugepages && !config.ahead, "are understood");
+	   config.client.clients == 3 && !config.hugepages && !config.ahead, "are understood");
 	ok(!read_text("memory = 16G\n") && config.memory == 16ULL << 30, "G");
 	ok(!read_text("memory = 65536K\n") && config.memory == 64ULL << 20, "K");
 	ok(!read_text("memory = 67108864\n") && config.memory == 64ULL << 20, "bytes");
@@ -123,14 +125,56 @@ static void test_wrong(void)
 	      1, "at most 107 characters");
 	ok(!read_text("memory = 32M\n") && config_check(&config, error) == -EINVAL &&
 	   strstr(error, "at least one slab"), "memory of less than a slab");
-	config_init(&config);
+	read_text("");
 	ok(config_read(&config, "/nonexistent/x", error) == -ENOENT &&
 	   !strncmp(error, "/nonexistent/x: cannot be read: ", 32), "a file that isn't there");
 }
 
+static void test_clients(void)
+{
+	const struct client_rule *rules;
+
+	ok(!read_text("") && !config_check(&config, error) && config.client.sessions == 8 &&
+	   config.client.usual.weight == 1 && !config.client.usual.min &&
+	   config.client.usual.max == UINT64_MAX && !config.client.listed_only &&
+	   !config.client.nr_rules && config.queues == 16, "clients have no limits");
+	ok(!read_text("client_min = 64M\nclient_max 256M\nclient_sessions = 2\nqueues = 4\n"
+		      "client = 10.0.0.5 weight=3 min=128M max=512M\n"
+		      "client 10.0.0.0/24\tmax=1G\nclient fe80::/10\nadmit = listed\n") &&
+	   !config_check(&config, error), "limits of clients");
+	rules = config.client.rules;
+	ok(config.client.nr_rules == 3 && rules[0].weight == 3 && rules[0].min == 128 << 20 &&
+	   rules[0].max == 512 << 20 && rules[0].range.bits == 32, "of one address");
+	ok(rules[1].weight == 1 && rules[1].min == 64 << 20 && rules[1].max == 1 << 30 &&
+	   rules[1].range.bits == 24, "of a range, with the usual reserve");
+	ok(rules[2].max == 256 << 20 && rules[2].range.bits == 10, "and the usual limit");
+	ok(config.client.listed_only && config.client.sessions == 2 && config.queues == 4,
+	   "and the rest");
+	wrong("client = host\n", 1, "numeric, or a range, as in 10.0.0.0/24");
+	wrong("client = 10.0.0.0/33\n", 1, "numeric, or a range");
+	wrong("client = 10.0.0.1 max\n", 1, "words: weight=N, min=SIZE, max=SIZE");
+	wrong("client = 10.0.0.1 most=1G\n", 1, "words: weight=N");
+	wrong("client = 10.0.0.1 max=much\n", 1, "client: max: invalid value 'much' (a size");
+	wrong("client = 10.0.0.1 weight=0\n", 1, "client: weight: invalid value '0' (range 1-1000)");
+	wrong("client_min = x\n", 1, "a size, as in 512M, or 0");
+	wrong("client_max = x\n", 1, "a size, as in 4G");
+	wrong("client_sessions = 0\n", 1, "range 1-4096");
+	wrong("queues = 17\n", 1, "range 1-16");
+	wrong("admit = none\n", 1, "any or listed");
+	ok(!read_text("client_max = 1M\n") && config_check(&config, error) == -EINVAL &&
+	   strstr(error, "at least one slab"), "a limit below a slab");
+	ok(!read_text("client_min = 2G\n") && config_check(&config, error) == -EINVAL &&
+	   strstr(error, "at most client_max and memory"), "a reserve above memory");
+	ok(!read_text("client = 10.0.0.1 min=512M max=256M\n") &&
+	   config_check(&config, error) == -EINVAL && strstr(error, "at most client_max"),
+	   "a reserve above the limit");
+	ok(!read_text("admit = listed\n") && config_check(&config, error) == -EINVAL &&
+	   strstr(error, "there must be a client line"), "nobody may connect");
+}
+
 static void test_option(void)
 {
-	config_init(&config);
+	read_text("");
 	ok(!config_option(&config, "memory=64M", error) && config.memory == 64 << 20, "-o");
 	ok(config_option(&config, "memory=x", error) == -EINVAL && !strncmp(error, "-o: ", 4),
 	   "-o with a wrong value");
@@ -167,7 +211,7 @@ static void test_drop_ins(void)
 	drop_in(dir, "30-saved.conf~", "clients = 7\n");
 	drop_in(dir, ".conf", "clients = 8\n");
 	ok(!config_read_drop_ins(&config, path, error) && config.memory == 3ULL << 30 &&
-	   config.clients == 5 && config.slab == 8 << 20,
+	   config.client.clients == 5 && config.slab == 8 << 20,
 	   "drop-ins override the file, in the order of their names, if they end in .conf");
 	drop_in(dir, "20-later.conf", "slab = 8M\nmemory = x\n");
 	snprintf(where, sizeof(where), "%s/20-later.conf:2: memory: ", dir);
@@ -193,7 +237,7 @@ static void test_stop_timeout(void)
 		;
 	if (unit)
 		fclose(unit);
-	config_init(&config);
+	read_text("");
 	ok(seconds * 1000 >= config.evict_ms + 3000,
 	   "the unit's TimeoutStopSec, %u s, leaves the daemon its time", seconds);
 }
@@ -209,9 +253,11 @@ int main(void)
 	test_forms();
 	test_addresses();
 	test_wrong();
+	test_clients();
 	test_option();
 	test_drop_ins();
 	test_stop_timeout();
+	free(config.client.rules);
 	unlink(path);
 	return tap_done();
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Selection of regions to evict: first those of clients in their grace period, client by client and
- * without a query; then the least active of those that were queried. Sessions have no verbs, and
- * return regions at once.
+ * without a query; then of the clients that have most, of each the least active of those that were
+ * queried. Sessions have no verbs, and return regions at once.
  */
+#include "address.c"
+#include "client.c"
 #include "evict.c"
+#include "share.c"
 #include "loop.c"
 #include "mem.c"
 #include "region.c"
@@ -18,10 +21,14 @@
 #define TOTAL	64
 #define SESSIONS 4
 
+struct list session_list = { &session_list, &session_list };
 static struct session *sessions[SESSIONS];
+static struct client *owners[SESSIONS];
 static struct region *region[TOTAL];
-static unsigned int asked, idle_asked, killed, done, taken[SESSIONS];
+static unsigned int asked, killed, cold_taken, done, taken[SESSIONS];
 static uint32_t busy[SESSIONS];
+static bool cold[TOTAL];	/* by index in the pool */
+static struct loop_timer end;
 static bool silent;	/* clients don't answer */
 static bool slow;	/* clients don't return regions */
 static struct evict_result result;
@@ -35,6 +42,11 @@ static unsigned int index_of(const struct session *session)
 	return i;
 }
 
+unsigned int session_count(void)
+{
+	return SESSIONS;
+}
+
 bool request_activity(struct session *session, uint64_t job, const uint64_t *regions,
 		      unsigned int count)
 {
@@ -43,11 +55,11 @@ bool request_activity(struct session *session, uint64_t job, const uint64_t *reg
 	if (session->state != SESSION_READY)
 		return false;
 	asked += count;
-	idle_asked += busy[index_of(session)] ? 0 : count;
 	if (silent)
 		return true;
 	for (i = 0; i < count; i++)
-		evict_set_activity(job, regions[i], busy[index_of(session)]);
+		evict_set_activity(job, regions[i], cold[region_index(regions[i])] ? 0 :
+				   busy[index_of(session)]);
 	evict_answered(job);
 	return true;
 }
@@ -59,6 +71,7 @@ void request_evict(struct region *which, uint64_t job, unsigned int evict_ms)
 
 	(void)evict_ms;
 	taken[index_of(session)]++;
+	cold_taken += cold[region_index(which->id)];
 	killed += kill;
 	region_set_state(which, REGION_EVICT_WAIT);
 	if (slow)
@@ -76,6 +89,12 @@ static void evicted(void *arg, const struct evict_result *of)
 	loop_stop();
 }
 
+static void stop(void *arg)
+{
+	(void)arg;
+	loop_stop();
+}
+
 /* Sixteen regions for each client, contiguous in the pool; @lost has a bit for each client. */
 static void setup(unsigned int lost)
 {
@@ -83,12 +102,22 @@ static void setup(unsigned int lost)
 
 	pool_init(TOTAL);
 	evict_init(1000);
-	asked = idle_asked = killed = done = 0;
+	asked = killed = cold_taken = done = 0;
+	memset(cold, 0, sizeof(cold));
 	for (i = 0; i < SESSIONS; i++) {
+		struct address_range range;
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.0.%u", i);
+		address_parse_range(text, &range);
+		owners[i] = client_get((const struct sockaddr *)&range.address);
 		sessions[i] = calloc(1, sizeof(*sessions[i]));
+		sessions[i]->client = owners[i];
+		list_add_tail(&sessions[i]->link, &session_list);
 		sessions[i]->state = lost & 1U << i ? SESSION_GRACE : SESSION_READY;
 		sessions[i]->number = i + 1;
 		region_owner_add(&sessions[i]->owner, sessions[i]);
+		sessions[i]->owner.account = &owners[i]->account;
 		taken[i] = 0;
 		busy[i] = 0;
 	}
@@ -106,7 +135,9 @@ static void teardown(void)
 				region_return(list_first(&sessions[i]->owner.regions[j],
 							 struct region, link));
 		region_owner_del(&sessions[i]->owner);
+		list_del(&sessions[i]->link);
 		free(sessions[i]);
+		client_put(owners[i]);
 	}
 	region_exit();
 }
@@ -124,6 +155,99 @@ static void run(uint64_t count)
 	run_of(count, false);
 }
 
+static void run_once(void)
+{
+	evict_start(1, false, evicted, NULL);
+	loop.stop = false;
+	loop_run();
+	while (region_step())
+		;
+}
+
+/* A client that claims to be busy keeps nothing by that: it loses as much as the others. */
+static void test_liar(void)
+{
+	bool even = true;
+	unsigned int i;
+
+	setup(0);
+	busy[0] = UINT32_MAX;
+	for (i = 0; i < 24; i++)
+		run_once();
+	for (i = 0; i < SESSIONS; i++)
+		even &= taken[i] == 24 / SESSIONS;
+	ok(even, "24 evictions: who lies loses as much as the others: %u, %u, %u, %u", taken[0],
+	   taken[1], taken[2], taken[3]);
+	teardown();
+}
+
+/* Of the client that loses regions the idle ones go. */
+static void test_activity(void)
+{
+	unsigned int i;
+
+	setup(0);
+	for (i = 1; i < SESSIONS; i++)
+		owners[i]->weight = 100;
+	busy[0] = 50;
+	for (i = 0; i < TOTAL; i++)
+		cold[i] = i % 16 >= 4;
+	run(4);
+	ok(asked == EVICT_SPARE(4) + 4 && taken[0] == 4 && cold_taken == 4,
+	   "one client has too much, and loses regions that are idle");
+	teardown();
+}
+
+static void give_back(unsigned int i)
+{
+	struct region *which;
+
+	while ((which = list_first(&sessions[i]->owner.regions[REGION_MAPPED], struct region, link)))
+		region_return(which);
+	while (region_step())
+		;
+}
+
+/* Memory for a client that asks for more than is free. */
+static void test_for_client(void)
+{
+	unsigned int i, n;
+
+	setup(0);
+	ok(!evict_for(owners[3]) && !done, "nobody has gone, and there is no reserve: nothing");
+	give_back(3);
+	for (i = 0; i < 16; i++)
+		region_lend(&sessions[0]->owner, &region[i]);
+	owners[3]->min = 8;
+	owners[1]->min = 16;
+	ok(owners[0]->account.lent == 32 && !owners[3]->account.lent, "one has half, one has nothing");
+	ok(evict_for(owners[3]), "its reserve is got from the others");
+	loop_timer_init(&end, stop, NULL);
+	loop_timer_set(&end, 50);
+	loop.stop = false;
+	loop_run();
+	ok(taken[0] == 8 && !taken[1] && !taken[2], "from the one that has most: %u, %u, %u", taken[0],
+	   taken[1], taken[2]);
+	while (region_step())
+		;
+	for (n = 0; !region_lend(&sessions[3]->owner, &region[0]); n++)
+		;
+	ok(n == 8 && !evict_for(owners[3]), "it has got it, and no more");
+	teardown();
+
+	setup(1U << 2);
+	ok(!evict_for(owners[1]) && !taken[2], "who has gone keeps its part from one that has its own");
+	owners[1]->account.lent = 2;
+	owners[2]->min = 15;
+	ok(evict_for(owners[1]) && taken[2] == 1 && !taken[0], "one that has less gets of it");
+	while (region_step())
+		;
+	ok(!evict_for(owners[1]) && taken[2] == 1, "but not its reserve");
+	ok(evict_for(owners[2]) && taken[2] == 2, "unless it asks itself");
+	owners[1]->account.lent = 16;
+	teardown();
+}
+
 /* Each of four equal clients loses a quarter, within ten standard deviations. */
 static void test_ties(void)
 {
@@ -136,11 +260,7 @@ static void test_ties(void)
 		unsigned int before[SESSIONS];
 
 		memcpy(before, taken, sizeof(before));
-		evict_start(1, false, evicted, NULL);
-		loop.stop = false;
-		loop_run();
-		while (region_step())
-			;
+		run_once();
 		for (i = 0; i < SESSIONS; i++)
 			if (taken[i] > before[i])
 				region_lend(&sessions[i]->owner, &again);
@@ -154,10 +274,12 @@ static void test_ties(void)
 
 int main(void)
 {
+	static const struct client_config config = { .usual = { .weight = 1, .max = UINT64_MAX } };
 	struct evict_job *job;
 	unsigned int i;
 
-	if (loop_init())
+
+	if (loop_init() || client_init(&config))
 		return 1;
 
 	setup(0);
@@ -169,9 +291,9 @@ int main(void)
 	setup(0);
 	busy[0] = busy[1] = busy[2] = 50;
 	run(16);
-	ok(asked == EVICT_SPARE(16) + 16, "of some the clients are asked how busy they are");
-	ok(result.returned == 16 && taken[3] == 16 - taken[0] - taken[1] - taken[2] &&
-	   (taken[3] == 16 || taken[3] == idle_asked), "and of these the idle, all of them");
+	ok(asked == SESSIONS * (EVICT_SPARE(4) + 4), "of some the clients are asked how busy they are");
+	ok(result.returned == 16 && taken[0] == 4 && taken[1] == 4 && taken[2] == 4,
+	   "and each loses as much as the others");
 	teardown();
 
 	setup(1U << 2);
@@ -187,8 +309,8 @@ int main(void)
 
 	setup(1U << 2);
 	run(20);
-	ok(asked == EVICT_SPARE(20) + 20 - 16 && taken[2] == 16 && result.revoked == 16,
-	   "then those of others that are idle");
+	ok(asked == EVICT_SPARE(2) + 2 + 2 * (EVICT_SPARE(1) + 1) && taken[2] == 16 &&
+	   result.revoked == 16, "then those of others that are idle");
 	teardown();
 
 	setup(0);
@@ -238,6 +360,9 @@ int main(void)
 	slow = false;
 	silent = false;
 	test_ties();
+	test_liar();
+	test_activity();
+	test_for_client();
 
 	loop_exit();
 	return tap_done();

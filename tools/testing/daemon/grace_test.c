@@ -131,6 +131,8 @@ static void expire(void *arg)
 	session_end(arg, STAT_END_GRACE, "over");
 }
 
+static struct client clients[2];
+
 /* Address 10.0.0.@host. */
 static struct sockaddr_storage from_host(unsigned int host)
 {
@@ -148,7 +150,7 @@ static struct session *session_make(uint32_t grace_ms)
 
 	session->state = SESSION_READY;
 	session->hello.grace_ms = htole32(grace_ms);
-	session->from = from_host(1);
+	session->client = &clients[0];
 	session->hello.node[3] = 7;
 	session->hello.instance = htole64(99);
 	session->has_owner = true;
@@ -177,6 +179,8 @@ static void setup(unsigned int nr, uint32_t grace_ms)
 {
 	unsigned int i;
 
+	clients[0].address = from_host(1);
+	clients[1].address = from_host(2);
 	pool_init(TOTAL);
 	grace_init(5000, 1, false);
 	grace.count = 0;
@@ -261,18 +265,17 @@ static void test_expire(void)
 
 static void test_find(void)
 {
-	const struct sockaddr_storage other = from_host(2);
-	const struct sockaddr *elsewhere = (const struct sockaddr *)&other, *here;
+	const struct sockaddr *elsewhere = (const struct sockaddr *)&clients[1].address, *here;
 	struct farswap_hello hello;
 
 	setup(1, 1000);
-	here = (const struct sockaddr *)&old->from;
+	here = (const struct sockaddr *)&clients[0].address;
 	grace_enter(old, "x");
 	hello = hello_of(SECRET);
 	ok(grace_find(fresh, &hello) == old, "who knows the secret finds it");
 	ok(grace_may_resume(SECRET, here) && !grace_may_resume(SECRET ^ 1, here) &&
 	   !grace_may_resume(0, here), "which can be told before HELLO");
-	fresh->from = from_host(2);
+	fresh->client = &clients[1];
 	ok(!grace_find(fresh, &hello) && !grace_may_resume(SECRET, elsewhere) &&
 	   !grace_is_from(old, elsewhere), "who knows it at another address does not find it");
 	grace_init(5000, 1, true);
@@ -280,7 +283,7 @@ static void test_find(void)
 	ok(grace_find(fresh, &hello) == old && grace_may_resume(SECRET, elsewhere) &&
 	   grace_is_from(old, elsewhere), "unless any address may resume");
 	grace_init(5000, 1, false);
-	fresh->from = from_host(1);
+	fresh->client = &clients[0];
 	hello.instance ^= 1;
 	ok(!grace_find(fresh, &hello), "another run does not");
 	hello = hello_of(SECRET);

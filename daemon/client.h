@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Clients by address: what each may use of the donor, and what it uses.
+ */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include "address.h"
+#include "region.h"
+
+/* Limits of the clients in a range of addresses. */
+struct client_rule {
+	struct address_range range;
+	unsigned int weight;
+	uint64_t min;			/* bytes */
+	uint64_t max;			/* bytes */
+};
+
+struct client_config {
+	struct client_rule usual;	/* of clients without a rule; its range is not used */
+	struct client_rule *rules;	/* the first that matches is used */
+	unsigned int nr_rules;
+	bool listed_only;		/* refuse clients without a rule */
+	unsigned int sessions;		/* most sessions of a client */
+	unsigned int clients;		/* most sessions in all */
+};
+
+/* Exists while it has sessions. */
+struct client {
+	struct list link;
+	struct list line;		/* in the line of those with MAPs that wait */
+	struct list maps;		/* its MAPs that wait, oldest first */
+	unsigned int served;		/* of them, since it came to the head of the line */
+	struct sockaddr_storage address;
+	struct region_account account;
+	unsigned int weight;
+	unsigned int min;		/* regions */
+	unsigned int max;
+	unsigned int sessions;
+	unsigned int half_open;		/* sessions without HELLO */
+};
+
+extern struct list client_list;
+
+/* @config must stay valid. Return 0 or -errno. */
+int client_init(const struct client_config *config);
+/* Is the address one that may connect? */
+bool client_is_allowed(const struct sockaddr *address);
+/*
+ * Return the client with this address for another session, or NULL without memory. Each call needs
+ * a client_put().
+ */
+struct client *client_get(const struct sockaddr *address);
+void client_put(struct client *client);
+/* Return the client with this address, or NULL if it has no session. */
+struct client *client_find(const struct sockaddr *address);
+/*
+ * Count a connect request. Return false if the client has made too many, or has too many sessions;
+ * for one that @resumes there may be twice as many, because it still has the old ones.
+ */
+bool client_may_connect(const struct sockaddr *address, bool resumes);
+void client_half_open(struct client *client, int change);
+/* Number of sessions without HELLO in all, and their limit. */
+unsigned int client_nr_half_open(void);
+unsigned int client_half_open_max(void);
+/* Its reserve, in regions, or what there is of it while the pool is smaller. */
+unsigned int client_reserve(const struct client *client);
+/* Number of regions that the client can still get. */
+unsigned int client_left(const struct client *client);
+/* Its part of the pool, in regions, among all clients that are there. */
+unsigned int client_fair(const struct client *client);
+
+#endif
