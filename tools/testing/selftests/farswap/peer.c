@@ -9,6 +9,7 @@
 #include "verbs.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <sys/random.h>
 
 #define ARRAY_SIZE_OF(a)	(sizeof(a) / sizeof((a)[0]))
@@ -679,11 +680,15 @@ static void cmd_cross(void)
 	peer_close(&peer);
 }
 
-/*
- * Maps NUMBER regions (default 8) and gives back each evicted one, until none is left.
- * Reports their activity, or does not.
- */
-static void give_back(int says)
+/* What a client reports of its regions' activity. */
+enum says {
+	SAYS_NOTHING,
+	SAYS_TRUTH,
+	SAYS_MOST,		/* each is busier than any region can be */
+};
+
+/* Maps NUMBER regions (default 8) and gives back each evicted one, until none is left. */
+static void give_back(enum says says)
 {
 	static struct mapping maps[MAPS_MAX];
 	int i, n, left, want = number ? number : 8;
@@ -714,7 +719,8 @@ static void give_back(int says)
 				while (j < n && maps[j].region != le64toh(msg.check.region[i]))
 					j++;
 				answer.activity.entry[i].region = msg.check.region[i];
-				answer.activity.entry[i].pages = htole32(j);
+				answer.activity.entry[i].pages =
+					htole32(says == SAYS_MOST ? UINT32_MAX : (unsigned int)j);
 			}
 			verbs_send(&peer.control, &answer, sizeof(answer.activity));
 		}
@@ -726,26 +732,68 @@ static void give_back(int says)
 
 static void cmd_polite(void)
 {
-	give_back(1);
+	give_back(SAYS_TRUTH);
 }
 
 static void cmd_taciturn(void)
 {
-	give_back(0);
+	give_back(SAYS_NOTHING);
 }
 
-/* Exits with NUMBER regions (default 4) mapped. */
-static void cmd_die(void)
+static void cmd_liar(void)
 {
-	static struct mapping maps[MAPS_MAX];
-	unsigned int status;
+	give_back(SAYS_MOST);
+}
+
+/* Asks for regions without end, as often as it may, and gives none back. */
+static void cmd_hungry(void)
+{
+	unsigned int type, asked = 0;
+	union message msg;
 	struct peer peer;
-	int n;
 
 	peer_open(&peer);
-	n = peer_map_many(&peer, maps, number ? number : 4, &status);
-	tap(n > 0, "exits with %d regions", n);
-	tap_exit();
+	puts("# asks");
+	fflush(stdout);
+	for (;;) {
+		while (asked < FARSWAP_CREDITS - 1) {
+			wire_init(&msg.hdr, FARSWAP_MSG_MAP, ++peer.seq);
+			msg.map.slab = htole64(peer.seq);
+			if (verbs_send(&peer.control, &msg, sizeof(msg.map)))
+				tap_bail("cannot send");
+			asked++;
+		}
+		type = peer_recv(&peer, &msg, 30000);
+		if (!type)
+			tap_bail("disconnected");
+		asked -= type == FARSWAP_MSG_MR_INFO;
+	}
+}
+
+/* Asks for regions until it has NUMBER of them, and keeps them for a while. */
+static void cmd_want(void)
+{
+	uint64_t begun = verbs_now_ms(), refused = 0;
+	struct mapping map;
+	struct peer peer;
+	unsigned int n = 0;
+
+	peer_open(&peer);
+	printf("# connected after %llu ms\n", (unsigned long long)(verbs_now_ms() - begun));
+	begun = verbs_now_ms();
+	while (n < number && verbs_now_ms() < begun + 60000) {
+		if (!peer_map(&peer, &map)) {
+			n++;
+			continue;
+		}
+		refused++;
+		usleep(50000);
+	}
+	tap(n == number, "has %u regions after %llu ms and %llu refusals", n,
+	    (unsigned long long)(verbs_now_ms() - begun), (unsigned long long)refused);
+	fflush(stdout);
+	sleep(3);
+	peer_close(&peer);
 }
 
 /* RESUME with the first @nr; returns those that RESUMED reports as revoked, or ~0. */
@@ -769,6 +817,138 @@ static void peer_resume(struct peer *peer, uint64_t session, int expect, const c
 		tap_bail("the donor does not welcome a good client");
 	resume = 0;
 	tap(peer->resumed == expect, "%s", what);
+}
+
+/* Both need the same identity for takeover. */
+static void takeover_node(void)
+{
+	memset(node, 7, sizeof(node));
+}
+
+/* Prints its session and stays. */
+static void cmd_victim(void)
+{
+	struct mapping map;
+	union message msg;
+	struct peer peer;
+
+	takeover_node();
+	grace_ms = 30000;
+	peer_open(&peer);
+	if (peer_map(&peer, &map))
+		tap_bail("no region");
+	printf("# session %llu\n", (unsigned long long)peer.session);
+	fflush(stdout);
+	while (!verbs_is_over(&peer.control, verbs_now_ms()))
+		peer_recv(&peer, &msg, 1000);
+	tap_bail("disconnected");
+}
+
+/* Knows all that the network shows of the session NUMBER, which is another machine's. */
+static void cmd_takeover(void)
+{
+	struct peer peer, other;
+
+	takeover_node();
+	memset(&other, 0, sizeof(other));
+	tap(peer_data(&other, number, 1) == RDMA_CM_EVENT_REJECTED &&
+	    le16toh(other.data.accept.status) == FARSWAP_STATUS_BAD_SESSION,
+	    "a data connection of another address is rejected");
+	verbs_close(&other.data);
+	grace_ms = 30000;
+	peer_resume(&peer, number, 0, "another address resumes nothing");
+	peer_close(&peer);
+}
+
+/* Exits with NUMBER regions (default 4) mapped. */
+static void peer_die(void)
+{
+	static struct mapping maps[MAPS_MAX];
+	unsigned int status;
+	struct peer peer;
+	int n;
+
+	peer_open(&peer);
+	n = peer_map_many(&peer, maps, number ? number : 4, &status);
+	tap(n > 0, "exits with %d regions", n);
+	tap_exit();
+}
+
+static void cmd_die(void)
+{
+	peer_die();
+}
+
+/* The donor keeps them, in case that it returns. */
+static void cmd_vanish(void)
+{
+	grace_ms = 60000;
+	peer_die();
+}
+
+/*
+ * Sends NUMBER connect requests a second (default 1000) for as long as it lives, and answers
+ * nothing: each that the donor accepts costs it a queue pair.
+ */
+static void cmd_burst(void)
+{
+	static struct rdma_cm_id *ids[4096];
+	unsigned int rate = number ? number : 1000, rejected = 0, accepted = 0, other = 0;
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	uint64_t begun = verbs_now_ms(), sent = 0, told = begun;
+	struct farswap_connect connect;
+	struct rdma_cm_event *event;
+	uint32_t qp = 0x100;	/* the donor's kernel refuses a number that it knows */
+	size_t next = 0;
+
+	if (!channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK))
+		tap_bail("no event channel");
+	wire_init_connect(&connect, FARSWAP_CONNECT_CONTROL, 0, 0);
+	for (;;) {
+		uint64_t now = verbs_now_ms();
+
+		while (sent < (now - begun) * rate / 1000) {
+			struct rdma_cm_id **id = &ids[next++ % ARRAY_SIZE_OF(ids)];
+
+			if (*id)
+				rdma_destroy_id(*id);
+			*id = NULL;
+			sent++;
+			if (!rdma_create_id(channel, id, NULL, RDMA_PS_TCP))
+				rdma_resolve_addr(*id, NULL, (struct sockaddr *)&donor, 2000);
+			if (verbs_now_ms() > now + 100)
+				break;
+		}
+		while (!rdma_get_cm_event(channel, &event)) {
+			struct rdma_conn_param param = {
+				.private_data = &connect,
+				.private_data_len = sizeof(connect),
+				.qp_num = qp++,
+			};
+			enum rdma_cm_event_type type = event->event;
+			struct rdma_cm_id *id = event->id;
+
+			rdma_ack_cm_event(event);
+			if (type == RDMA_CM_EVENT_ADDR_RESOLVED)
+				rdma_resolve_route(id, 2000);
+			else if (type == RDMA_CM_EVENT_ROUTE_RESOLVED)
+				rdma_connect(id, &param);
+			else if (type == RDMA_CM_EVENT_REJECTED)
+				rejected++;
+			else if (type == RDMA_CM_EVENT_CONNECT_RESPONSE)
+				accepted++;
+			else
+				other++;
+		}
+		if (now > told + 1000) {
+			told = now;
+			printf("# %llu requests in %llu ms, %u rejected, %u accepted, %u other\n",
+			       (unsigned long long)sent, (unsigned long long)(now - begun),
+			       rejected, accepted, other);
+			fflush(stdout);
+		}
+		usleep(1000);
+	}
 }
 
 static void cmd_resume(void)
@@ -958,10 +1138,17 @@ static const struct {
 	{ "cross", cmd_cross, "UNMAP and DONE for the same EVICT" },
 	{ "polite", cmd_polite, "gives NUMBER regions back when asked" },
 	{ "taciturn", cmd_taciturn, "the same, but never says how busy they are" },
+	{ "liar", cmd_liar, "the same, but says that all are busier than any" },
+	{ "hungry", cmd_hungry, "asks for regions without end" },
+	{ "want", cmd_want, "asks until it has NUMBER regions" },
+	{ "victim", cmd_victim, "prints its session" },
+	{ "takeover", cmd_takeover, "wants session NUMBER, which is another machine's" },
+	{ "burst", cmd_burst, "NUMBER connect requests a second, never completed" },
 	{ "resume", cmd_resume, "loses its connections, and goes on with its regions" },
 	{ "full", cmd_full, "one client too many" },
 	{ "drained", cmd_drained, "asks a drained donor for memory" },
 	{ "die", cmd_die, "ends with NUMBER regions" },
+	{ "vanish", cmd_vanish, "ends with NUMBER regions, which are kept for it" },
 	{ "data-noauth", cmd_data_noauth, "data connections that are not its own" },
 };
 
