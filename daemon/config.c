@@ -187,6 +187,15 @@ static int config_hugepages(struct config *config, const struct config_at *at, c
 	return 0;
 }
 
+static int config_user(struct config *config, const struct config_at *at, const char *value)
+{
+	if (strlen(value) >= sizeof(config->user))
+		return config_wrong(at, "user: invalid value '%s' (a name of at most %zu characters, or a number)",
+				    value, sizeof(config->user) - 1);
+	snprintf(config->user, sizeof(config->user), "%s", value);
+	return 0;
+}
+
 static int config_queues(struct config *config, const struct config_at *at, const char *value)
 {
 	return config_number(&config->queues, at, "queues", value, 1, FARSWAP_QUEUES_MAX);
@@ -297,6 +306,7 @@ static const struct {
 	{ "hugepages", config_hugepages },
 	{ "resume_from", config_resume_from },
 	{ "queues", config_queues },
+	{ "user", config_user },
 	{ "client_sessions", config_client_sessions },
 	{ "client_min", config_client_min },
 	{ "client_max", config_client_max },
@@ -312,7 +322,7 @@ static int config_set(void *data, const struct config_at *at, const char *key, c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from, queues, client_sessions, client_min, client_max, client, admit)",
+	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from, queues, user, client_sessions, client_min, client_max, client, admit)",
 			    key);
 }
 

@@ -16,11 +16,14 @@
 
 #define CONFIG_FILE		"/etc/farswapd.conf"
 
+#define CONFIG_USER_MAX		33
+
 struct config {
 	struct sockaddr_storage listen;
 	uint64_t memory;		/* bytes to lend, a multiple of slab */
 	uint64_t slab;
 	char control[ADMIN_PATH_MAX];
+	char user[CONFIG_USER_MAX];	/* empty: farswapd, if there is one */
 	uint64_t headroom;		/* bytes to leave available; 0: unlimited use */
 	unsigned int evict_ms;
 	unsigned int grace_ms;

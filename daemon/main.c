@@ -82,8 +82,8 @@ static void notify(const char *state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const char *path = getenv("NOTIFY_SOCKET");
+	static int fd = -1;
 	socklen_t len;
-	int fd;
 
 	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(addr.sun_path))
 		return;
@@ -91,12 +91,13 @@ static void notify(const char *state)
 	len = offsetof(struct sockaddr_un, sun_path) + strlen(path);
 	if (*path == '@')
 		addr.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Later ones are not allowed: see seal.c. */
+	if (fd < 0)
+		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
 		log_warn("cannot notify the service manager: %s", strerror(errno));
-	close(fd);
 }
 
 /* Lets systemd notice a loop that hangs, as in a command that a device never completes. */
@@ -300,7 +301,10 @@ static int run(void)
 		goto out_exit_reclaim;
 	}
 	sandbox_check_maps(config.client.clients, mem_is_scattered() ? region_total() : 0);
-	sandbox_drop();
+	err = sandbox_drop(config.user);
+	config_is_wrong = err == -ENOENT;
+	if (err)
+		goto out_exit_reclaim;
 	/* After the privileges are dropped, because a thread inherits the credentials. */
 	err = worker_init();
 	if (err)
@@ -313,6 +317,9 @@ static int run(void)
 		 config.headroom >> 20);
 	notify("READY=1");
 	watchdog_start();
+#ifndef FARSWAPD_ASAN
+	sandbox_seal();
+#endif
 
 	err = loop_run();
 	if (err)

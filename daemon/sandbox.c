@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits and privileges. The namespaces and the system call filter are in
+ * Limits and privileges. The namespaces, and a system call filter for the start as well, are in
  * farswapd.service.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +33,9 @@
 /* Mappings of a connection: rings and doorbells of five queue pairs and a completion queue. */
 #define SANDBOX_CLIENT_MAPS	16
 #define SANDBOX_MAPS		256
+/* The user to become if there is one, and a device that it must be able to open. */
+#define SANDBOX_USER		"farswapd"
+#define SANDBOX_NODE		"/dev/infiniband/rdma_cm"
 
 static int sandbox_check_memlock(uint64_t bytes)
 {
@@ -103,19 +111,102 @@ void sandbox_lock_memory(void)
 #endif
 }
 
-void sandbox_drop(void)
+/* Return the user of this name or number; 0, or -errno. */
+static int sandbox_find_user(const char *name, uid_t *uid, gid_t *gid)
+{
+	const struct passwd *user = getpwnam(name);
+	unsigned long number;
+	char *end;
+
+	if (user) {
+		*uid = user->pw_uid;
+		*gid = user->pw_gid;
+		return 0;
+	}
+	number = strtoul(name, &end, 10);
+	if (!isdigit((unsigned char)*name) || *end || number >= UINT32_MAX)
+		return -ENOENT;
+	*uid = number;
+	*gid = number;
+	return 0;
+}
+
+/* Only the group that may open the RDMA devices, if there is one, comes with the user's. */
+static int sandbox_set_groups(gid_t gid)
+{
+	struct stat node;
+
+	if (!stat(SANDBOX_NODE, &node) && node.st_gid)
+		return setgroups(2, (gid_t[]){ gid, node.st_gid });
+	return setgroups(1, &gid);
+}
+
+/* Become another user, and keep the capabilities, which are dropped later. */
+static int sandbox_become(const char *name)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (sandbox_find_user(name, &uid, &gid)) {
+		log_err("user: there is no user '%s'; create it, as with useradd --system %s, or set user = root",
+			name, name);
+		return -ENOENT;
+	}
+	if (uid && (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || sandbox_set_groups(gid) ||
+		    setresgid(gid, gid, gid) || setresuid(uid, uid, uid))) {
+		log_err("user: cannot become user '%s': %s", name, strerror(errno));
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int sandbox_set_user(const char *name)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (geteuid())
+		return 0;
+	if (*name)
+		return sandbox_become(name);
+	if (!sandbox_find_user(SANDBOX_USER, &uid, &gid))
+		return sandbox_become(SANDBOX_USER);
+	log_warn("there is no user " SANDBOX_USER ": running as root; create it, as with useradd --system " SANDBOX_USER);
+	return 0;
+}
+
+static int sandbox_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		log_warn("no_new_privs: %s", strerror(errno));
 	if (syscall(SYS_capget, &header, data))
-		return;
+		return -errno;
 	data[0].permitted &= 1U << CAP_IPC_LOCK;
-	data[0].effective &= data[0].permitted;
+	data[0].effective = data[0].permitted;
 	data[0].inheritable = 0;
 	memset(&data[1], 0, sizeof(data[1]));
-	if (syscall(SYS_capset, &header, data))
-		log_warn("cannot drop capabilities: %s", strerror(errno));
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+int sandbox_drop(const char *user)
+{
+	int err;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		err = -errno;
+		log_err("cannot set no_new_privs: %s", strerror(-err));
+		return err;
+	}
+	err = sandbox_set_user(user);
+	if (err)
+		return err;
+	err = sandbox_drop_capabilities();
+	if (err) {
+		log_err("cannot drop capabilities: %s", strerror(-err));
+		return err;
+	}
+	/* Nobody with the same user id may look into lent memory. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return 0;
 }

@@ -15,7 +15,12 @@ void sandbox_raise_files(unsigned int clients);
 void sandbox_check_maps(unsigned int clients, unsigned int regions);
 /* Best effort: protect the daemon from being swapped out or killed when memory is short. */
 void sandbox_lock_memory(void);
-/* Drop all privileges except pinning memory. */
-void sandbox_drop(void);
+/*
+ * Drop all privileges except pinning memory. Root becomes @user; if that is empty, the user
+ * farswapd if there is one. Return 0, or -errno if any is left; logs why.
+ */
+int sandbox_drop(const char *user);
+/* seal.c: refuse system calls that farswapd does not need once it runs. Best effort. */
+void sandbox_seal(void);
 
 #endif

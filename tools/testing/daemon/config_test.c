@@ -159,6 +159,9 @@ static void test_clients(void)
 	wrong("client_min = x\n", 1, "a size, as in 512M, or 0");
 	wrong("client_max = x\n", 1, "a size, as in 4G");
 	wrong("client_sessions = 0\n", 1, "range 1-4096");
+	wrong("user = 123456789012345678901234567890123\n", 1, "at most 32 characters");
+	ok(!read_text("") && !*config.user && !read_text("user = 65534\n") &&
+	   !strcmp(config.user, "65534"), "user");
 	wrong("queues = 17\n", 1, "range 1-16");
 	wrong("admit = none\n", 1, "any or listed");
 	ok(!read_text("client_max = 1M\n") && config_check(&config, error) == -EINVAL &&

@@ -101,10 +101,22 @@ all_go() {
 	return "$go_status"
 }
 
+# Another user, and one capability, CAP_IPC_LOCK; a filter of system calls.
+has_few_rights() {
+	on "$target" "grep -E '^(Uid|Groups|Cap|NoNewPrivs|Seccomp)' /proc/\$(pidof farswapd)/status" \
+		>"$TMP/rights"
+	cat "$TMP/rights"
+	grep -q "^Uid:.65534.65534.65534.65534" "$TMP/rights" &&
+		grep -q "^CapPrm:.0000000000004000" "$TMP/rights" &&
+		grep -q "^CapEff:.0000000000004000" "$TMP/rights" &&
+		grep -q "^NoNewPrivs:.1" "$TMP/rights" && grep -q "^Seccomp:.2" "$TMP/rights"
+}
+
 # The other client is this machine's module.
 full() {
-	donor_kill "$target" && donor_start "$target" clients=2 &&
+	donor_kill "$target" && donor_start "$target" clients=2 user=65534 &&
 		wait_for 60 donor_is_live "$target" || return 1
+	has_few_rights || return 1
 	rude full
 	full_status=$?
 	donor_kill "$target" && donor_start "$target" && wait_for 60 donor_is_live "$target" &&
@@ -151,5 +163,5 @@ check "its other client stayed connected" eval 'donors_live 2 && same donor_down
 check --data "memory contents are right" stop_load rude
 stats_show
 check "pages went out to donors and came in" grew store_remote load_remote
-check "a full donor accepts its clients again" full
+check "a full donor, with few rights, accepts its clients again" full
 test_end
