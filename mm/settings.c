@@ -343,7 +343,7 @@ static struct kparam_string settings_donors_string = {
 	.maxlen	= sizeof(farswap_settings_donors),
 	.string	= farswap_settings_donors,
 };
-module_param_cb(donors, &param_ops_string, &settings_donors_string, 0444);
+module_param_cb(donors, &param_ops_string, &settings_donors_string, 0400);
 MODULE_PARM_DESC(donors, "addresses of donors, with commas between: 10.0.0.2,10.0.0.3:9400");
 
 static ssize_t donors_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -368,7 +368,8 @@ static ssize_t donors_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return err ? err : count;
 }
 
-static struct kobj_attribute donors_attr = __ATTR_RW(donors);
+/* Where a machine's pages are is not for everybody to know. */
+static struct kobj_attribute donors_attr = __ATTR_RW_MODE(donors, 0600);
 
 static ssize_t attached_show(struct kobject *kobj, struct kobj_attribute *attr,
 			     char *buf)

@@ -40,7 +40,14 @@ the_others_can_be_read() {
 	done
 }
 
-test_begin 3
+# Other users don't learn where the pages are.
+only_root_knows_donors() {
+	donors_modes=$(stat -c %a "$FARSWAP/donors" /sys/module/farswap/parameters/donors)
+	echo "$donors_modes"
+	[ "$(echo "$donors_modes" | tr '\n' ' ')" = "600 400 " ]
+}
+
+test_begin 4
 farswap_up 0
 if [ -e "$ABI" ]; then
 	check "the directory is as documented" documented_is_there
@@ -48,5 +55,6 @@ else
 	skip_one "no $(basename "$ABI") beside the tests"
 fi
 check "each file is one line" each_reads_as_one_line
+check "only root can read the addresses of donors" only_root_knows_donors
 check "debugfs files and module parameters are readable" the_others_can_be_read
 test_end
