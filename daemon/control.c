@@ -16,6 +16,12 @@
 
 /* Completions of one session handled in one turn of the loop. */
 #define CONTROL_BATCH	16
+/*
+ * Most completions of one session handled within a window, so that one client does not keep the
+ * loop busy. The rest waits, and the client with it.
+ */
+#define CONTROL_WINDOW		160
+#define CONTROL_WINDOW_MS	10
 #define CONTROL_RECV	(1ULL << 32)	/* flag in wr_id, above the buffer's number */
 
 struct session_buffers {
@@ -135,9 +141,8 @@ static void control_completed(struct session *session, const struct ibv_wc *wc)
 }
 
 /* Handle a batch of completions, and queue the rest for the next turn. */
-static void control_poll(void *arg)
+static void control_poll_batch(struct session *session)
 {
-	struct session *session = arg;
 	struct ibv_wc wc[CONTROL_BATCH];
 	int i, n;
 
@@ -146,10 +151,28 @@ static void control_poll(void *arg)
 		session_lost(session, STAT_END_LINK, "cannot poll for completions");
 		return;
 	}
+	session->nr_polled += n;
 	for (i = 0; i < n && !session_is_over(session); i++)
 		control_completed(session, &wc[i]);
 	if (n == ARRAY_SIZE(wc) && !session_is_over(session))
 		loop_work_queue(&session->poll);
+}
+
+/* Poll now, or when the window ends if the session has used it up. */
+static void control_poll(void *arg)
+{
+	struct session *session = arg;
+	uint64_t now = loop_now_ms();
+
+	if (now - session->polled_since_ms >= CONTROL_WINDOW_MS) {
+		session->polled_since_ms = now;
+		session->nr_polled = 0;
+	}
+	if (session->nr_polled < CONTROL_WINDOW)
+		control_poll_batch(session);
+	else
+		loop_timer_set(&session->throttle,
+			       session->polled_since_ms + CONTROL_WINDOW_MS - now);
 }
 
 static void control_event(void *arg, uint32_t events)
@@ -175,7 +198,7 @@ void control_finish(struct session *session)
 
 	for (i = 0; session->cq && !session_is_over(session) &&
 	     i <= (FARSWAP_RECV_DEPTH + SESSION_SENDS) / CONTROL_BATCH; i++)
-		control_poll(session);
+		control_poll_batch(session);
 }
 
 static int control_create_cq(struct session *session)
@@ -205,6 +228,7 @@ int control_create(struct session *session)
 	int err;
 
 	loop_work_init(&session->poll, control_poll, session);
+	loop_timer_init(&session->throttle, control_poll, session);
 	err = control_create_cq(session);
 	if (err)
 		return err;
@@ -226,6 +250,7 @@ void control_stop(struct session *session)
 {
 	loop_fd_del(&session->channel_fd);
 	loop_work_cancel(&session->poll);
+	loop_timer_stop(&session->throttle);
 }
 
 void control_destroy(struct session *session)

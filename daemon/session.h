@@ -99,6 +99,9 @@ struct session {
 	struct session_buffers *buffers;
 	struct loop_fd channel_fd;
 	struct loop_work poll;		/* handles the remaining completions in the next turn */
+	struct loop_timer throttle;	/* polls when the session may use the loop again */
+	uint64_t polled_since_ms;
+	unsigned int nr_polled;		/* completions handled since then */
 	struct loop_work teardown;
 
 	uint8_t free_sends[SESSION_SENDS];
