@@ -120,6 +120,7 @@ static int config_listen(struct config *config, const struct config_at *at, cons
 		return config_wrong(at, "listen: invalid value '%s' (numeric address and port 1024-65535, as in 0.0.0.0:%u or [::]:%u)",
 				    value, FARSWAP_PORT, FARSWAP_PORT);
 	config->listen = listen;
+	config->listen_is_set = true;
 	return 0;
 }
 

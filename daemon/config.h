@@ -20,6 +20,7 @@
 
 struct config {
 	struct sockaddr_storage listen;
+	bool listen_is_set;
 	uint64_t memory;		/* bytes to lend, a multiple of slab */
 	uint64_t slab;
 	char control[ADMIN_PATH_MAX];

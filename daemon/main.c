@@ -273,6 +273,9 @@ static int run(void)
 	err = init_pool();
 	if (err)
 		goto out_exit_loop;
+	if (!config.listen_is_set && !config.client.listed_only)
+		log_warn("listen and admit are not set: any machine that reaches any address of this one can borrow memory");
+	sandbox_check_nodes();
 	sandbox_raise_files(config.client.clients);
 	err = init_protocol();
 	if (err)

@@ -68,6 +68,14 @@ int sandbox_check_memory(uint64_t bytes, uint64_t most)
 	return sandbox_check_memlock(bytes);
 }
 
+void sandbox_check_nodes(void)
+{
+	struct stat node;
+
+	if (!stat(SANDBOX_NODE, &node) && node.st_mode & 0002)
+		log_warn(SANDBOX_NODE " is open to all users of this machine, who can borrow memory in its name: set its mode to 0660, by a udev rule");
+}
+
 void sandbox_raise_files(unsigned int clients)
 {
 	unsigned int files = SANDBOX_CONNECTIONS * clients + SANDBOX_FILES;

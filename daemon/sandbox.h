@@ -9,6 +9,8 @@
 
 /* Check that @bytes, at most @most, can be locked; logs why not. */
 int sandbox_check_memory(uint64_t bytes, uint64_t most);
+/* Warn if any user of this machine may use its RDMA devices. */
+void sandbox_check_nodes(void);
 /* Raise the limit of open files; logs if it is too low for @clients. */
 void sandbox_raise_files(unsigned int clients);
 /* Warn if the kernel allows too few mappings; @regions: those that need one each. */
