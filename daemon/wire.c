@@ -11,7 +11,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Literal numbers, repeated in rdma/wire.c: both programs must agree. */
+/* Literal numbers, repeated in rdma/protocol/wire.c: both programs must agree. */
 #define ASSERT_WIRE(type, bytes, last, at)				\
 	static_assert(sizeof(struct type) == (bytes) &&			\
 		      offsetof(struct type, last) == (at), "layout of " #type)

@@ -8,28 +8,35 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 /* A dead queue pair's work requests complete much sooner, unless callbacks are running. */
 #define CHAN_DRAIN_MS	200
+/* An adapter's timeout is a power of two of this. The useful powers are 17 ms to 2 s. */
+#define CHAN_ACK_NS	4096
+#define CHAN_ACK_LEAST	12
+/* A factor of four, as a power of two. */
+#define CHAN_ACK_SLOWER	2
+#define CHAN_ACK_MOST	19
 
 static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
 	/* Orders the results of the step before @step; pairs with the acquire in chan_reached(). */
 	smp_store_release(&chan->step, step);
-	wake_up_all(&chan->conn->wait);
+	wake_up_all(&chan->link->conn.wait);
 }
 
 static void cm_established(struct farswap_rdma_chan *chan,
 			   const struct rdma_conn_param *param)
 {
+	struct farswap_rdma_conn *conn = &chan->link->conn;
 	struct farswap_wire_answer answer = {};
 
 	if (farswap_wire_check_accept(param->private_data,
 				      param->private_data_len, &answer) ||
 	    answer.version != FARSWAP_VERSION ||
 	    answer.status != FARSWAP_STATUS_OK) {
-		farswap_rdma_conn_fail(chan->conn, -EPROTO, "invalid private data in the accept");
+		farswap_rdma_conn_fail(conn, -EPROTO, "invalid private data in the accept");
 		return;
 	}
 	cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
@@ -37,24 +44,25 @@ static void cm_established(struct farswap_rdma_chan *chan,
 
 static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *event)
 {
+	struct farswap_rdma_conn *conn = &chan->link->conn;
 	struct farswap_wire_answer answer = {};
 	const void *data;
 	u8 len;
 
 	data = rdma_consumer_reject_data(chan->id, event, &len);
 	if (data && !farswap_wire_check_accept(data, len, &answer))
-		chan->conn->refusal = answer;
+		conn->refusal = answer;
 	/* No program listens on that port. */
 	if (event->status == IB_CM_REJ_INVALID_SERVICE_ID)
-		chan->conn->regions_gone = true;
-	farswap_rdma_conn_fail(chan->conn, -ECONNREFUSED,
+		conn->regions_gone = true;
+	farswap_rdma_conn_fail(conn, -ECONNREFUSED,
 			       rdma_reject_msg(chan->id, event->status));
 }
 
 static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct farswap_rdma_chan *chan = id->context;
-	struct farswap_rdma_conn *conn = chan->conn;
+	struct farswap_rdma_conn *conn = &chan->link->conn;
 	const char *why = rdma_event_msg(event->event);
 
 	switch (event->event) {
@@ -79,7 +87,7 @@ static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		farswap_rdma_conn_fail(conn, -ENODEV, why);
-		farswap_rdma_port_removed(conn);
+		farswap_rdma_port_removed(chan->link);
 		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		break;
@@ -103,7 +111,7 @@ static void cm_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_QP_FATAL:
-		farswap_rdma_conn_fail(chan->conn, -EIO, ib_event_msg(event->event));
+		farswap_rdma_conn_fail(&chan->link->conn, -EIO, ib_event_msg(event->event));
 		break;
 	default:
 		break;
@@ -119,7 +127,7 @@ static bool chan_reached(const struct farswap_rdma_chan *chan,
 
 static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step)
 {
-	struct farswap_rdma_conn *conn = chan->conn;
+	struct farswap_rdma_conn *conn = &chan->link->conn;
 	bool accept = step == FARSWAP_RDMA_STEP_ESTABLISHED;
 	unsigned int ms = accept ? conn->session->accept_ms : FARSWAP_RDMA_CM_MS;
 
@@ -135,6 +143,21 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
 	return -ETIMEDOUT;
 }
 
+/*
+ * The adapter's retransmission timeout, the exponent of &struct ib_qp_attr.timeout: 4.096 us times
+ * a power of two. It is chosen so that all retransmissions are over within io_timeout_ms. Adapters
+ * may wait up to four times the configured time, and many do, unless they are @exact.
+ */
+static u8 chan_ack_timeout(unsigned int io_timeout_ms, bool exact)
+{
+	u64 ns = (u64)io_timeout_ms * NSEC_PER_MSEC;
+	int power = fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / CHAN_ACK_NS);
+
+	if (!exact)
+		power -= CHAN_ACK_SLOWER;
+	return clamp(power, CHAN_ACK_LEAST, CHAN_ACK_MOST);
+}
+
 /**
  * farswap_rdma_chan_resolve() - find the device that reaches the donor
  * @chan:	channel without an identifier or a queue pair
@@ -146,7 +169,8 @@ static int chan_wait(struct farswap_rdma_chan *chan, enum farswap_rdma_step step
  */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 {
-	struct farswap_rdma_conn *conn = chan->conn;
+	struct farswap_rdma_link *link = chan->link;
+	struct farswap_rdma_conn *conn = &link->conn;
 	struct sockaddr_storage sockaddr;
 	struct rdma_cm_id *id;
 	int err;
@@ -169,10 +193,11 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	err = chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);
 	if (err)
 		return err;
-	WRITE_ONCE(conn->ifindex, id->route.addr.dev_addr.bound_dev_if);
+	WRITE_ONCE(link->ifindex, id->route.addr.dev_addr.bound_dev_if);
 	/* The CM's default is a second for many adapters, which is longer than an I/O may take. */
-	if (chan != &conn->control)
-		rdma_set_ack_timeout(id, farswap_rdma_keepalive_ack_timeout(conn->rxe));
+	if (chan != &link->control)
+		rdma_set_ack_timeout(id, chan_ack_timeout(farswap_rdma_keepalive_io_ms(),
+							  link->rxe));
 	return 0;
 }
 
@@ -192,8 +217,8 @@ static void chan_completed(struct ib_cq *cq, void *context)
 {
 	struct farswap_rdma_chan *chan = context;
 
-	if (!in_interrupt() && !READ_ONCE(chan->conn->soft))
-		WRITE_ONCE(chan->conn->soft, true);
+	if (!in_interrupt() && !READ_ONCE(chan->link->soft))
+		WRITE_ONCE(chan->link->soft, true);
 	if (!in_interrupt() && arch_irq_work_has_interrupt() && !IS_ENABLED(CONFIG_PREEMPT_RT))
 		irq_work_queue(&chan->notify_work);
 	else
@@ -240,7 +265,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 				u32 max_sges, u32 max_recvs, unsigned int vector,
 				enum ib_poll_context poll)
 {
-	struct ib_device *device = chan->conn->device;
+	struct ib_device *device = chan->link->device;
 	struct ib_qp_init_attr attr = {
 		.event_handler = cm_qp_event,
 		.qp_context = chan,
@@ -267,7 +292,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 	}
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
-	err = rdma_create_qp(chan->id, chan->conn->pd, &attr);
+	err = rdma_create_qp(chan->id, chan->link->pd, &attr);
 	if (err) {
 		chan->cq = NULL;
 		ib_free_cq(cq);
@@ -290,7 +315,8 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 session,
 			      u16 number)
 {
-	const struct ib_device_attr *attrs = &chan->conn->device->attrs;
+	const struct ib_device_attr *attrs = &chan->link->device->attrs;
+	struct farswap_rdma_conn *conn = &chan->link->conn;
 	struct farswap_connect connect;
 	struct rdma_conn_param param = {
 		.private_data = &connect,
@@ -303,12 +329,12 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 	int err;
 
 	param.private_data_len = farswap_wire_connect(&connect, kind, session, number,
-						      chan->conn->attempt);
+						      conn->attempt);
 	err = rdma_resolve_route(chan->id, FARSWAP_RDMA_CM_MS);
 	if (!err)
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);
 	if (!err && !farswap_rdma_port_is_ready(chan->id)) {
-		snprintf(chan->conn->detail, sizeof(chan->conn->detail),
+		snprintf(conn->detail, sizeof(conn->detail),
 			 "is reached through %s, whose port is down", chan->id->device->name);
 		err = -ENETDOWN;
 	}

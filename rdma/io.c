@@ -19,7 +19,7 @@
  *    nobody reads as ours; rule 7 covers the donor's side. A region moves to another
  *    connection only after the donor has destroyed its ends of the dead connection's
  *    queue pairs, when nothing late can arrive.
- * 3. A critical section of queue->lock checks for death and posts. The lock is taken once
+ * 3. A critical section of queue->flow.lock checks for death and posts. The lock is taken once
  *    after the connection is marked dead, so nothing is posted when the queue pair is destroyed.
  * 4. A page is handed back only when its work request has completed, or after the queue
  *    pair is destroyed: a late READ response finds no work request.
@@ -29,7 +29,7 @@
  * that, and completes the READ as successful without any data. So each READ overwrites a canary
  * at the end of each page or folio; packets arrive in order, so the end arrives last.
  *
- * Locking: queue->lock.
+ * Locking: queue->flow.lock.
  */
 #include <linux/error-injection.h>
 #include <linux/init.h>
@@ -40,7 +40,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 /* Bounds how long a fault waits for a WRITE in progress. A single large folio may be larger. */
 #define IO_MERGE_BYTES	SZ_128K
@@ -92,7 +92,7 @@ static enum dma_data_direction io_direction(const struct farswap_io *io)
 
 static unsigned int io_piece_bytes(struct farswap_io *io, unsigned int nth)
 {
-	unsigned int most = to_rio(io)->queue->chan.conn->map_bytes;
+	unsigned int most = to_rio(io)->queue->chan.link->map_bytes;
 
 	return min(most, io->length - nth * most);
 }
@@ -114,7 +114,7 @@ static void io_unmap_pieces(struct farswap_io *io, struct ib_device *device, uns
 static int io_map_pieces(struct farswap_io *io, struct ib_device *device)
 {
 	struct farswap_rdma_io *rio = to_rio(io);
-	unsigned int most = rio->queue->chan.conn->map_bytes;
+	unsigned int most = rio->queue->chan.link->map_bytes;
 	unsigned int nr = DIV_ROUND_UP(io->length, most), i;
 
 	if (nr > rio->queue->max_sges)
@@ -138,7 +138,7 @@ static int io_map(struct farswap_io *io, struct ib_device *device)
 {
 	struct farswap_rdma_io *rio = to_rio(io);
 
-	if (unlikely(io->length > rio->queue->chan.conn->map_bytes))
+	if (unlikely(io->length > rio->queue->chan.link->map_bytes))
 		return io_map_pieces(io, device);
 	rio->nr_sges = 1;
 	rio->dma = ib_dma_map_page(device, io->page, 0, io->length,
@@ -203,7 +203,7 @@ static void io_report(struct farswap_rdma_io *rio, int error)
 
 static void io_unmap_all(struct farswap_rdma_io *rio)
 {
-	struct ib_device *device = rio->queue->chan.conn->device;
+	struct ib_device *device = rio->queue->chan.link->device;
 	struct farswap_rdma_io *other;
 
 	io_unmap(to_io(rio), device);
@@ -228,11 +228,11 @@ static bool io_is_contiguous(const struct farswap_io *io, const struct farswap_i
 /* Must this WRITE yield to READs that tasks wait for? */
 static bool io_must_yield(const struct farswap_rdma_queue *queue, const struct farswap_io *io)
 {
-	const struct farswap_rdma_conn *conn = queue->chan.conn;
+	const struct farswap_rdma_link *link = queue->chan.link;
 
-	return io->op == FARSWAP_IO_WRITE && READ_ONCE(conn->soft) && conn->nr_queues > 1 &&
-	       queue->submitted[0] - queue->completed[0] <= IO_YIELD_MAX &&
-	       time_before(jiffies, READ_ONCE(conn->urgent_at) + IO_YIELD_TIME);
+	return io->op == FARSWAP_IO_WRITE && READ_ONCE(link->soft) && link->conn.nr_queues > 1 &&
+	       queue->flow.submitted[0] - queue->flow.completed[0] <= IO_YIELD_MAX &&
+	       time_before(jiffies, READ_ONCE(link->urgent_at) + IO_YIELD_TIME);
 }
 
 /* May this I/O be posted at once, rather than wait to be merged? */
@@ -272,7 +272,7 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 	unsigned int most = io_must_yield(queue, last) ? IO_YIELD_BYTES : IO_MERGE_BYTES;
 	unsigned int sges = rio->nr_sges;
 
-	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&queue->flow.lock);
 	for (rio->nr = 1; !list_empty(list); rio->nr++) {
 		next = to_io(list_first_entry(list, struct farswap_rdma_io, entry));
 		sges += to_rio(next)->nr_sges;
@@ -289,7 +289,7 @@ static void io_merge(struct farswap_rdma_queue *queue, struct farswap_rdma_io *r
 static struct ib_sge *io_set_sges(const struct farswap_rdma_queue *queue,
 				  struct farswap_rdma_io *rio, struct ib_sge *sge)
 {
-	u32 lkey = queue->chan.conn->pd->local_dma_lkey;
+	u32 lkey = queue->chan.link->pd->local_dma_lkey;
 	struct farswap_io *io = to_io(rio);
 	unsigned int i;
 
@@ -319,7 +319,7 @@ static farswap_rdma_injectable int io_post(struct farswap_rdma_queue *queue,
 	};
 	int err;
 
-	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&queue->flow.lock);
 	sge = io_set_sges(queue, rio, sge);
 	list_for_each_entry(other, &rio->merged, entry)
 		sge = io_set_sges(queue, other, sge);
@@ -348,8 +348,8 @@ static int io_post_backlog(struct farswap_rdma_queue *queue)
 	bool urgent;
 	int err;
 
-	lockdep_assert_held(&queue->lock);
-	while (!farswap_rdma_conn_dead(queue->chan.conn)) {
+	lockdep_assert_held(&queue->flow.lock);
+	while (!farswap_rdma_conn_dead(&queue->chan.link->conn)) {
 		/* Urgent I/O first, but never so that the rest starves. */
 		urgent = !list_empty(&queue->backlog[1]) &&
 			 (list_empty(&queue->backlog[0]) || ++queue->turn % 8 ||
@@ -400,7 +400,7 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct farswap_rdma_io *rio = container_of(wc->wr_cqe,
 						   struct farswap_rdma_io, cqe);
 	struct farswap_rdma_queue *queue = rio->queue;
-	struct farswap_rdma_conn *conn = queue->chan.conn;
+	struct farswap_rdma_conn *conn = &queue->chan.link->conn;
 	struct farswap_io *io = to_io(rio);
 	int error = io_status_errno(wc->status);
 	unsigned long flags;
@@ -421,19 +421,19 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 		farswap_rdma_conn_fail(conn, error, "READ completed without data");
 	}
 
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&queue->flow.lock, flags);
 	list_del(&rio->entry);
 	queue->inflight--;
 	if (!io->urgent) {
 		queue->bulk--;
 		queue->bulk_bytes -= rio->bytes;
 	}
-	queue->completed[io->urgent] += rio->nr;
-	if (likely(!error) && unlikely(!queue->good))
-		queue->good = true;
+	queue->flow.completed[io->urgent] += rio->nr;
+	if (likely(!error) && unlikely(!queue->flow.good))
+		queue->flow.good = true;
 	err = io_post_backlog(queue);
 	flushed = farswap_rdma_conn_dead(conn) && list_empty(&queue->posted);
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock_irqrestore(&queue->flow.lock, flags);
 
 	if (unlikely(err))
 		farswap_rdma_conn_fail(conn, err, "posting failed");
@@ -445,23 +445,23 @@ static void io_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /* READs use the first half of the queues, WRITEs the second. */
-static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_conn *conn,
+static struct farswap_rdma_queue *io_pick_queue(struct farswap_rdma_link *link,
 						enum farswap_io_op op)
 {
-	unsigned int loads = farswap_rdma_loads(conn->nr_queues);
-	unsigned int stores = conn->nr_queues - loads;
+	unsigned int loads = farswap_rdma_loads(link->conn.nr_queues);
+	unsigned int stores = link->conn.nr_queues - loads;
 	unsigned int cpu = raw_smp_processor_id();
 
 	if (op == FARSWAP_IO_READ || !stores)
-		return &conn->queue[cpu % loads];
-	return &conn->queue[loads + cpu % stores];
+		return &link->queue[cpu % loads];
+	return &link->queue[loads + cpu % stores];
 }
 
 /**
  * farswap_rdma_io_submit() - &struct farswap_transport.submit
  * @io:		the I/O
  *
- * The device is used under RCU: farswap_rdma_link_retire() waits for a grace period.
+ * The device is used under RCU: link_retire() waits for a grace period.
  *
  * Context: any up to softirq.
  * Return: 0; -EHOSTDOWN, or -ENOMEM when the page can't be mapped for the device.
@@ -470,6 +470,7 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 {
 	struct farswap_rdma_io *rio = to_rio(io);
 	struct farswap_rdma_queue *queue;
+	struct farswap_rdma_link *link;
 	struct farswap_rdma_conn *conn;
 	unsigned long flags, now = jiffies;
 	int err, backlog_err = 0;
@@ -479,26 +480,27 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 
 	rcu_read_lock();
 	conn = READ_ONCE(io->region->conn);
-	/* Pairs with the release in farswap_rdma_control_open(): the queues are set up. */
+	/* Pairs with the release in farswap_rdma_message_open(): the queues are set up. */
 	if (farswap_rdma_conn_dead(conn) || unlikely(!smp_load_acquire(&conn->open))) {
 		err = -EHOSTDOWN;
 		goto out_unlock_rcu;
 	}
-	queue = io_pick_queue(conn, io->op);
+	link = to_link(conn);
+	queue = io_pick_queue(link, io->op);
 	rio->queue = queue;
 	io_init_single(rio);
 	rio->cqe.done = io_done;
 	io_canary_set(io);
 	/* Written only when it changes: WRITEs on other processors read it. */
-	if (io->urgent && READ_ONCE(conn->urgent_at) != now)
-		WRITE_ONCE(conn->urgent_at, now);
-	err = io_map(io, conn->device);
+	if (io->urgent && READ_ONCE(link->urgent_at) != now)
+		WRITE_ONCE(link->urgent_at, now);
+	err = io_map(io, link->device);
 	if (unlikely(err)) {
 		err = -ENOMEM;
 		goto out_unlock_rcu;
 	}
 
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&queue->flow.lock, flags);
 	if (farswap_rdma_conn_dead(conn)) {
 		err = -EHOSTDOWN;
 	} else if (io_has_room(queue, io) && queue->inflight < queue->depth &&
@@ -509,14 +511,14 @@ int farswap_rdma_io_submit(struct farswap_io *io)
 		backlog_err = io_post_backlog(queue);
 	}
 	if (!err)
-		queue->submitted[io->urgent]++;
-	spin_unlock_irqrestore(&queue->lock, flags);
+		queue->flow.submitted[io->urgent]++;
+	spin_unlock_irqrestore(&queue->flow.lock, flags);
 
 	/* If the backlog can't be posted it is flushed with the connection. */
 	if (unlikely(err || backlog_err))
 		farswap_rdma_conn_fail(conn, err ?: backlog_err, "posting failed");
 	if (unlikely(err)) {
-		io_unmap(io, conn->device);
+		io_unmap(io, link->device);
 		err = -EHOSTDOWN;
 	}
 out_unlock_rcu:
@@ -537,11 +539,11 @@ void farswap_rdma_io_flush_backlog(struct farswap_rdma_queue *queue)
 	struct farswap_rdma_io *rio, *next;
 	LIST_HEAD(flush);
 
-	WARN_ON_ONCE(!farswap_rdma_conn_dead(queue->chan.conn));
-	spin_lock_irq(&queue->lock);
+	WARN_ON_ONCE(!farswap_rdma_conn_dead(&queue->chan.link->conn));
+	spin_lock_irq(&queue->flow.lock);
 	list_splice_tail_init(&queue->backlog[1], &flush);
 	list_splice_tail_init(&queue->backlog[0], &flush);
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flow.lock);
 
 	list_for_each_entry_safe(rio, next, &flush, entry)
 		io_abandon(rio);
@@ -551,9 +553,9 @@ static bool io_is_flushed(struct farswap_rdma_queue *queue)
 {
 	bool flushed;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flow.lock);
 	flushed = list_empty(&queue->posted);
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flow.lock);
 	return flushed;
 }
 
@@ -570,7 +572,7 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 {
 	struct farswap_rdma_io *rio, *next;
 
-	if (wait_event_timeout(queue->chan.conn->wait, io_is_flushed(queue),
+	if (wait_event_timeout(queue->chan.link->conn.wait, io_is_flushed(queue),
 			       msecs_to_jiffies(IO_FLUSH_MS)))
 		return;
 	farswap_rdma_chan_destroy_qp(&queue->chan);
@@ -583,12 +585,12 @@ void farswap_rdma_io_end(struct farswap_rdma_queue *queue)
 
 /**
  * farswap_rdma_io_init() - initialise a queue
- * @queue:	the queue, with its connection set
+ * @queue:	the queue, with its link set
  */
 void farswap_rdma_io_init(struct farswap_rdma_queue *queue)
 {
-	queue->chan.conn->urgent_at = jiffies - IO_YIELD_TIME;
-	spin_lock_init(&queue->lock);
+	queue->chan.link->urgent_at = jiffies - IO_YIELD_TIME;
+	spin_lock_init(&queue->flow.lock);
 	INIT_LIST_HEAD(&queue->posted);
 	INIT_LIST_HEAD(&queue->backlog[0]);
 	INIT_LIST_HEAD(&queue->backlog[1]);

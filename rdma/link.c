@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 #define LINK_DEPTH		256
 /* Depth of a queue that has READs only. */
@@ -15,50 +15,30 @@
 /* Depth of a queue that has WRITEs only; it posts fewer than that before it merges. */
 #define LINK_WRITE_DEPTH	64
 
-/**
- * farswap_rdma_link_alloc() - allocate a connection
- * @session:	session
- *
- * Context: may sleep; session->work only.
- * Return: the connection, or NULL.
- */
-struct farswap_rdma_conn *farswap_rdma_link_alloc(struct farswap_session *session)
+static struct farswap_rdma_conn *link_alloc(unsigned int queues)
 {
-	struct farswap_rdma_conn *conn;
+	struct farswap_rdma_link *link;
 	unsigned int i;
 
 	/* Several pages, which need not be contiguous: memory may be fragmented. */
-	conn = vzalloc(struct_size(conn, queue, session->queues));
-	if (!conn)
+	link = vzalloc(struct_size(link, queue, queues));
+	if (!link)
 		return NULL;
-	kref_init(&conn->ref);
-	conn->session = session;
-	conn->attempt = ++session->attempt;
-	init_waitqueue_head(&conn->wait);
-	spin_lock_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->sends);
-	INIT_LIST_HEAD(&conn->releases);
-	hash_init(conn->regions);
-	conn->control.conn = conn;
-	conn->nr_chans = session->queues;
-	for (i = 0; i < session->queues; i++) {
-		conn->queue[i].chan.conn = conn;
-		farswap_rdma_io_init(&conn->queue[i]);
+	INIT_LIST_HEAD(&link->sends);
+	link->control.link = link;
+	link->nr_chans = queues;
+	for (i = 0; i < queues; i++) {
+		link->queue[i].chan.link = link;
+		link->conn.flow[i] = &link->queue[i].flow;
+		farswap_rdma_io_init(&link->queue[i]);
 	}
-	return conn;
+	return &link->conn;
 }
 
-/**
- * farswap_rdma_link_connect_data() - connect a data queue
- * @conn:	connection with a WELCOME
- * @nr:		number of the queue
- *
- * Context: may sleep.
- * Return: 0 or -errno.
- */
-int farswap_rdma_link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
+static int link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 {
-	struct farswap_rdma_queue *queue = &conn->queue[nr];
+	struct farswap_rdma_link *link = to_link(conn);
+	struct farswap_rdma_queue *queue = &link->queue[nr];
 	unsigned int total = conn->welcome.queues;
 	bool loads = nr < farswap_rdma_loads(total);
 	u32 depth = total == 1 ? LINK_DEPTH : loads ? LINK_READ_DEPTH : LINK_WRITE_DEPTH;
@@ -68,19 +48,19 @@ int farswap_rdma_link_connect_data(struct farswap_rdma_conn *conn, unsigned int 
 	err = farswap_rdma_chan_resolve(&queue->chan);
 	if (err)
 		return err;
-	if (queue->chan.id->device != conn->device) {
+	if (queue->chan.id->device != link->device) {
 		strscpy(conn->detail, "is reached through more than one device");
 		return -EXDEV;
 	}
 	/* The drain needs one entry of the queue, and two of the completion queue. */
-	depth = min3(depth, (u32)conn->device->attrs.max_qp_wr - 1,
-		     (u32)conn->device->attrs.max_cqe - 2);
+	depth = min3(depth, (u32)link->device->attrs.max_qp_wr - 1,
+		     (u32)link->device->attrs.max_cqe - 2);
 	queue->depth = depth;
-	queue->max_sges = min(conn->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
+	queue->max_sges = min(link->device->attrs.max_send_sge, FARSWAP_RDMA_SGES);
 	if (loads)
-		queue->max_sges = clamp_t(u32, conn->device->attrs.max_sge_rd, 1,
+		queue->max_sges = clamp_t(u32, link->device->attrs.max_sge_rd, 1,
 					  queue->max_sges);
-	vector = farswap_rdma_chan_next_vector(conn->device, loads);
+	vector = farswap_rdma_chan_next_vector(link->device, loads);
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {
@@ -105,16 +85,11 @@ static unsigned int link_map_bytes(struct ib_device *device)
 	return max(round_down(most, PAGE_SIZE), PAGE_SIZE);
 }
 
-/**
- * farswap_rdma_link_connect() - find the device and connect the control queue pair
- * @conn:	connection
- *
- * Context: may sleep.
- * Return: 0 or -errno.
- */
-int farswap_rdma_link_connect(struct farswap_rdma_conn *conn)
+/* Find the device and connect the control queue pair. */
+static int link_connect(struct farswap_rdma_conn *conn)
 {
-	struct farswap_rdma_chan *chan = &conn->control;
+	struct farswap_rdma_link *link = to_link(conn);
+	struct farswap_rdma_chan *chan = &link->control;
 	struct ib_device *device;
 	int err;
 
@@ -128,65 +103,69 @@ int farswap_rdma_link_connect(struct farswap_rdma_conn *conn)
 			 device->name);
 		return -EOPNOTSUPP;
 	}
-	WRITE_ONCE(conn->rxe, device->ops.driver_id == RDMA_DRIVER_RXE);
-	conn->device = device;
-	conn->map_bytes = link_map_bytes(device);
-	conn->pd = ib_alloc_pd(device, 0);
-	if (IS_ERR(conn->pd)) {
-		err = PTR_ERR(conn->pd);
-		conn->pd = NULL;
+	WRITE_ONCE(link->rxe, device->ops.driver_id == RDMA_DRIVER_RXE);
+	link->device = device;
+	conn->via = device->name;
+	link->map_bytes = link_map_bytes(device);
+	link->pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(link->pd)) {
+		err = PTR_ERR(link->pd);
+		link->pd = NULL;
 		return err;
 	}
-	err = farswap_rdma_control_create(conn);
+	err = farswap_rdma_control_create(link);
 	if (err)
 		return err;
 	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL,
 					 conn->session->token, 0);
 }
 
-/**
- * farswap_rdma_link_quiesce() - complete everything that a dead connection has in flight
- * @conn:	connection
- *
- * I/O completes first, because a control message may have called the core, and the
- * callback may be waiting for that I/O.
- *
- * Context: process; waits for the device, not for the CM or the donor.
- */
-void farswap_rdma_link_quiesce(struct farswap_rdma_conn *conn)
+static void link_quiesce(struct farswap_rdma_conn *conn)
 {
-	unsigned int i, count = conn->session->queues;
+	struct farswap_rdma_link *link = to_link(conn);
+	unsigned int i;
 
-	for (i = 0; i < count; i++)
-		farswap_rdma_io_flush_backlog(&conn->queue[i]);
-	for (i = 0; i < count; i++)
-		farswap_rdma_chan_stop(&conn->queue[i].chan);
-	for (i = 0; i < count; i++)
-		farswap_rdma_io_end(&conn->queue[i]);
-	farswap_rdma_control_quiesce(conn);
-	cancel_delayed_work_sync(&conn->tick);
+	for (i = 0; i < link->nr_chans; i++)
+		farswap_rdma_io_flush_backlog(&link->queue[i]);
+	for (i = 0; i < link->nr_chans; i++)
+		farswap_rdma_chan_stop(&link->queue[i].chan);
+	for (i = 0; i < link->nr_chans; i++)
+		farswap_rdma_io_end(&link->queue[i]);
+	/* A poster that saw the connection alive has posted by now. */
+	spin_lock(&conn->lock);
+	spin_unlock(&conn->lock);
+	farswap_rdma_chan_drain(&link->control);
 }
 
-/**
- * farswap_rdma_link_retire() - destroy the objects of a quiet connection
- * @conn:	connection
- *
+/*
  * The identifiers are destroyed last, because a device stays as long as one is bound to
  * it. Destroying them notifies the donor, so they may outlive the connection: see port.c.
- *
- * Context: may sleep; waits for the CM.
  */
-void farswap_rdma_link_retire(struct farswap_rdma_conn *conn)
+static void link_retire(struct farswap_rdma_conn *conn)
 {
+	struct farswap_rdma_link *link = to_link(conn);
 	unsigned int i;
 
 	/* Submitters that saw the connection alive may still map and unmap for its device. */
 	synchronize_rcu();
-	for (i = 0; i < conn->nr_chans; i++)
-		farswap_rdma_chan_destroy_qp(&conn->queue[i].chan);
-	farswap_rdma_control_destroy(conn);
-	if (conn->pd)
-		ib_dealloc_pd(conn->pd);
-	conn->pd = NULL;
-	farswap_rdma_port_release(conn);
+	for (i = 0; i < link->nr_chans; i++)
+		farswap_rdma_chan_destroy_qp(&link->queue[i].chan);
+	farswap_rdma_control_destroy(link);
+	if (link->pd)
+		ib_dealloc_pd(link->pd);
+	link->pd = NULL;
+	farswap_rdma_port_release(link);
 }
+
+/* What the protocol calls. Pages go through farswap_rdma_io_submit(). */
+const struct farswap_rdma_link_ops farswap_rdma_link_ops = {
+	.alloc		= link_alloc,
+	.connect	= link_connect,
+	.connect_data	= link_connect_data,
+	.probe		= farswap_rdma_probe,
+	.send		= farswap_rdma_control_send,
+	.quiesce	= link_quiesce,
+	.retire		= link_retire,
+	.watch		= farswap_rdma_port_watch,
+	.unwatch	= farswap_rdma_port_unwatch,
+};

@@ -11,7 +11,7 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/farswap_rdma.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 static_assert(FARSWAP_TRANSPORT_PORT == FARSWAP_PORT);
 
@@ -44,7 +44,7 @@ static struct farswap_session *rdma_open(const char *address,
 {
 	unsigned int wanted = READ_ONCE(queues) ?: min(num_online_cpus(), 4U);
 
-	return farswap_rdma_session_open(address, params, ops, ctx,
+	return farswap_rdma_session_open(address, params, ops, ctx, &farswap_rdma_link_ops,
 					 clamp(wanted, 2U, FARSWAP_QUEUES_MAX + 0U));
 }
 

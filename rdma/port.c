@@ -28,7 +28,7 @@
 #include <net/route.h>
 #include <rdma/ib_cache.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 /* Polled, because a route may come back without an event. */
 #define PORT_PARKED_MS		100
@@ -161,16 +161,16 @@ bool farswap_rdma_port_is_lost(const struct rdma_cm_id *id)
 	return lost;
 }
 
-static bool port_may_release(const struct farswap_rdma_conn *conn)
+static bool port_may_release(const struct farswap_rdma_link *link)
 {
 	unsigned int i;
 
-	if (READ_ONCE(conn->removed))
+	if (READ_ONCE(link->removed))
 		return true;
-	if (conn->control.id && !port_is_clear(conn->control.id))
+	if (link->control.id && !port_is_clear(link->control.id))
 		return false;
-	for (i = 0; i < conn->nr_chans; i++)
-		if (conn->queue[i].chan.id && !port_is_clear(conn->queue[i].chan.id))
+	for (i = 0; i < link->nr_chans; i++)
+		if (link->queue[i].chan.id && !port_is_clear(link->queue[i].chan.id))
 			return false;
 	return true;
 }
@@ -183,32 +183,32 @@ static void port_destroy_id(struct farswap_rdma_chan *chan)
 	chan->id = NULL;
 }
 
-static void port_release(struct farswap_rdma_conn *conn)
+static void port_release(struct farswap_rdma_link *link)
 {
 	unsigned int i;
 
-	for (i = 0; i < conn->nr_chans; i++)
-		port_destroy_id(&conn->queue[i].chan);
-	port_destroy_id(&conn->control);
+	for (i = 0; i < link->nr_chans; i++)
+		port_destroy_id(&link->queue[i].chan);
+	port_destroy_id(&link->control);
 }
 
 static void port_parked_work_fn(struct work_struct *work)
 {
-	struct farswap_rdma_conn *conn, *next;
+	struct farswap_rdma_link *link, *next;
 	LIST_HEAD(release);
 	bool more;
 
 	mutex_lock(&port_lock);
-	list_for_each_entry_safe(conn, next, &port_parked, parked)
-		if (port_may_release(conn))
-			list_move_tail(&conn->parked, &release);
+	list_for_each_entry_safe(link, next, &port_parked, parked)
+		if (port_may_release(link))
+			list_move_tail(&link->parked, &release);
 	more = !list_empty(&port_parked);
 	mutex_unlock(&port_lock);
 
-	list_for_each_entry_safe(conn, next, &release, parked) {
-		list_del(&conn->parked);
-		port_release(conn);
-		farswap_rdma_conn_put(conn);
+	list_for_each_entry_safe(link, next, &release, parked) {
+		list_del(&link->parked);
+		port_release(link);
+		farswap_rdma_conn_put(&link->conn);
 		module_put(THIS_MODULE);
 	}
 	/* Has no effect if an event has queued the work already. */
@@ -218,23 +218,23 @@ static void port_parked_work_fn(struct work_struct *work)
 }
 
 /**
- * farswap_rdma_port_release() - destroy a connection's identifiers, now or once that is safe
- * @conn:	dead connection without queue pairs
+ * farswap_rdma_port_release() - destroy a link's identifiers, now or once that is safe
+ * @link:	dead, without queue pairs
  *
  * Pins the module until then.
  *
  * Context: may sleep; waits for the CM.
  */
-void farswap_rdma_port_release(struct farswap_rdma_conn *conn)
+void farswap_rdma_port_release(struct farswap_rdma_link *link)
 {
-	if (port_may_release(conn)) {
-		port_release(conn);
+	if (port_may_release(link)) {
+		port_release(link);
 		return;
 	}
-	kref_get(&conn->ref);
+	kref_get(&link->conn.ref);
 	__module_get(THIS_MODULE);
 	mutex_lock(&port_lock);
-	list_add_tail(&conn->parked, &port_parked);
+	list_add_tail(&link->parked, &port_parked);
 	mutex_unlock(&port_lock);
 	queue_delayed_work(farswap_rdma_connect_wq, &port_parked_work,
 			   msecs_to_jiffies(PORT_PARKED_MS));
@@ -242,18 +242,18 @@ void farswap_rdma_port_release(struct farswap_rdma_conn *conn)
 
 /**
  * farswap_rdma_port_removed() - destroy identifiers that a device's removal waits for
- * @conn:	a connection of the device
+ * @link:	one of the device
  *
  * Context: process, in the CM's handler.
  */
-void farswap_rdma_port_removed(struct farswap_rdma_conn *conn)
+void farswap_rdma_port_removed(struct farswap_rdma_link *link)
 {
-	WRITE_ONCE(conn->removed, true);
+	WRITE_ONCE(link->removed, true);
 	mod_delayed_work(farswap_rdma_connect_wq, &port_parked_work, 0);
 }
 
 /**
- * farswap_rdma_port_watch() - kick a session when it may be able to connect
+ * farswap_rdma_port_watch() - &struct farswap_rdma_link_ops.watch
  * @session:	session
  *
  * Context: may sleep.
@@ -266,7 +266,7 @@ void farswap_rdma_port_watch(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_port_unwatch() - undo farswap_rdma_port_watch()
+ * farswap_rdma_port_unwatch() - &struct farswap_rdma_link_ops.unwatch
  * @session:	session
  *
  * Context: may sleep.
@@ -300,7 +300,7 @@ static void port_device_fatal(const struct ib_device *device)
 		conn = farswap_rdma_session_get_conn(session);
 		if (!conn)
 			continue;
-		if (READ_ONCE(conn->device) == device)
+		if (READ_ONCE(to_link(conn)->device) == device)
 			farswap_rdma_conn_fail(conn, -EIO, ib_event_msg(IB_EVENT_DEVICE_FATAL));
 		farswap_rdma_conn_put(conn);
 	}
@@ -352,9 +352,9 @@ static struct ib_client port_client = {
 };
 
 /* Does the connection use this interface, or one above it? */
-static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device *ndev)
+static bool port_is_over(const struct farswap_rdma_link *link, struct net_device *ndev)
 {
-	int ifindex = READ_ONCE(conn->ifindex);
+	int ifindex = READ_ONCE(link->ifindex);
 	struct net_device *upper;
 
 	if (!ifindex)
@@ -366,9 +366,9 @@ static bool port_is_over(const struct farswap_rdma_conn *conn, struct net_device
 }
 
 /* Does the connection survive while the interface is down? */
-static bool port_outlives(struct farswap_session *session, const struct farswap_rdma_conn *conn)
+static bool port_outlives(struct farswap_session *session, const struct farswap_rdma_link *link)
 {
-	return farswap_rdma_session_is_live(session) && !READ_ONCE(conn->rxe);
+	return farswap_rdma_session_is_live(session) && !READ_ONCE(link->rxe);
 }
 
 /* End the connections over the interface. Return false if none is left, live or dying. */
@@ -383,7 +383,7 @@ static bool port_end(struct net_device *ndev)
 		conn = farswap_rdma_session_get_conn(session);
 		if (!conn)
 			continue;
-		if (port_is_over(conn, ndev) && !port_outlives(session, conn)) {
+		if (port_is_over(to_link(conn), ndev) && !port_outlives(session, to_link(conn))) {
 			farswap_rdma_conn_fail(conn, -ENETDOWN, "network interface going down");
 			found = true;
 		}

@@ -14,7 +14,7 @@
 #include <linux/netdevice.h>
 #include <linux/random.h>
 
-#include "internal.h"
+#include "verbs.h"
 
 /* The client's name for the region, as seen in packet traces. */
 #define PROBE_SLAB	U64_MAX
@@ -41,13 +41,13 @@ struct probe_piece {
 
 /**
  * struct probe - a page that goes one way, in pieces
- * @conn:	connection
+ * @link:	link
  * @piece:	its work requests, as in probe_bytes
  * @good:	bits of those that have completed well
  * @nr_done:	how many have completed
  */
 struct probe {
-	struct farswap_rdma_conn *conn;
+	struct farswap_rdma_link *link;
 	struct probe_piece piece[PROBE_PIECES];
 	unsigned long good;
 	unsigned int nr_done;
@@ -57,7 +57,7 @@ static void probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct probe_piece *piece = container_of(wc->wr_cqe, struct probe_piece, cqe);
 	struct probe *probe = piece->probe;
-	wait_queue_head_t *wait = &probe->conn->wait;
+	wait_queue_head_t *wait = &probe->link->conn.wait;
 
 	if (wc->status == IB_WC_SUCCESS)
 		probe->good |= BIT(piece - probe->piece);
@@ -80,7 +80,7 @@ static int probe_post(struct probe *probe, struct ib_qp *qp, enum ib_wr_opcode o
 
 	for (i = 0; !err && i < PROBE_PIECES; i++) {
 		struct probe_piece *piece = &probe->piece[i];
-		struct ib_sge sge = { dma, probe_bytes[i], probe->conn->pd->local_dma_lkey };
+		struct ib_sge sge = { dma, probe_bytes[i], probe->link->pd->local_dma_lkey };
 		struct ib_rdma_wr wr = {
 			.wr.wr_cqe = &piece->cqe,
 			.wr.sg_list = &sge,
@@ -105,13 +105,13 @@ static int probe_post(struct probe *probe, struct ib_qp *qp, enum ib_wr_opcode o
 static unsigned long probe_move(struct farswap_rdma_chan *chan, enum ib_wr_opcode opcode,
 				const struct farswap_region *region, u64 dma)
 {
-	struct farswap_rdma_conn *conn = chan->conn;
-	struct probe probe = { .conn = conn };
+	struct farswap_rdma_conn *conn = &chan->link->conn;
+	struct probe probe = { .link = chan->link };
 
 	if (!probe_post(&probe, chan->qp, opcode, region, dma))
 		wait_event_timeout(conn->wait,
 				   probe_is_over(&probe) || farswap_rdma_conn_dead(conn),
-				   farswap_rdma_keepalive_io_jiffies());
+				   msecs_to_jiffies(farswap_rdma_keepalive_io_ms()));
 	if (probe_is_over(&probe) && probe.good == PROBE_ALL)
 		return PROBE_ALL;
 	farswap_rdma_conn_fail(conn, -ETIMEDOUT, "moves no page");
@@ -145,29 +145,29 @@ static unsigned long probe_check(const u64 *page, u64 seed, unsigned long good)
  * Write a page and read it back: @good has the bits of the pieces that arrived, of WRITEs and of
  * READs. It fails if the page can't be mapped for the device.
  */
-static int probe_page(struct farswap_rdma_conn *conn, const struct farswap_region *region,
+static int probe_page(struct farswap_rdma_link *link, const struct farswap_region *region,
 		      struct page *page, unsigned long good[2])
 {
-	struct farswap_rdma_chan *writes = &conn->queue[conn->nr_queues - 1].chan;
-	struct farswap_rdma_chan *reads = &conn->queue[0].chan;
+	struct farswap_rdma_chan *writes = &link->queue[link->conn.nr_queues - 1].chan;
+	struct farswap_rdma_chan *reads = &link->queue[0].chan;
 	u64 *words = page_address(page), seed = get_random_u64();
 	u64 dma;
 
 	probe_fill(words, seed);
-	dma = ib_dma_map_page(conn->device, page, 0, PAGE_SIZE, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(conn->device, dma))
+	dma = ib_dma_map_page(link->device, page, 0, PAGE_SIZE, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(link->device, dma))
 		return -ENOMEM;
 	good[0] = probe_move(writes, IB_WR_RDMA_WRITE, region, dma);
-	ib_dma_unmap_page(conn->device, dma, PAGE_SIZE, DMA_TO_DEVICE);
+	ib_dma_unmap_page(link->device, dma, PAGE_SIZE, DMA_TO_DEVICE);
 	if (good[0] != PROBE_ALL)
 		return 0;
 
 	clear_page(words);
-	dma = ib_dma_map_page(conn->device, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(conn->device, dma))
+	dma = ib_dma_map_page(link->device, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(link->device, dma))
 		return -ENOMEM;
 	good[1] = probe_move(reads, IB_WR_RDMA_READ, region, dma);
-	ib_dma_unmap_page(conn->device, dma, PAGE_SIZE, DMA_FROM_DEVICE);
+	ib_dma_unmap_page(link->device, dma, PAGE_SIZE, DMA_FROM_DEVICE);
 	good[1] = probe_check(words, seed, good[1]);
 	return 0;
 }
@@ -178,32 +178,32 @@ static bool probe_is_of_length(unsigned long good)
 	return good && !(good & (good + 1));
 }
 
-static void probe_explain(struct farswap_rdma_conn *conn, unsigned long good, const char *way)
+static void probe_explain(struct farswap_rdma_link *link, unsigned long good, const char *way)
 {
 	unsigned int fits = fls_long(good) - 1;
-	struct net_device *ndev = dev_get_by_index(&init_net, READ_ONCE(conn->ifindex));
+	struct net_device *ndev = dev_get_by_index(&init_net, READ_ONCE(link->ifindex));
 
 	if (!ndev)
 		return;
-	snprintf(conn->detail, sizeof(conn->detail),
+	snprintf(link->conn.detail, sizeof(link->conn.detail),
 		 "packets of %u bytes %s it are lost, of %u not: MTU is %u on %s, less there or on the way",
 		 probe_bytes[fits + 1], way, probe_bytes[fits], ndev->mtu, ndev->name);
 	dev_put(ndev);
 }
 
-static int probe_result(struct farswap_rdma_conn *conn, const unsigned long good[2])
+static int probe_result(struct farswap_rdma_link *link, const unsigned long good[2])
 {
 	unsigned int back = good[0] == PROBE_ALL;
 
 	if (good[back] == PROBE_ALL)
 		return 0;
 	if (probe_is_of_length(good[back]))
-		probe_explain(conn, good[back], back ? "from" : "to");
-	return READ_ONCE(conn->error) ?: -EIO;
+		probe_explain(link, good[back], back ? "from" : "to");
+	return READ_ONCE(link->conn.error) ?: -EIO;
 }
 
 /**
- * farswap_rdma_probe() - test whether pages arrive at the donor and come back
+ * farswap_rdma_probe() - &struct farswap_rdma_link_ops.probe
  * @conn:	connection with all its queues, not open yet
  *
  * Does nothing if the session is known to take pages. If the test is not possible, because the
@@ -215,6 +215,7 @@ static int probe_result(struct farswap_rdma_conn *conn, const unsigned long good
 int farswap_rdma_probe(struct farswap_rdma_conn *conn)
 {
 	struct farswap_session *session = conn->session;
+	struct farswap_rdma_link *link = to_link(conn);
 	struct farswap_region *region;
 	unsigned long good[2] = {};
 	struct page *page;
@@ -230,9 +231,9 @@ int farswap_rdma_probe(struct farswap_rdma_conn *conn)
 		err = READ_ONCE(conn->error);
 		goto out_free_page;
 	}
-	err = probe_page(conn, region, page, good);
+	err = probe_page(link, region, page, good);
 	if (!err) {
-		err = probe_result(conn, good);
+		err = probe_result(link, good);
 		WRITE_ONCE(session->proven, !err);
 	} else {
 		err = 0;

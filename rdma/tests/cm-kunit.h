@@ -25,14 +25,15 @@ static void cm_test_qp_event(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, session);
 	spin_lock_init(&session->lock);
 	session->queues = 2;
+	session->link = &farswap_rdma_link_ops;
 	for (i = 0; i < 2 * ARRAY_SIZE(cm_test_events); i++) {
 		const struct cm_test_event *expected = &cm_test_events[i / 2];
 		struct ib_event event = { .event = expected->event };
-		struct farswap_rdma_conn *conn = farswap_rdma_link_alloc(session);
+		struct farswap_rdma_conn *conn = farswap_rdma_conn_alloc(session);
 
 		KUNIT_ASSERT_NOT_NULL(test, conn);
 		data = i % 2;
-		cm_qp_event(&event, data ? &conn->queue[0].chan : &conn->control);
+		cm_qp_event(&event, data ? &to_link(conn)->queue[0].chan : &to_link(conn)->control);
 		KUNIT_EXPECT_EQ_MSG(test, conn->error, expected->error, "event %d, data %u",
 				    expected->event, data);
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "test");
@@ -58,9 +59,42 @@ static void cm_test_vectors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 0), 0);
 }
 
+#define CM_TEST_ACK_NS(power)	(4096ULL << (power))
+
+/*
+ * All retries are over within io_timeout_ms, whether the adapter waits as configured or four times
+ * as long, unless the smallest or the largest timeout applies.
+ */
+static void cm_test_ack_timeout(struct kunit *test)
+{
+	static const unsigned int io_timeout_ms[] = { 1, 100, 500, 1000, 3000, 10000, 600000 };
+	unsigned int i;
+	u64 all, bound, once;
+	int exact;
+
+	for (i = 0; i < ARRAY_SIZE(io_timeout_ms); i++)
+		for (exact = 0; exact < 2; exact++) {
+			u8 power = chan_ack_timeout(io_timeout_ms[i], exact);
+
+			KUNIT_EXPECT_GE(test, power, CHAN_ACK_LEAST);
+			KUNIT_EXPECT_LE(test, power, CHAN_ACK_MOST);
+			once = CM_TEST_ACK_NS(power) * (exact ? 1 : 4);
+			all = once * (FARSWAP_RDMA_RETRIES + 1);
+			bound = io_timeout_ms[i] * (u64)NSEC_PER_MSEC;
+			/* The nearest power of two: less than twice, more than half. */
+			if (power > CHAN_ACK_LEAST)
+				KUNIT_EXPECT_LE_MSG(test, all, 2 * bound, "%u ms, exact %d",
+						    io_timeout_ms[i], exact);
+			if (power < CHAN_ACK_MOST)
+				KUNIT_EXPECT_GT_MSG(test, all, bound / 2, "%u ms, exact %d",
+						    io_timeout_ms[i], exact);
+		}
+}
+
 static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_test_qp_event),
 	KUNIT_CASE(cm_test_vectors),
+	KUNIT_CASE(cm_test_ack_timeout),
 	{}
 };
 

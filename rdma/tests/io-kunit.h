@@ -30,7 +30,7 @@ struct io_test {
 	struct ib_device device;
 	struct ib_pd pd;
 	struct ib_qp qp;
-	struct farswap_rdma_conn *conn;
+	struct farswap_rdma_link *link;
 	struct farswap_region regions[2];
 	struct page *pages;
 	struct io_test_io ios[IO_TEST_IOS];
@@ -64,34 +64,34 @@ static void io_test_done(struct farswap_io *io, int error)
 static int io_test_init(struct kunit *test)
 {
 	struct io_test *io_test = kunit_kzalloc(test, sizeof(*io_test), GFP_KERNEL);
-	struct farswap_rdma_conn *conn = kunit_kzalloc(test, struct_size(conn, queue, 2),
+	struct farswap_rdma_link *link = kunit_kzalloc(test, struct_size(link, queue, 2),
 						       GFP_KERNEL);
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, io_test);
-	KUNIT_ASSERT_NOT_NULL(test, conn);
-	conn->session = kunit_kzalloc(test, sizeof(*conn->session), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, conn->session);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	link->conn.session = kunit_kzalloc(test, sizeof(*link->conn.session), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, link->conn.session);
 	io_test->pages = alloc_pages(GFP_KERNEL, IO_TEST_ORDER);
 	KUNIT_ASSERT_NOT_NULL(test, io_test->pages);
 	test->priv = io_test;
 	io_test->device.ops.post_send = io_test_post_send;
 	io_test->pd.local_dma_lkey = 7;
 	io_test->qp.device = &io_test->device;
-	io_test->conn = conn;
-	init_waitqueue_head(&conn->wait);
-	conn->device = &io_test->device;
-	conn->pd = &io_test->pd;
-	conn->map_bytes = SZ_1G;
-	conn->open = true;
-	conn->nr_queues = 2;
+	io_test->link = link;
+	init_waitqueue_head(&link->conn.wait);
+	link->device = &io_test->device;
+	link->pd = &io_test->pd;
+	link->map_bytes = SZ_1G;
+	link->conn.open = true;
+	link->conn.nr_queues = 2;
 	for (i = 0; i < 2; i++) {
-		conn->queue[i].chan.conn = conn;
-		farswap_rdma_io_init(&conn->queue[i]);
-		conn->queue[i].chan.qp = &io_test->qp;
-		conn->queue[i].depth = 64;
-		conn->queue[i].max_sges = i ? FARSWAP_RDMA_SGES : 1;
-		io_test->regions[i].conn = conn;
+		link->queue[i].chan.link = link;
+		farswap_rdma_io_init(&link->queue[i]);
+		link->queue[i].chan.qp = &io_test->qp;
+		link->queue[i].depth = 64;
+		link->queue[i].max_sges = i ? FARSWAP_RDMA_SGES : 1;
+		io_test->regions[i].conn = &link->conn;
 		io_test->regions[i].addr = IO_TEST_ADDR * (i + 1);
 		io_test->regions[i].bytes = SZ_16M;
 		io_test->regions[i].rkey = 11 + i;
@@ -177,7 +177,7 @@ static void io_test_expect_posted(struct kunit *test, unsigned int nth, unsigned
 static void io_test_merge(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
-	const struct farswap_rdma_queue *queue = &io_test->conn->queue[1];
+	const struct farswap_rdma_queue *queue = &io_test->link->queue[1];
 	unsigned int i;
 
 	for (i = 0; i < 40; i++)
@@ -200,8 +200,8 @@ static void io_test_merge(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, io_test_ended(io_test, 40));
 	KUNIT_EXPECT_EQ(test, queue->inflight, 0);
 	KUNIT_EXPECT_EQ(test, queue->bulk_bytes, 0);
-	KUNIT_EXPECT_EQ(test, queue->submitted[0], 40);
-	KUNIT_EXPECT_EQ(test, queue->completed[0], 40);
+	KUNIT_EXPECT_EQ(test, queue->flow.submitted[0], 40);
+	KUNIT_EXPECT_EQ(test, queue->flow.completed[0], 40);
 }
 
 /* I/Os that are not contiguous don't wait, up to a bound. */
@@ -251,7 +251,7 @@ static void io_test_fill(struct io_test *io_test, unsigned int first, unsigned i
 static void io_test_reads(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
-	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	struct farswap_rdma_queue *queue = &io_test->link->queue[0];
 	unsigned int i;
 
 	queue->max_sges = FARSWAP_RDMA_SGES;
@@ -282,7 +282,7 @@ static void io_test_reads(struct kunit *test)
 static void io_test_full(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
-	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	struct farswap_rdma_queue *queue = &io_test->link->queue[0];
 	unsigned int i;
 
 	queue->depth = 2;
@@ -304,7 +304,7 @@ static void io_test_full(struct kunit *test)
 static void io_test_canary(struct kunit *test)
 {
 	struct io_test *io_test = test->priv;
-	struct farswap_rdma_queue *queue = &io_test->conn->queue[0];
+	struct farswap_rdma_queue *queue = &io_test->link->queue[0];
 	unsigned int i;
 
 	queue->max_sges = FARSWAP_RDMA_SGES;
@@ -315,7 +315,7 @@ static void io_test_canary(struct kunit *test)
 	io_test_complete(io_test, 0, IB_WC_SUCCESS);
 	KUNIT_ASSERT_EQ(test, io_test->nr_posted, IO_POSTED + 1);
 	/* Set directly: farswap_rdma_conn_fail() is not tested here. */
-	io_test->conn->error = -ECONNRESET;
+	io_test->link->conn.error = -ECONNRESET;
 	for (i = 1; i < IO_POSTED + 1; i++)
 		io_test_complete(io_test, i, IB_WC_SUCCESS);
 	for (i = 0; i < 12; i++) {
@@ -334,13 +334,13 @@ static void io_test_yield(struct kunit *test)
 	unsigned long begun = jiffies;
 	unsigned int i;
 
-	io_test->conn->soft = true;
-	io_test->conn->queue[0].max_sges = FARSWAP_RDMA_SGES;
+	io_test->link->soft = true;
+	io_test->link->queue[0].max_sges = FARSWAP_RDMA_SGES;
 	io_test_submit_urgent(test, 40);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 1);
-	KUNIT_EXPECT_TRUE(test, time_before_eq(begun, io_test->conn->urgent_at));
+	KUNIT_EXPECT_TRUE(test, time_before_eq(begun, io_test->link->urgent_at));
 	/* Independent of how long the rest takes. */
-	io_test->conn->urgent_at = jiffies + 60 * HZ;
+	io_test->link->urgent_at = jiffies + 60 * HZ;
 	for (i = 0; i < 10; i++)
 		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
 	for (i = 10; i < 12; i++)
@@ -354,7 +354,7 @@ static void io_test_yield(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 3 + IO_POSTED);
 	KUNIT_EXPECT_EQ(test, io_test->posted[2 + IO_POSTED].nr_sges, 4);
 	/* The wait ended long enough ago. */
-	io_test->conn->urgent_at = jiffies - IO_YIELD_TIME;
+	io_test->link->urgent_at = jiffies - IO_YIELD_TIME;
 	io_test_complete(io_test, 2 + IO_POSTED, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 6 + IO_POSTED);
 	KUNIT_EXPECT_EQ(test, io_test->posted[3 + IO_POSTED].nr_sges, 5);
@@ -374,11 +374,11 @@ static void io_test_dead(struct kunit *test)
 		io_test_submit(test, i, FARSWAP_IO_WRITE, 0, i);
 	io_test_complete(io_test, 0, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 5);
-	io_test->conn->error = -ECONNRESET;
+	io_test->link->conn.error = -ECONNRESET;
 	for (i = 1; i < 5; i++)
 		io_test_complete(io_test, i, i == 1 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, io_test->nr_posted, 5);
-	farswap_rdma_io_flush_backlog(&io_test->conn->queue[1]);
+	farswap_rdma_io_flush_backlog(&io_test->link->queue[1]);
 	for (i = 0; i < 44; i++) {
 		KUNIT_EXPECT_EQ(test, io_test->ios[i].ended, 1);
 		KUNIT_EXPECT_EQ(test, io_test->ios[i].error, i ? -EHOSTDOWN : 0);
@@ -394,7 +394,7 @@ static void io_test_pieces(struct kunit *test)
 	static const unsigned int bytes[] = { 2 * PAGE_SIZE, 2 * PAGE_SIZE, PAGE_SIZE };
 	unsigned int i;
 
-	io_test->conn->map_bytes = 2 * PAGE_SIZE;
+	io_test->link->map_bytes = 2 * PAGE_SIZE;
 	*io = (struct farswap_io){
 		.region = &io_test->regions[0],
 		.page = io_test->pages,

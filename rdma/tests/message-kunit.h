@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Requests of the donor: an EVICT of a region that is held, or was just given back, and the limit
- * for others. The connection has no device.
+ * for others. The connection has no link.
  */
 #include <kunit/test.h>
+#include <linux/vmalloc.h>
 
 #define MESSAGE_TEST_REGIONS	3
 
@@ -26,6 +27,15 @@ static const struct farswap_session_ops message_test_ops = {
 	.evict	= message_test_evicted,
 };
 
+static struct farswap_rdma_conn *message_test_alloc(unsigned int queues)
+{
+	return vzalloc(sizeof(struct farswap_rdma_conn));
+}
+
+static const struct farswap_rdma_link_ops message_test_link = {
+	.alloc	= message_test_alloc,
+};
+
 static int message_test_init(struct kunit *test)
 {
 	struct message_test *message_test = kunit_kzalloc(test, sizeof(*message_test), GFP_KERNEL);
@@ -40,8 +50,9 @@ static int message_test_init(struct kunit *test)
 	mutex_init(&session->ops_lock);
 	session->queues = 2;
 	session->ops = &message_test_ops;
+	session->link = &message_test_link;
 	session->ctx = message_test;
-	message_test->conn = farswap_rdma_link_alloc(session);
+	message_test->conn = farswap_rdma_conn_alloc(session);
 	KUNIT_ASSERT_NOT_NULL(test, message_test->conn);
 	/* No other second begins during the test. */
 	message_test->conn->queries_since = jiffies + 60 * HZ;

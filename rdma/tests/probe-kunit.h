@@ -32,16 +32,16 @@ static void probe_test_result(struct kunit *test)
 	static const unsigned long good[][2] = {
 		{ PROBE_ALL, PROBE_ALL }, { PROBE_ALL, 3 }, { PROBE_ALL, 5 }, { 1, 0 }, { 0, 0 },
 	};
-	struct farswap_rdma_conn *conn = kunit_kzalloc(test, struct_size(conn, queue, 2),
+	struct farswap_rdma_link *link = kunit_kzalloc(test, struct_size(link, queue, 2),
 						       GFP_KERNEL);
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_NOT_NULL(test, link);
 	for (i = 0; i < ARRAY_SIZE(good); i++)
-		KUNIT_EXPECT_EQ(test, i ? -EIO : 0, probe_result(conn, good[i]));
-	conn->error = -ETIMEDOUT;
-	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, probe_result(conn, good[1]));
-	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, probe_result(conn, good[4]));
+		KUNIT_EXPECT_EQ(test, i ? -EIO : 0, probe_result(link, good[i]));
+	link->conn.error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, probe_result(link, good[1]));
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, probe_result(link, good[4]));
 }
 
 static struct kunit_case probe_cases[] = {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Resuming: which connection the regions move to, whether the donor has them or not; the callbacks;
- * and when a connection was healthy. Connections have no device.
+ * and when a connection was healthy. Connections have no link.
  */
 #include <kunit/test.h>
+#include <linux/vmalloc.h>
 
 #define RESUME_TEST_REGIONS	4
 
@@ -28,6 +29,15 @@ static const struct farswap_session_ops resume_test_ops = {
 	.lost	= resume_test_lost,
 };
 
+static struct farswap_rdma_conn *resume_test_alloc(unsigned int queues)
+{
+	return vzalloc(sizeof(struct farswap_rdma_conn));
+}
+
+static const struct farswap_rdma_link_ops resume_test_link = {
+	.alloc	= resume_test_alloc,
+};
+
 /* All regions are held: their connection has failed, and another has taken them over. */
 static int resume_test_init(struct kunit *test)
 {
@@ -45,9 +55,10 @@ static int resume_test_init(struct kunit *test)
 	mutex_init(&session->ops_lock);
 	session->queues = 2;
 	session->ops = &resume_test_ops;
+	session->link = &resume_test_link;
 	session->ctx = resume_test;
-	resume_test->dead = farswap_rdma_link_alloc(session);
-	resume_test->conn = farswap_rdma_link_alloc(session);
+	resume_test->dead = farswap_rdma_conn_alloc(session);
+	resume_test->conn = farswap_rdma_conn_alloc(session);
 	KUNIT_ASSERT_NOT_NULL(test, resume_test->dead);
 	KUNIT_ASSERT_NOT_NULL(test, resume_test->conn);
 	for (i = 0; i < RESUME_TEST_REGIONS; i++) {
@@ -140,15 +151,16 @@ static void resume_test_healthy(struct kunit *test)
 {
 	struct resume_test *resume_test = test->priv;
 	struct farswap_rdma_conn *conn = resume_test->conn;
+	struct farswap_rdma_flow loads = { .good = true }, stores = { .submitted[0] = 1 };
 
 	conn->nr_queues = 2;
+	conn->flow[0] = &loads;
+	conn->flow[1] = &stores;
 	conn->live_since = jiffies;
-	conn->queue[0].good = true;
-	conn->queue[1].submitted[0] = 1;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "not resumed before");
 	conn->resumed = true;
 	KUNIT_EXPECT_FALSE_MSG(test, resume_was_healthy(conn, 10000), "no store got through");
-	conn->queue[1].good = true;
+	stores.good = true;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "a store got through");
 	conn->revoked = true;
 	KUNIT_EXPECT_TRUE_MSG(test, resume_was_healthy(conn, 10000), "first revoked rkey");

@@ -75,6 +75,7 @@ pure="<linux/($pure)\\.h>"
 
 core_sources=$(find mm -name "*.[ch]")
 core_code=$(find mm -path mm/tests -prune -o -name "*.[ch]" -print)
+rdma=$(find rdma -name "*.[ch]" ! -name "*.mod.c")
 
 # The hook knows mm and linux/farswap.h, and main.c knows the hook.
 may_not "the hook calls the core through linux/farswap.h" \
@@ -92,7 +93,7 @@ done
 {
 	may_not "the core knows no verbs" '<(rdma|infiniband)/' $core_sources
 	may_not "the core knows nothing of the wire" '(<uapi/linux/farswap|"wire)' $core_code
-	may_not "not of this layer" '"\.\./' $core_sources rdma/*.[ch] daemon/*.[ch]
+	may_not "not of this layer" '"\.\./' $core_sources $rdma daemon/*.[ch]
 	may_not "not of this layer" '<trace/events/farswap_rdma' $core_code
 }
 
@@ -108,13 +109,20 @@ may_only "built by both programs: headers that both have, and its own only" \
 	rdma/noise.[ch] rdma/noise-text.c
 
 # The transport never sees a swap entry.
+# shellcheck disable=SC2086 # several
 may_not "the transport sees no swap entry" '<linux/(swap|zswap|pagemap|rmap|farswap\.h)' \
-	rdma/*.[ch] rdma/tests/*.h
-may_not "not of this layer" '<trace/events/farswap\.h' rdma/*.[ch]
-no_word "the transport sees no swap entry" 'swp_entry_t|folio_swap' rdma/*.[ch] \
+	$rdma
+# shellcheck disable=SC2086 # several
+may_not "not of this layer" '<trace/events/farswap\.h' $rdma
+# shellcheck disable=SC2086 # several
+no_word "the transport sees no swap entry" 'swp_entry_t|folio_swap' $rdma \
 	include/linux/farswap-transport.h
 # shellcheck disable=SC2086 # several
 no_word "the core sees no rkey" '\brkey\b' $core_code include/linux/*.h
+
+# Another transport could have the protocol.
+may_not "the protocol does not know what carries it" '("verbs\.h"|<rdma/|<net/)' rdma/protocol/*.[ch]
+no_word "the protocol does not know what carries it" '\b(ib|rdma)_[a-z_]+\(' rdma/protocol/*.[ch]
 
 # Headers that others read.
 may_only "the wire includes linux/types.h only" '<linux/types\.h>' include/uapi/linux/farswap.h
@@ -139,10 +147,10 @@ may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/lo
 # Two builds of the same source.
 # shellcheck disable=SC2086 # several
 no_word "kernel versions are compat.h's" 'LINUX_VERSION_CODE|KERNEL_VERSION' \
-	$core_code rdma/*.[ch] include/linux/*.h include/trace/events/*.h
+	$core_code $rdma include/linux/*.h include/trace/events/*.h
 # shellcheck disable=SC2086 # several
-no_word "undefined out of tree" 'CONFIG_FARSWAP(_RDMA)?\b' $core_code rdma/*.[ch]
+no_word "undefined out of tree" 'CONFIG_FARSWAP(_RDMA)?\b' $core_code $rdma
 # shellcheck disable=SC2086 # several
-no_word "recover, after WARN_ON_ONCE" '\bBUG_ON\(|\bBUG\(\)' $core_code rdma/*.[ch]
+no_word "recover, after WARN_ON_ONCE" '\bBUG_ON\(|\bBUG\(\)' $core_code $rdma
 
 exit $bad

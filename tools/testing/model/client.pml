@@ -211,7 +211,7 @@ end:	do
 	od
 }
 
-/* control_send_releases() */
+/* farswap_rdma_region_send_releases() */
 inline give_back(_l)
 {
 	if
@@ -260,7 +260,7 @@ end:	do
 	od
 }
 
-/* control_received() */
+/* farswap_rdma_message_received() */
 proctype control()
 {
 	byte l;
@@ -332,7 +332,7 @@ end:	do
 	/* It is hung up, or PING isn't answered. */
 	:: d_step { session == LIVE && peer[conn] != READY -> fail(conn) }
 	:: d_step { session == LIVE && blips -> blips--; fail(conn) }
-	/* farswap_rdma_link_quiesce() */
+	/* session_quiesce() */
 	:: d_step { session == FAILING && qp[conn] == RTS -> qp[conn] = ERROR }
 	:: d_step {
 		session == FAILING && qp[conn] == ERROR && !out[conn] && !handling ->

@@ -258,7 +258,7 @@ end:	do
 		released[r] = !dead[conn_of[r]];
 		evicted[r] = (released[r] -> evicted[r] : 0)
 	   }
-	/* control_send_releases() */
+	/* farswap_rdma_region_send_releases() */
 	:: d_step {
 		released[r] && open[conn_of[r]] && !dead[conn_of[r]] ->
 		if
@@ -479,7 +479,7 @@ end_live:
 	if
 	:: d_step { session == FAILING -> skip }
 	fi;
-failed:	/* farswap_rdma_link_quiesce(), farswap_rdma_resume_suspend() */
+failed:	/* session_quiesce(), farswap_rdma_resume_suspend() */
 	if
 	:: d_step { r = 0; resumed = 0; asked = 0; got = 0; qp[conn] = ERROR }
 	fi;

@@ -31,7 +31,7 @@ objects() {
 	echo mm/frontswap.o
 	echo mm/farswap/hook/direct.o
 	cd "$top"
-	grep -l '^#ifdef CONFIG_FARSWAP_KUNIT_TEST' mm/*.c mm/*/*.c rdma/*.c | sed \
+	grep -l '^#ifdef CONFIG_FARSWAP_KUNIT_TEST' mm/*.c mm/*/*.c rdma/*.c rdma/*/*.c | sed \
 		-e 's|^mm/\(.*\)c$|mm/farswap/\1o|' \
 		-e 's|^rdma/\(.*\)c$|drivers/infiniband/ulp/farswap/\1o|'
 }

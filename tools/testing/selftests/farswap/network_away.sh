@@ -120,7 +120,7 @@ needs_pages_only() {
 	echo '!stacktrace if order > 0' >"$event/trigger"
 	echo 0 >"$event/filter"
 	echo "$(grep -c 'stack trace' "$tracing/trace") larger allocations"
-	! grep -E 'farswap_rdma_(link_alloc|control_create)' "$tracing/trace" && return "$pages_status"
+	! grep -E 'farswap_rdma_(conn_alloc|control_create)' "$tracing/trace" && return "$pages_status"
 }
 
 # A connect request is in flight when the interface goes down, and is retransmitted meanwhile.

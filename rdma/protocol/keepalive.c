@@ -9,19 +9,13 @@
  * io_timeout_ms, so an overdue I/O is found after 0.7 to 0.8 of it; the rest of the
  * time is left to end the queue pair.
  */
-#include "internal.h"
+#include "protocol.h"
 
 #define KEEPALIVE_PERIOD_MS		500
 #define KEEPALIVE_PING_MS		2000
 #define KEEPALIVE_PONG_MS		5000
 #define KEEPALIVE_IO_TIMEOUT_MS	1000
 #define KEEPALIVE_SAMPLES		10
-/* An adapter's timeout is a power of two of this. The useful powers are 17 ms to 2 s. */
-#define KEEPALIVE_ACK_NS		4096
-#define KEEPALIVE_ACK_LEAST		12
-/* A factor of four, as a power of two. */
-#define KEEPALIVE_ACK_SLOWER	2
-#define KEEPALIVE_ACK_MOST		19
 
 static_assert(FARSWAP_RDMA_MARKS < KEEPALIVE_SAMPLES);
 
@@ -37,21 +31,21 @@ static unsigned long keepalive_sample_jiffies(void)
 }
 
 /* Return whether an I/O is overdue, and take a sample. */
-static bool keepalive_queue(struct farswap_rdma_queue *queue, unsigned int nr_marks)
+static bool keepalive_flow(struct farswap_rdma_flow *flow, unsigned int nr_marks)
 {
 	unsigned int at = nr_marks % FARSWAP_RDMA_MARKS;
 	bool overdue = false;
 	int urgent;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&flow->lock);
 	for (urgent = 0; urgent < 2; urgent++) {
-		u32 *mark = &queue->mark[urgent][at];
+		u32 *mark = &flow->mark[urgent][at];
 
-		if ((s32)(queue->completed[urgent] - *mark) < 0)
+		if ((s32)(flow->completed[urgent] - *mark) < 0)
 			overdue = true;
-		*mark = queue->submitted[urgent];
+		*mark = flow->submitted[urgent];
 	}
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&flow->lock);
 	return overdue;
 }
 
@@ -65,7 +59,7 @@ static bool keepalive_is_mtu(const struct farswap_rdma_conn *conn, unsigned int 
 	unsigned int i = nr < loads ? 0 : loads, end = nr < loads ? loads : conn->nr_queues;
 
 	for (; i < end; i++)
-		if (READ_ONCE(conn->queue[i].good))
+		if (READ_ONCE(conn->flow[i]->good))
 			return false;
 	return conn->resumed;
 }
@@ -86,7 +80,7 @@ static void keepalive_io(struct farswap_rdma_conn *conn)
 	/* Counted from now, so that a late tick does not shorten the next period. */
 	conn->next_mark = jiffies + keepalive_sample_jiffies();
 	for (i = 0; i < conn->nr_queues; i++)
-		if (keepalive_queue(&conn->queue[i], conn->nr_marks))
+		if (keepalive_flow(conn->flow[i], conn->nr_marks))
 			keepalive_overdue(conn, i);
 	conn->nr_marks++;
 }
@@ -105,7 +99,7 @@ static void keepalive_ping(struct farswap_rdma_conn *conn)
 	if (out && late)
 		farswap_rdma_conn_fail(conn, -ETIMEDOUT, "doesn't answer PING");
 	else if (due)
-		farswap_rdma_control_ping(conn);
+		farswap_rdma_message_ping(conn);
 }
 
 static void keepalive_queue_tick(struct farswap_rdma_conn *conn)
@@ -154,34 +148,25 @@ void farswap_rdma_keepalive_start(struct farswap_rdma_conn *conn)
 }
 
 /**
- * farswap_rdma_keepalive_io_jiffies() - how long an I/O may take
+ * farswap_rdma_keepalive_stop() - stop to monitor
+ * @conn:	dead connection
  *
- * Context: any.
- * Return: jiffies.
+ * Context: may sleep.
  */
-unsigned long farswap_rdma_keepalive_io_jiffies(void)
+void farswap_rdma_keepalive_stop(struct farswap_rdma_conn *conn)
 {
-	return msecs_to_jiffies(READ_ONCE(keepalive_io_timeout_ms));
+	cancel_delayed_work_sync(&conn->tick);
 }
 
 /**
- * farswap_rdma_keepalive_ack_timeout() - the adapter's retransmission timeout
- * @exact:	the adapter does not wait longer than configured
- *
- * Chosen so that all retransmissions are over within io_timeout_ms. Other adapters may wait
- * up to four times the configured time, and many do.
+ * farswap_rdma_keepalive_io_ms() - how long an I/O may take
  *
  * Context: any.
- * Return: the exponent of &struct ib_qp_attr.timeout: 4.096 us times a power of two.
+ * Return: milliseconds.
  */
-u8 farswap_rdma_keepalive_ack_timeout(bool exact)
+unsigned int farswap_rdma_keepalive_io_ms(void)
 {
-	u64 ns = (u64)READ_ONCE(keepalive_io_timeout_ms) * NSEC_PER_MSEC;
-	int power = fls64(ns / (FARSWAP_RDMA_RETRIES + 1) / KEEPALIVE_ACK_NS);
-
-	if (!exact)
-		power -= KEEPALIVE_ACK_SLOWER;
-	return clamp(power, KEEPALIVE_ACK_LEAST, KEEPALIVE_ACK_MOST);
+	return READ_ONCE(keepalive_io_timeout_ms);
 }
 
 /**

@@ -15,7 +15,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "protocol.h"
 
 static unsigned int resume_grace_ms;
 
@@ -62,19 +62,19 @@ static bool resume_has_pages(const struct farswap_rdma_conn *conn)
 	if (READ_ONCE(conn->session->proven))
 		return true;
 	for (i = 0; i < conn->nr_queues; i++)
-		if (conn->queue[i].good)
+		if (conn->flow[i]->good)
 			return true;
 	return conn->resumed;
 }
 
 /* Have these queues moved a page, if they had any I/O? */
-static bool resume_queues_healthy(const struct farswap_rdma_queue *queue, unsigned int nr)
+static bool resume_queues_healthy(struct farswap_rdma_flow *const *flow, unsigned int nr)
 {
 	bool used = false, good = false;
 
-	for (; nr--; queue++) {
-		used |= queue->submitted[0] || queue->submitted[1];
-		good |= queue->good;
+	for (; nr--; flow++) {
+		used |= (*flow)->submitted[0] || (*flow)->submitted[1];
+		good |= (*flow)->good;
 	}
 	return good || !used;
 }
@@ -93,8 +93,8 @@ static bool resume_was_healthy(const struct farswap_rdma_conn *conn, unsigned in
 		return true;
 	if (READ_ONCE(conn->revoked) && conn->revoked_unexplained)
 		return false;
-	return resume_queues_healthy(conn->queue, loads) &&
-	       resume_queues_healthy(conn->queue + loads, conn->nr_queues - loads);
+	return resume_queues_healthy(conn->flow, loads) &&
+	       resume_queues_healthy(conn->flow + loads, conn->nr_queues - loads);
 }
 
 /* Declare the held regions dead for good. */

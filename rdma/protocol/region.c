@@ -8,7 +8,7 @@
  */
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "protocol.h"
 
 /**
  * farswap_rdma_region_query() - &struct farswap_transport.query
@@ -170,6 +170,40 @@ void farswap_rdma_region_free(struct farswap_region *region)
 }
 
 /**
+ * farswap_rdma_region_send_releases() - send pending releases while buffers are left for them
+ * @conn:	connection
+ *
+ * Context: process, under conn->lock; doesn't wait.
+ * Return: 0, or -errno to fail the connection with.
+ */
+int farswap_rdma_region_send_releases(struct farswap_rdma_conn *conn)
+{
+	struct farswap_region_msg msg;
+	struct farswap_region *region;
+	size_t len;
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	while (conn->open && conn->nr_sends > FARSWAP_RDMA_SENDS_KEPT) {
+		region = list_first_entry_or_null(&conn->releases,
+						  struct farswap_region, entry);
+		if (!region)
+			break;
+		len = farswap_wire_region_msg(&msg, region->evicted ?
+					      FARSWAP_MSG_DONE : FARSWAP_MSG_UNMAP,
+					      region->id);
+		farswap_wire_set_seq(&msg, region->evicted ? region->evict_seq :
+							     conn->next_seq++);
+		err = farswap_rdma_conn_send(conn, &msg, len);
+		if (err)
+			return err;
+		list_del(&region->entry);
+		farswap_rdma_region_free(region);
+	}
+	return 0;
+}
+
+/**
  * farswap_rdma_region_release() - &struct farswap_transport.release
  * @region:	region
  *
@@ -182,6 +216,7 @@ void farswap_rdma_region_release(struct farswap_region *region)
 {
 	struct farswap_rdma_conn *conn;
 	bool dead;
+	int err = 0;
 
 	/* Lock the connection of the region, which keeps it from moving. */
 	rcu_read_lock();
@@ -198,13 +233,14 @@ void farswap_rdma_region_release(struct farswap_region *region)
 	if (!dead) {
 		list_add_tail(&region->entry, &conn->releases);
 		conn->nr_released++;
+		err = farswap_rdma_region_send_releases(conn);
 	}
 	spin_unlock(&conn->lock);
 	rcu_read_unlock();
 
 	if (dead)
 		farswap_rdma_region_free(region);
-	else
-		farswap_rdma_control_release(conn);
+	if (err)
+		farswap_rdma_conn_fail(conn, err, "posting failed");
 	farswap_rdma_conn_put(conn);
 }

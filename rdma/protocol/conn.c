@@ -4,8 +4,8 @@
  * follows. A connection is made once and dies once, in three steps that must come in this order:
  *
  *	fail	any context: nothing more is posted, every region is dead
- *	quiesce	process: all that was posted has completed; waits for the device only
- *	retire	process: destroys what needs the CM
+ *	quiesce	process: all that was posted has completed; waits for the local device only
+ *	retire	process: the link destroys what it has
  *
  * The last region's reference frees the memory. All other files call this one, and it calls none.
  *
@@ -15,11 +15,11 @@
 
 #include <trace/events/farswap_rdma.h>
 
-#include "internal.h"
+#include "protocol.h"
 
-/* Ends and monitors sessions. I/O waits for this queue, so it never waits for the CM. */
+/* Ends and monitors sessions. I/O waits for this queue, so it never waits for the network. */
 struct workqueue_struct *farswap_rdma_wq;
-/* Connects. Waits for the CM, which may wait for memory. */
+/* Connects. Waits for the network, and for what may wait for memory. */
 struct workqueue_struct *farswap_rdma_connect_wq;
 
 /* For each state, the states that may follow it. */
@@ -137,10 +137,10 @@ bool farswap_rdma_session_is_live(struct farswap_session *session)
 
 /**
  * farswap_rdma_session_kick() - connect soon, if an attempt is due later
- * @session:	session, watched by port.c
+ * @session:	session that the link watches
  * @ms:		how soon
  *
- * Attempts that wait for the CM look whether there is still a use in that.
+ * An attempt that waits looks whether there is still a use in that.
  *
  * Context: process.
  */
@@ -174,12 +174,35 @@ struct farswap_rdma_conn *farswap_rdma_session_get_live(struct farswap_session *
 	return conn;
 }
 
+/**
+ * farswap_rdma_conn_alloc() - allocate a connection
+ * @session:	session
+ *
+ * Context: may sleep; session->work only.
+ * Return: the connection, or NULL.
+ */
+struct farswap_rdma_conn *farswap_rdma_conn_alloc(struct farswap_session *session)
+{
+	struct farswap_rdma_conn *conn = session->link->alloc(session->queues);
+
+	if (!conn)
+		return NULL;
+	kref_init(&conn->ref);
+	conn->session = session;
+	conn->attempt = ++session->attempt;
+	init_waitqueue_head(&conn->wait);
+	spin_lock_init(&conn->lock);
+	conn->nr_sends = FARSWAP_RDMA_SENDS;
+	INIT_LIST_HEAD(&conn->releases);
+	hash_init(conn->regions);
+	return conn;
+}
+
 static void conn_free(struct kref *ref)
 {
 	struct farswap_rdma_conn *conn = container_of(ref, struct farswap_rdma_conn,
 						      ref);
 
-	WARN_ON_ONCE(conn->pd || conn->control.id);
 	/* A task may still be submitting to a region that has moved to another connection. */
 	kvfree_rcu(conn, rcu);
 }
@@ -214,6 +237,31 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	trace_farswap_rdma_session_error(conn->session->address, error, why);
 	wake_up_all(&conn->wait);
 	farswap_rdma_session_failed(conn);
+}
+
+/**
+ * farswap_rdma_conn_send() - send a copy of a message
+ * @conn:	connection
+ * @msg:	the message
+ * @len:	its length
+ *
+ * Context: process, under conn->lock.
+ * Return: 0; -EAGAIN when no buffer is free; -EHOSTDOWN when the connection is dead; any
+ * other error must be passed to farswap_rdma_conn_fail().
+ */
+int farswap_rdma_conn_send(struct farswap_rdma_conn *conn, const void *msg, size_t len)
+{
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	if (farswap_rdma_conn_dead(conn))
+		return -EHOSTDOWN;
+	if (!conn->nr_sends)
+		return -EAGAIN;
+	err = conn->session->link->send(conn, msg, len);
+	if (!err)
+		conn->nr_sends--;
+	return err;
 }
 
 /**

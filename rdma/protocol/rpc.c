@@ -8,7 +8,7 @@
  */
 #include <linux/jiffies.h>
 
-#include "internal.h"
+#include "protocol.h"
 
 /* A donor that is this late after the caller gave up is failed. */
 #define RPC_OVERDUE_MS	10000
@@ -93,7 +93,7 @@ static struct farswap_rdma_rpc *rpc_begin(struct farswap_rdma_conn *conn,
 
 	call->seq = conn->next_seq++;
 	farswap_wire_set_seq(msg, call->seq);
-	*err = farswap_rdma_control_send(conn, msg, len);
+	*err = farswap_rdma_conn_send(conn, msg, len);
 	if (*err) {
 		call = NULL;
 		if (*err == -EAGAIN)

@@ -6,7 +6,7 @@
 #include <linux/seq_file.h>
 #include <linux/string.h>
 
-#include "internal.h"
+#include "protocol.h"
 
 /* There are about forty reasons; the last entry counts all that find no other. */
 #define REASONS	64

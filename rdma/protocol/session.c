@@ -15,12 +15,14 @@
 
 #include <trace/events/farswap_rdma.h>
 
-#include "internal.h"
+#include "protocol.h"
 
 #define SESSION_PAUSE_MIN_MS	100
 #define SESSION_PAUSE_MAX_MS	5000
 /* While suspended: grace_ms is short. */
 #define SESSION_PAUSE_HELD_MS	500U
+/* The CM retransmits a lost message of its own after about 4.5 s. */
+#define SESSION_ACCEPT_MS	5500
 /* First limit while suspended: the CM retransmits a lost connect request only after seconds. */
 #define SESSION_ACCEPT_HELD_MS	1500U
 /* The donor is this machine's own farswapd. Retry nevertheless: the address may move. */
@@ -80,6 +82,14 @@ static void session_down(struct farswap_session *session, int error)
 	mutex_unlock(&session->ops_lock);
 }
 
+/* Complete everything that a dead connection has in flight. */
+static void session_quiesce(struct farswap_rdma_conn *conn)
+{
+	conn->session->link->quiesce(conn);
+	farswap_rdma_message_quiesce(conn);
+	farswap_rdma_keepalive_stop(conn);
+}
+
 /*
  * End a live connection: complete all its I/O, then notify the core, then leave what needs the CM
  * to session->work. Page-outs wait for this work, so it must not wait for a page-out: drivers
@@ -92,7 +102,7 @@ static void session_fail_work(struct work_struct *work)
 	struct farswap_session *session = conn->session;
 	unsigned int noio = memalloc_noio_save();
 
-	farswap_rdma_link_quiesce(conn);
+	session_quiesce(conn);
 	if (conn->error != -ESHUTDOWN)
 		session_log(session, "lost", conn, conn->error);
 	if (time_after(jiffies, conn->live_since +
@@ -181,17 +191,18 @@ static int session_hello(struct farswap_rdma_conn *conn)
  */
 static int session_try(struct farswap_rdma_conn *conn)
 {
+	const struct farswap_rdma_link_ops *link = conn->session->link;
 	unsigned int i;
 	int err;
 
-	err = farswap_rdma_link_connect(conn);
+	err = link->connect(conn);
 	if (!err)
 		err = session_hello(conn);
 	for (i = 0; !err && i < conn->welcome.queues; i++)
-		err = farswap_rdma_link_connect_data(conn, i);
+		err = link->connect_data(conn, i);
 	conn->nr_queues = conn->welcome.queues;
 	if (!err)
-		err = farswap_rdma_probe(conn);
+		err = link->probe(conn);
 	if (err) {
 		if (err == -ECONNREFUSED && conn->refusal.version)
 			err = session_refused(conn, conn->refusal.status,
@@ -212,7 +223,7 @@ static bool session_retire(struct farswap_session *session)
 	struct farswap_rdma_conn *conn = session->conn;
 	bool again;
 
-	farswap_rdma_link_retire(conn);
+	session->link->retire(conn);
 	spin_lock_irq(&session->lock);
 	session->conn = NULL;
 	farswap_rdma_session_set_state(session, FARSWAP_RDMA_IDLE);
@@ -255,12 +266,12 @@ static bool session_up(struct farswap_session *session,
 	if (up) {
 		if (__ratelimit(&session->log_limit))
 			pr_info("donor %s: connected over %s, %u data queues\n",
-				session->address, conn->device->name,
+				session->address, conn->via,
 				conn->nr_queues);
 		session->last_logged[0] = '\0';
 		session->accept_ms = 0;
 		session->token = conn->welcome.session;
-		farswap_rdma_control_open(conn);
+		farswap_rdma_message_open(conn);
 		if (farswap_rdma_resume_end(conn))
 			session->ops->resumed(session->ctx);
 		else
@@ -275,7 +286,7 @@ static void session_connect(struct farswap_session *session)
 	struct farswap_rdma_conn *conn;
 	int err;
 
-	conn = farswap_rdma_link_alloc(session);
+	conn = farswap_rdma_conn_alloc(session);
 	if (!conn) {
 		session_down(session, -ENOMEM);
 		session_queue_connect(session, session_next_pause(session, -ENOMEM));
@@ -289,7 +300,7 @@ static void session_connect(struct farswap_session *session)
 	}
 	session->accept_ms = READ_ONCE(session->held) ?
 		clamp(2 * session->accept_ms, SESSION_ACCEPT_HELD_MS,
-		      FARSWAP_RDMA_ACCEPT_MS + 0U) : FARSWAP_RDMA_ACCEPT_MS;
+		      SESSION_ACCEPT_MS + 0U) : SESSION_ACCEPT_MS;
 	err = session_try(conn);
 	if (!err && session_up(session, conn))
 		return;
@@ -299,7 +310,7 @@ static void session_connect(struct farswap_session *session)
 	err = conn->refused ?: conn->error;
 	if (conn->error != -ESHUTDOWN)
 		session_log(session, "can't connect", conn, err);
-	farswap_rdma_link_quiesce(conn);
+	session_quiesce(conn);
 	if (conn->regions_gone)
 		farswap_rdma_resume_lost(session, err);
 	session_down(session, err);
@@ -347,11 +358,12 @@ static bool session_alloc_pages(struct farswap_session *session)
 }
 
 /**
- * farswap_rdma_session_open() - &struct farswap_transport.open
+ * farswap_rdma_session_open() - &struct farswap_transport.open, over a link
  * @address:	address of the donor
  * @params:	parameters
  * @ops:	callbacks
  * @ctx:	first argument of the callbacks
+ * @link:	operations of the link
  * @queues:	number of data queues wanted
  *
  * Context: may sleep.
@@ -360,7 +372,9 @@ static bool session_alloc_pages(struct farswap_session *session)
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,
 						  const struct farswap_session_ops *ops,
-						  void *ctx, unsigned int queues)
+						  void *ctx,
+						  const struct farswap_rdma_link_ops *link,
+						  unsigned int queues)
 {
 	struct farswap_session *session;
 	size_t bytes = strlen(address) + 1;
@@ -380,6 +394,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session->attempt = get_random_u32();
 	session->ops = ops;
 	session->ctx = ctx;
+	session->link = link;
 	session->pause_ms = SESSION_PAUSE_MIN_MS;
 	session->slab_bytes = params->slab_bytes;
 	session->queues = queues;
@@ -388,7 +403,7 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	memcpy(session->address, address, bytes);
 
 	session_queue_connect(session, 0);
-	farswap_rdma_port_watch(session);
+	link->watch(session);
 	return session;
 }
 
@@ -413,11 +428,11 @@ void farswap_rdma_session_close(struct farswap_session *session)
 	if (conn)
 		kref_get(&conn->ref);
 	spin_unlock_irq(&session->lock);
-	farswap_rdma_port_unwatch(session);
+	session->link->unwatch(session);
 
 	if (conn) {
 		/* Otherwise the donor would keep the regions that the core has released. */
-		farswap_rdma_control_flush(conn);
+		farswap_rdma_message_flush(conn);
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "closed");
 		/* The task that failed it first may not have called this yet. */
 		farswap_rdma_session_failed(conn);
