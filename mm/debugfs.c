@@ -255,6 +255,12 @@ static int donors_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(donors);
 
+static int cgroups_show(struct seq_file *m, void *v)
+{
+	return farswap_cgroup_seq_show(m, v);
+}
+DEFINE_SHOW_ATTRIBUTE(cgroups);
+
 static int latency_show(struct seq_file *m, void *v)
 {
 	return farswap_latency_show(m, v);
@@ -270,6 +276,7 @@ void farswap_debugfs_init(void)
 	debugfs_create_file("stats", 0400, debugfs_root, NULL, &stats_fops);
 	debugfs_create_file("slabs", 0400, debugfs_root, NULL, &slabs_fops);
 	debugfs_create_file("donors", 0400, debugfs_root, NULL, &donors_fops);
+	debugfs_create_file("cgroups", 0400, debugfs_root, NULL, &cgroups_fops);
 	debugfs_create_file("latency", 0400, debugfs_root, NULL, &latency_fops);
 }
 

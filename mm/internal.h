@@ -25,6 +25,7 @@
 #include "migrate/migrate.h"
 #include "settings.h"
 #include "slab/activity.h"
+#include "slab/cgroup.h"
 #include "slab/compress.h"
 #include "slab/guard.h"
 #include "slab/mapping.h"

@@ -297,7 +297,7 @@ static int main_donors_init(void)
 
 /**
  * struct main_part - a part of the module
- * @init:	initialises it; returns 0 or -errno. NULL: farswap_settings_init() does
+ * @init:	initialises it; returns 0 or -errno; NULL if users' settings do
  * @exit:	undoes @init
  */
 struct main_part {
@@ -319,6 +319,7 @@ static const struct main_part main_parts[] = {
 	{ farswap_evacuate_init, farswap_evacuate_exit },
 	{ farswap_replica_init, farswap_replica_exit },
 	{ farswap_rebuild_init, farswap_rebuild_exit },
+	{ NULL, farswap_cgroup_exit },
 	{ main_slab_init, main_slab_exit },
 	{ main_donors_init, farswap_donors_exit },
 	{ main_suspend_init, main_suspend_exit },

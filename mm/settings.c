@@ -339,6 +339,22 @@ static ssize_t compress_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute compress_attr = __ATTR_RW(compress);
 
+static ssize_t cgroups_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return farswap_cgroup_show(buf);
+}
+
+static ssize_t cgroups_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	int err = farswap_cgroup_set(buf);
+
+	return err ? err : count;
+}
+
+static struct kobj_attribute cgroups_attr = __ATTR_RW(cgroups);
+
 static struct kparam_string settings_donors_string = {
 	.maxlen	= sizeof(farswap_settings_donors),
 	.string	= farswap_settings_donors,
@@ -411,6 +427,7 @@ static struct kobj_attribute instance_attr = __ATTR_RO(instance);
 static struct attribute *settings_attrs[] = {
 	&attached_attr.attr,
 	&backup_attr.attr,
+	&cgroups_attr.attr,
 	&compress_attr.attr,
 	&donors_attr.attr,
 	&instance_attr.attr,

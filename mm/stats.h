@@ -22,10 +22,12 @@ struct seq_file;
 	X(STORE_RAW, store_raw)									\
 	/* Of these, pages stored uncompressed to their own slab although compress is on */	\
 	X(STORE_UNPACKED, store_unpacked)							\
-	/* Pages left to the kernel's own device write; the next six are its causes */		\
+	/* Pages left to the kernel's own device write; the next seven are its causes */	\
 	X(STORE_DEVICE, store_device)								\
 	/* enabled is 0, or farswap is detaching or about to suspend */				\
 	X(STORE_DISABLED, store_disabled)							\
+	/* The policy of the page's cgroup refuses it */					\
+	X(STORE_DENIED, store_denied)								\
 	/* The slab is not mapped, or its donor is suspect */					\
 	X(STORE_NO_SLAB, store_no_slab)								\
 	/* The donor's window is full, or the slot's previous contents are being written */	\

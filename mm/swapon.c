@@ -85,6 +85,7 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		goto out_exit_backups;
 	device->places = farswap_places_alloc(nr_slots, device->map->nr_slabs);
 	rcu_assign_pointer(farswap_devices[type], device);
+	farswap_cgroup_swapon(device);
 	goto out_unlock;
 
 out_exit_backups:
@@ -117,6 +118,7 @@ static void swapon_device_remove(struct farswap_device *device)
 	mutex_unlock(&farswap_devices_walk_lock);
 	/* Invalidation and farswap_poll_lock() use RCU only; they need not hold a slot. */
 	synchronize_rcu();
+	farswap_cgroup_swapoff(device);
 	farswap_slabs_free(device);
 	farswap_slabmap_free(device->map);
 	farswap_places_free(device->places);

@@ -454,7 +454,8 @@ static void load_done(struct farswap_io *io, int error)
 	unsigned int nr = folio_nr_pages(folio);
 	u64 ns = ktime_get_ns() - request->start;
 
-	trace_farswap_load_end(folio->swap.val, nr, error, ns);
+	if (trace_farswap_load_end_enabled())
+		trace_farswap_load_end(folio->swap.val, nr, error, ns, farswap_cgroup_id(folio));
 	if (error && !folio_test_swapcache(folio)) {
 		load_large_fail(folio, request->slab);
 		load_free(request);
@@ -470,6 +471,7 @@ static void load_done(struct farswap_io *io, int error)
 		goto out_put;
 	}
 	farswap_latency_add(FARSWAP_LATENCY_LOAD, ns);
+	farswap_cgroup_loaded(request->slab->device, swp_offset(folio->swap), nr, ns);
 	if (io->urgent && nr == 1) {
 		farswap_latency_add(FARSWAP_LATENCY_LOAD_URGENT, ns);
 		poll_learn(request->cpu, min_t(u64, ns, U32_MAX));

@@ -76,6 +76,9 @@ static void promote_done(struct farswap_write *write, int error)
 	if (!error) {
 		farswap_write_publish(mapping->slab, write->slot, write->nr);
 		farswap_stat_add(FARSWAP_STAT_PROMOTED, 1);
+	} else if (!test_bit(write->slot, mapping->slab->bits.remote)) {
+		farswap_cgroup_uncharge(mapping->slab->device,
+					swp_offset(promotion->entry), 1);
 	}
 	folio_end_writeback(promotion->folio);
 	if (promotion->readahead)
@@ -185,7 +188,7 @@ static bool promote_begin(struct promotion *promotion)
 	struct farswap_device *device;
 	struct farswap_slab *slab;
 	unsigned int slot;
-	bool packs;
+	bool packs, begun;
 
 	/* A locked folio of the swap cache keeps its slot, and so the device. */
 	if (!folio_test_swapcache(folio) ||
@@ -197,6 +200,7 @@ static bool promote_begin(struct promotion *promotion)
 	slab = farswap_slabmap_find(device->map, swp_offset(folio->swap), &slot);
 	packs = farswap_packs_on() && device->places;
 	if (!slab || (!packs && !farswap_slab_has_bits(slab)) ||
+	    !farswap_cgroup_may(device, swp_offset(folio->swap)) ||
 	    !promote_forget_object(device, swp_offset(folio->swap)))
 		return false;
 	if (farswap_slab_has_bits(slab)) {
@@ -207,10 +211,15 @@ static bool promote_begin(struct promotion *promotion)
 		/* A suspect donor has the page, so it is not packed. */
 		packs &= !test_bit(slot, slab->bits.remote);
 	}
+	if (!farswap_cgroup_recharge(device, swp_offset(folio->swap)))
+		return false;
 	promotion->packed = NULL;
-	if (packs)
-		return promote_begin_packed(promotion, device);
-	return promote_begin_at(promotion, slab, slot, 1);
+	begun = packs ? promote_begin_packed(promotion, device) :
+			promote_begin_at(promotion, slab, slot, 1);
+	/* A page that a suspect donor has stays charged. */
+	if (!begun && !(farswap_slab_has_bits(slab) && test_bit(slot, slab->bits.remote)))
+		farswap_cgroup_uncharge(device, swp_offset(folio->swap), 1);
+	return begun;
 }
 
 /* Promote a folio that is locked now, so that its read from the device has ended. */

@@ -268,6 +268,12 @@ static void store_note_stray(struct farswap_slab *slab)
 	WRITE_ONCE(slab->strayed, true);
 }
 
+static void store_uncharge(struct farswap_store *store)
+{
+	farswap_cgroup_uncharge(store->slab->device, swp_offset(store->folio->swap),
+				folio_nr_pages(store->folio));
+}
+
 /* Count the result. Set the remote bits after success, keep the folio dirty after an error. */
 static void store_account(struct farswap_store *store)
 {
@@ -275,8 +281,10 @@ static void store_account(struct farswap_store *store)
 
 	if (store->error) {
 		store_keep_dirty(store);
+		store_uncharge(store);
 	} else if (store->remote_error) {
 		store_note_stray(store->slab);
+		store_uncharge(store);
 		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
@@ -425,13 +433,16 @@ static unsigned int store_good(const struct farswap_store *store)
 static void store_written(struct farswap_fanout *fanout)
 {
 	struct farswap_store *store = container_of(fanout, struct farswap_store, fanout);
-	unsigned int nr = folio_nr_pages(store->folio), good = store_good(store);
+	unsigned int good = store_good(store);
 	u64 ns = ktime_get_ns() - store->start;
 
 	store->remote_error = good ? 0 : -EIO;
 	if (good)
 		farswap_latency_add(FARSWAP_LATENCY_STORE, ns);
-	trace_farswap_store_end(store->folio->swap.val, nr, store->remote_error, ns);
+	if (trace_farswap_store_end_enabled())
+		trace_farswap_store_end(store->folio->swap.val, folio_nr_pages(store->folio),
+					store->remote_error, ns,
+					farswap_cgroup_id(store->folio));
 	if (store->mode != STORE_UNSTAGED &&
 	    (good == fanout->nr_writes || (good && !store->all))) {
 		store_end_written(store);
@@ -542,7 +553,8 @@ static void store_cancel(struct farswap_store *store)
 static enum farswap_stat store_begin(struct folio *folio, const struct store_place *place,
 				     struct farswap_store **begun, struct list_head *staged)
 {
-	enum farswap_backup_policy policy = READ_ONCE(farswap_settings.backup);
+	enum farswap_backup_policy policy = farswap_cgroup_backup(place->slab->device,
+								  swp_offset(folio->swap));
 	unsigned int nr = folio_nr_pages(folio), slot = place->slot;
 	struct farswap_slab *slab = place->slab;
 	enum farswap_stat outcome;
@@ -710,26 +722,28 @@ bool farswap_store(struct folio *folio)
 	enum farswap_slab_state state;
 	struct farswap_slab *slab;
 	unsigned int slot;
-	bool excluded;
+	bool excluded, charged;
 
 	if (!device)
 		return false;
 	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
+	charged = farswap_cgroup_charge(device, folio);
 	store_forget_objects(device, swp_offset(folio->swap), nr);
-	if (slab && store_may_pack(folio, slab)) {
+	if (slab && charged && store_may_pack(folio, slab)) {
 		if (farswap_slab_may_pack(slab) &&
 		    store_repack(folio, slab, slot) == FARSWAP_STAT_STORE_REMOTE)
 			return true;
 		/* Otherwise the page goes to its own slab if that is mapped, or to the device. */
-	} else if (slab) {
+	} else if (slab && charged) {
+		/* Pages that must not go to a donor do not make the slab hot either. */
 		farswap_slab_account(slab, nr);
 	}
 	if (slab && farswap_slab_has_bits(slab)) {
 		/* The older copies are stale from now on, whether this store succeeds or not. */
 		excluded = farswap_guard_rebuild_excludes(slab, slot, nr);
 		farswap_slotbits_clear(slab->bits.remote, slot, nr);
-		outcome = excluded ? FARSWAP_STAT_STORE_BUSY :
-				     store_linear(folio, slab, slot);
+		outcome = !charged ? FARSWAP_STAT_STORE_DENIED :
+			  excluded ? FARSWAP_STAT_STORE_BUSY : store_linear(folio, slab, slot);
 		if (outcome == FARSWAP_STAT_STORE_REMOTE) {
 			if (farswap_packs_on())
 				farswap_stat_add(FARSWAP_STAT_STORE_UNPACKED, nr);
@@ -737,13 +751,15 @@ bool farswap_store(struct folio *folio)
 		}
 		farswap_backup_settle(slab, slot, nr);
 	} else if (slab) {
-		outcome = farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
+		outcome = !charged ? FARSWAP_STAT_STORE_DENIED :
+			  farswap_may_store() ? FARSWAP_STAT_STORE_NO_SLAB :
 						FARSWAP_STAT_STORE_DISABLED;
 		/* A device write of the page's object may be in flight. */
 		if (farswap_packs_used())
 			farswap_backup_settle(slab, slot, nr);
 	}
-	state = slab ? READ_ONCE(slab->state) : FARSWAP_SLAB_UNMAPPED;
+	farswap_cgroup_uncharge(device, swp_offset(folio->swap), nr);
+	state = slab && charged ? READ_ONCE(slab->state) : FARSWAP_SLAB_UNMAPPED;
 	if (state == FARSWAP_SLAB_MAPPING || state == FARSWAP_SLAB_MAPPED)
 		store_note_stray(slab);
 	/* Map the next slab now: a fast writer would otherwise fill this one before that. */
@@ -803,6 +819,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 			farswap_backup_forget(slab, slot, part);
 		}
 		cleared += store_forget_objects(device, offset, part);
+		farswap_cgroup_uncharge(device, offset, part);
 		offset += part;
 		nr -= part;
 	}

@@ -266,6 +266,17 @@ static unsigned int unmap_count(const struct farswap_mapping *mapping)
 	return lost;
 }
 
+/* No donor has pages of the slab any more. */
+static void unmap_uncharge(struct farswap_slab *slab)
+{
+	unsigned int slot;
+
+	if (!farswap_cgroup_used())
+		return;
+	for_each_set_bit(slot, slab->bits.remote, slab->nr_slots)
+		farswap_cgroup_uncharge(slab->device, farswap_slab_offset(slab, slot), 1);
+}
+
 /**
  * farswap_unmap_end() - end a mapping after its last I/O
  * @mapping:	the mapping
@@ -302,6 +313,7 @@ bool farswap_unmap_end(struct farswap_mapping *mapping)
 		 * nr_uncounted.
 		 */
 		wait_event(unmap_ended, !smp_load_acquire(&slab->nr_uncounted));
+		unmap_uncharge(slab);
 		/*
 		 * Other threads may clear bits at the same time. A late store to a mapping that is
 		 * already lost may even set some, which is harmless: no mapping has those slots.

@@ -301,7 +301,8 @@ bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned i
 	smp_rmb();
 	return !test_bit(slot, slab->bits.unbacked) && !guard_slot_is_packed(slab, slot) &&
 	       !guard_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
-	       !farswap_zswap_seen();
+	       !farswap_zswap_seen() &&
+	       farswap_cgroup_may(slab->device, farswap_slab_offset(slab, slot));
 }
 
 /**
@@ -381,7 +382,7 @@ unsigned long farswap_guard_rebuild_write(void)
  * @mapping:	mapping of the region that was written to
  * @arrived:	bit mask of the run's slots that were written
  *
- * Slots that became stale since do not get the bit.
+ * Slots that became stale since do not get the bit, nor those whose cgroup has reached its limit.
  *
  * Context: process context.
  */
@@ -392,6 +393,11 @@ void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long ar
 
 	spin_lock_irq(&guard_rebuild.lock);
 	good = arrived & guard_rebuild.wanted & ~guard_rebuild.stale;
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
+		if (!farswap_cgroup_recharge(mapping->slab->device,
+					     farswap_slab_offset(mapping->slab,
+								 guard_rebuild.first + slot)))
+			clear_bit(slot, &good);
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
 		clear_bit(guard_rebuild.first + slot, mapping->missing);
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)

@@ -26,6 +26,7 @@
  * @map:	its slabs
  * @places:	the places of its compressed pages, or NULL: none is compressed
  * @backups:	its pending backup writes
+ * @owners:	a byte for each slot, see slab/cgroup.c; NULL until there is a policy
  * @type:	its swap type
  * @busy:	number of its slabs that are not unmapped, and of its mappings;
  *		farswap_state_lock
@@ -44,6 +45,7 @@ struct farswap_device {
 	struct farswap_slabmap *map;
 	struct farswap_places *places;
 	struct farswap_backups backups;
+	u8 *owners;
 	unsigned int type;
 	unsigned int busy;
 	bool closing;

@@ -71,34 +71,39 @@ TRACE_EVENT(farswap_donor_state,
 );
 
 DECLARE_EVENT_CLASS(farswap_io_end,
-	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
-	TP_ARGS(swap_entry, nr, error, ns),
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns, u64 cgroup),
+	TP_ARGS(swap_entry, nr, error, ns, cgroup),
 	TP_STRUCT__entry(
 		__field(unsigned long, swap_entry)
 		__field(unsigned int, nr)
 		__field(int, error)
 		__field(u64, ns)
+		__field(u64, cgroup)
 	),
 	TP_fast_assign(
 		__entry->swap_entry = swap_entry;
 		__entry->nr = nr;
 		__entry->error = error;
 		__entry->ns = ns;
+		__entry->cgroup = cgroup;
 	),
-	TP_printk("entry=%#lx pages=%u error=%d ns=%llu", __entry->swap_entry,
-		  __entry->nr, __entry->error, __entry->ns)
+	TP_printk("entry=%#lx pages=%u error=%d ns=%llu cgroup=%llu", __entry->swap_entry,
+		  __entry->nr, __entry->error, __entry->ns, __entry->cgroup)
 );
 
-/* From the submission of a remote write to its completion. */
+/*
+ * From the submission of a remote write to its completion. cgroup is the ID of the cgroup that the
+ * pages belong to: in reclaim, the current task is somebody else.
+ */
 DEFINE_EVENT(farswap_io_end, farswap_store_end,
-	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
-	TP_ARGS(swap_entry, nr, error, ns)
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns, u64 cgroup),
+	TP_ARGS(swap_entry, nr, error, ns, cgroup)
 );
 
 /* From the submission of a remote read to its completion. */
 DEFINE_EVENT(farswap_io_end, farswap_load_end,
-	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns),
-	TP_ARGS(swap_entry, nr, error, ns)
+	TP_PROTO(unsigned long swap_entry, unsigned int nr, int error, u64 ns, u64 cgroup),
+	TP_ARGS(swap_entry, nr, error, ns, cgroup)
 );
 
 #endif /* _TRACE_FARSWAP_H */

@@ -14,7 +14,7 @@ DEPTH=128
 
 # in_flight: the highest number of concurrent loads, of those that have completed
 in_flight() {
-	sed -n 's/.* \([0-9]*\)\.\([0-9]\{6\}\): farswap_load_end: .* ns=\([0-9]*\)$/\1 \2 \3/p' \
+	sed -n 's/.* \([0-9]*\)\.\([0-9]\{6\}\): farswap_load_end: .* ns=\([0-9]*\) .*/\1 \2 \3/p' \
 		"$TRACE/trace" |
 		awk '{ end = $1 * 1000000 + $2
 			printf "%.0f -1\n%.0f 1\n", end, end - $3 / 1000 }' |
