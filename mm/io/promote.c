@@ -170,6 +170,8 @@ static bool promote_begin_packed(struct promotion *promotion, struct farswap_dev
 	struct farswap_object object;
 	unsigned int bytes;
 
+	if (!farswap_pack_is_ready(device))
+		return false;
 	bytes = farswap_compress(folio_page(promotion->folio, 0), &promotion->packed);
 	if (farswap_object_take(device, offset, bytes, &object)) {
 		if (promote_begin_at(promotion, object.slab, object.slot, object.nr))

@@ -256,34 +256,6 @@ static int pack_take_units(struct farswap_slab *slab, unsigned int class)
 	return unit;
 }
 
-/* Find room in a mapped slab, first where the last object of the class went. */
-static struct farswap_slab *pack_find_room(struct farswap_device *device, unsigned int class,
-					   int *unit)
-{
-	unsigned int open = READ_ONCE(device->pack_open[class]), nr = READ_ONCE(device->nr_packs);
-	struct farswap_slab *slab;
-	unsigned int i, nth;
-
-	if (time_is_after_jiffies(READ_ONCE(device->pack_full_until[class])))
-		nr = 0;
-	for (i = 0; i < nr; i++) {
-		nth = (open + i) % nr;
-		slab = READ_ONCE(device->map->slab[device->map->nr_linear + nth]);
-		if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
-			continue;
-		*unit = pack_take_units(slab, class);
-		if (*unit < 0)
-			continue;
-		if (nth != open)
-			WRITE_ONCE(device->pack_open[class], nth);
-		return slab;
-	}
-	/* All are full, and there may be many: search again at the next tick at the earliest. */
-	if (nr)
-		WRITE_ONCE(device->pack_full_until[class], jiffies + 1);
-	return NULL;
-}
-
 /* Map one more packed slab, unless one is being mapped or, with @ahead, has room. */
 static void pack_want(struct farswap_device *device, bool ahead)
 {
@@ -310,6 +282,57 @@ static void pack_want(struct farswap_device *device, bool ahead)
 		return;
 	farswap_activity_account(&wanted->activity, farswap_slab_second(), 1);
 	farswap_slab_want(wanted);
+}
+
+/**
+ * farswap_pack_is_ready() - check whether a page can go to a packed slab now, and have one mapped
+ * @device:	the device
+ *
+ * A page is not compressed in vain while no donor has room.
+ *
+ * Context: process context; does not sleep.
+ * Return: true if a packed slab is mapped; a hint.
+ */
+bool farswap_pack_is_ready(struct farswap_device *device)
+{
+	unsigned int open = READ_ONCE(device->pack_open[0]), nr = READ_ONCE(device->nr_packs), i;
+	struct farswap_slab *slab;
+
+	for (i = 0; i < nr; i++) {
+		slab = READ_ONCE(device->map->slab[device->map->nr_linear + (open + i) % nr]);
+		if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED)
+			return true;
+	}
+	pack_want(device, false);
+	return false;
+}
+
+/* Find room in a mapped slab, first where the last object of the class went. */
+static struct farswap_slab *pack_find_room(struct farswap_device *device, unsigned int class,
+					   int *unit)
+{
+	unsigned int open = READ_ONCE(device->pack_open[class]), nr = READ_ONCE(device->nr_packs);
+	struct farswap_slab *slab;
+	unsigned int i, nth;
+
+	if (time_is_after_jiffies(READ_ONCE(device->pack_full_until[class])))
+		nr = 0;
+	for (i = 0; i < nr; i++) {
+		nth = (open + i) % nr;
+		slab = READ_ONCE(device->map->slab[device->map->nr_linear + nth]);
+		if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
+			continue;
+		*unit = pack_take_units(slab, class);
+		if (*unit < 0)
+			continue;
+		if (nth != open)
+			WRITE_ONCE(device->pack_open[class], nth);
+		return slab;
+	}
+	/* All are full, and there may be many: search again at the next tick at the earliest. */
+	if (nr)
+		WRITE_ONCE(device->pack_full_until[class], jiffies + 1);
+	return NULL;
 }
 
 /* Map the next packed slab before this one is full; look once in a tick. */

@@ -116,6 +116,7 @@ static inline void farswap_pack_put(struct farswap_pack *pack)
 	atomic_dec(&pack->users);
 }
 
+bool farswap_pack_is_ready(struct farswap_device *device);
 struct farswap_pack *farswap_pack_alloc(void);
 void farswap_pack_free(struct farswap_pack *pack);
 bool farswap_pack_prepare(struct farswap_slab *slab);
