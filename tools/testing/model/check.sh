@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Searches four models exhaustively, of a slab's life, of replicas, of staging and of sessions
-# that are resumed: several times with different bounds; then with one precaution taken away at a time, when the
+# Searches five models exhaustively, of a slab's life, of replicas, of staging, of sessions
+# that are resumed and of packed slabs: several times with different bounds; then with one precaution taken away at a time, when the
 # assertion that is named must fail; then for what must happen in it. Prints KTAP.
 #
 # usage: check.sh [-k] [NAME ...]
@@ -19,7 +19,7 @@ cache=$("$top/tools/testing/qemu/fetch.sh" --cache)/model
 
 # name|what must be found: nothing, or the comment of the assertion that fails|
 # bounds other than the model's, and what is broken. With replica_: replica.pml, with
-# staged_: staged.pml, with resume_: resume.pml
+# staged_: staged.pml, with resume_: resume.pml, with pack_: pack.pml
 cases() {
 	cat <<-'CASES'
 	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
@@ -146,6 +146,13 @@ cases() {
 	resume_reach_revoked|it happens|CONNS=2 BLIPS=1 EVICTS=1 STORES=0 OTHERS=0 REACH_REVOKED
 	resume_reach_again|it happens|STORES=0 OTHERS=0 REACH_AGAIN
 	resume_reach_late|it happens|CONNS=2 MOVES=0 BLIPS=1 OTHERS=0 REACH_LATE
+	pack_unit|nothing|STORES=2
+	pack_again|nothing|STORES=3 LOSSES=2
+	pack_free|what a region has is found|BREAK_FREE
+	pack_users|never another page's bytes|BREAK_USERS
+	pack_reread|never another page's bytes|BREAK_AGAIN
+	pack_settle|what a region has is found|BREAK_SETTLE
+	pack_take|what a region has is found|BREAK_TAKE
 	CASES
 }
 
@@ -155,6 +162,7 @@ model() {
 	replica_*) echo replica.pml ;;
 	staged_*) echo staged.pml ;;
 	resume_*) echo resume.pml ;;
+	pack_*) echo pack.pml ;;
 	*) echo slab.pml ;;
 	esac
 }
