@@ -279,6 +279,8 @@ static void main_slab_exit(void)
 {
 	farswap_slab_exit();
 	farswap_sweep_stop();
+	/* For farswap_mapping_free(). */
+	rcu_barrier();
 }
 
 static int main_donors_init(void)

@@ -57,7 +57,7 @@ static bool evacuate_is_quiet(const struct farswap_slab *slab)
 		return false;
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping && atomic_read_acquire(&mapping->stores))
+		if (mapping && farswap_mapping_has_stores(mapping))
 			return false;
 	}
 	return true;
@@ -139,8 +139,8 @@ void farswap_evacuate_work(struct work_struct *work)
 
 	evacuate_fetch(slab);
 	/*
-	 * farswap_unmap_start() has written slab->state before this reads mapping->stores. Pairs
-	 * with farswap_write_begin(), which increments mapping->stores before it reads
+	 * farswap_unmap_start() has written slab->state before this reads the counts of stores.
+	 * Pairs with farswap_write_begin(), which counts the store before it reads
 	 * slab->state.
 	 */
 	while (!wait_event_timeout(farswap_stores_ended, evacuate_is_quiet(slab),
@@ -344,12 +344,12 @@ void farswap_evacuate_mapping_work(struct work_struct *work)
 		evacuate_find_other(mapping);
 		/*
 		 * farswap_evacuate_mapping_start() has marked the mapping evacuating before this
-		 * reads mapping->stores. Pairs with farswap_write_begin(), which increments
-		 * mapping->stores before it reads that mark. The acquire orders this read before
-		 * the reads of the remote bits below. Pairs with farswap_write_written(),
-		 * which decrements mapping->stores after the store has set those bits.
+		 * reads the counts of stores. Pairs with farswap_write_begin(), which
+		 * counts the store before it reads that mark. The counts are read before the remote
+		 * bits below. Pairs with farswap_write_written(), which counts the end of
+		 * the store after those bits are set.
 		 */
-		wait_event(farswap_stores_ended, !atomic_read_acquire(&mapping->stores));
+		wait_event(farswap_stores_ended, !farswap_mapping_has_stores(mapping));
 		evacuate_copy(mapping);
 		evacuate_fetch_cancel(mapping);
 		if (!evacuate_may_copy_more(mapping)) {
@@ -385,12 +385,12 @@ void farswap_evacuate_mapping_start(struct farswap_mapping *mapping, unsigned lo
 	mapping->evacuate_until = until;
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_EVACUATING);
 	/*
-	 * The state is written before farswap_evacuate_mapping_work()
-	 * reads mapping->stores. Pairs with farswap_write_begin(), which increments
-	 * mapping->stores before it reads the state.
+	 * The state is written before farswap_evacuate_mapping_work() reads the counts of stores.
+	 * Pairs with farswap_write_begin(), which counts the store before it reads the
+	 * state.
 	 */
 	smp_mb();
-	refcount_inc(&mapping->users);
+	farswap_mapping_hold(mapping);
 	WRITE_ONCE(mapping->slab->nr_evacuating, mapping->slab->nr_evacuating + 1);
 	queue_work(evacuate_wq, &mapping->evacuate_work);
 }

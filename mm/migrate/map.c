@@ -206,7 +206,7 @@ static void map_release_work(struct work_struct *work)
 	farswap_unmap_wake();
 	spin_unlock(&farswap_state_lock);
 	farswap_evict_exit(mapping);
-	kvfree_rcu(mapping, rcu);
+	farswap_mapping_free(mapping);
 	farswap_donor_put(donor);
 }
 
@@ -236,7 +236,8 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 			   gfp);
 	if (!mapping)
 		return ERR_PTR(err);
-	refcount_set(&mapping->users, 1);
+	if (!farswap_mapping_counts_alloc(mapping, gfp))
+		goto out_free;
 	bitmap_fill(mapping->missing, slab->nr_slots);
 	mapping->donor = farswap_handover_take(slab, &mapping->region, epoch) ?:
 			 map_select(slab, until, &mapping->region, epoch);
@@ -253,6 +254,7 @@ struct farswap_mapping *farswap_mapping_make(struct farswap_slab *slab,
 	return mapping;
 
 out_free:
+	free_percpu(mapping->counts);
 	kvfree(mapping);
 	return ERR_PTR(err);
 }

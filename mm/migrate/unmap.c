@@ -403,7 +403,7 @@ static void unmap_lose_one(struct farswap_mapping *mapping)
 	farswap_stat_add(FARSWAP_STAT_REPLICA_LOST, 1);
 	/* Rebuild the pages that only the device has now. */
 	farswap_rebuild_want(mapping->slab);
-	refcount_inc(&mapping->users);
+	farswap_mapping_hold(mapping);
 	list_move_tail(&mapping->donor_entry, &mapping->donor->uncounted);
 	farswap_unmap_remove(mapping);
 }

@@ -15,6 +15,7 @@
 #include <linux/bitmap.h>
 #include <linux/bits.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -67,7 +68,12 @@ void farswap_mapping_set_state(struct farswap_mapping *mapping,
 void farswap_mapping_kill(struct farswap_mapping *mapping)
 {
 	farswap_mapping_set_state(mapping, FARSWAP_MAPPING_DEAD);
-	farswap_mapping_put(mapping);
+	/*
+	 * The state is written before the counts are read. Pairs with farswap_mapping_tryget() and
+	 * farswap_mapping_put(), which write a count before they read the state.
+	 */
+	smp_mb();
+	farswap_mapping_release(mapping);
 }
 
 /**
@@ -343,14 +349,99 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_release() - release a dead mapping after its last I/O
+ * farswap_mapping_counts_alloc() - allocate the counts of a new mapping
  * @mapping:	the mapping
+ * @gfp:	flags of the allocation
+ *
+ * Return: false if there is no memory; farswap_mapping_free() frees them with the mapping.
+ */
+bool farswap_mapping_counts_alloc(struct farswap_mapping *mapping, gfp_t gfp)
+{
+	mapping->counts = alloc_percpu_gfp(struct farswap_mapping_counts, gfp);
+	return mapping->counts;
+}
+
+static void mapping_free(struct rcu_head *rcu)
+{
+	struct farswap_mapping *mapping = container_of(rcu, struct farswap_mapping, rcu);
+
+	free_percpu(mapping->counts);
+	kvfree(mapping);
+}
+
+/**
+ * farswap_mapping_free() - free a mapping after a grace period
+ * @mapping:	the mapping, which is in no list
+ *
+ * Context: any. rcu_barrier() comes before the module's code is freed.
+ */
+void farswap_mapping_free(struct farswap_mapping *mapping)
+{
+	call_rcu(&mapping->rcu, mapping_free);
+}
+
+/**
+ * farswap_mapping_in_use() - get the number of references on a mapping
+ * @mapping:	a mapping that RCU or a lock keeps from being freed
+ *
+ * Context: any.
+ * Return: the number, if no reference is taken or dropped meanwhile. In any case 0 means that
+ * every reference that was taken before this has been dropped.
+ */
+unsigned int farswap_mapping_in_use(const struct farswap_mapping *mapping)
+{
+	unsigned int begun = 0, ended = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		ended += atomic_read(&per_cpu_ptr(mapping->counts, cpu)->ended);
+	/*
+	 * A reference whose end is counted above has its beginning counted below. Pairs with
+	 * farswap_mapping_hold(): the beginning is written before the end.
+	 */
+	smp_mb();
+	for_each_possible_cpu(cpu)
+		begun += atomic_read(&per_cpu_ptr(mapping->counts, cpu)->begun);
+	return begun - ended;
+}
+
+/**
+ * farswap_mapping_has_stores() - test whether a remote write is in flight or about to begin
+ * @mapping:	a mapping that RCU or a lock keeps from being freed
+ *
+ * Reads that follow see the remote bits that the writes have set.
+ *
+ * Context: any.
+ * Return: false if every write that began before this has ended.
+ */
+bool farswap_mapping_has_stores(const struct farswap_mapping *mapping)
+{
+	unsigned int begun = 0, ended = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		ended += atomic_read(&per_cpu_ptr(mapping->counts, cpu)->stores_ended);
+	/* As in farswap_mapping_in_use(). Pairs with farswap_write_begin(). */
+	smp_mb();
+	for_each_possible_cpu(cpu)
+		begun += atomic_read(&per_cpu_ptr(mapping->counts, cpu)->stores_begun);
+	return begun != ended;
+}
+
+/**
+ * farswap_mapping_release() - release a dead mapping if its last I/O has ended
+ * @mapping:	the mapping, which RCU or a lock keeps from being freed
+ *
+ * Each reference that ends on a dead mapping comes here, after it is counted, so the last one
+ * sees all of them.
  *
  * Context: any.
  */
 void farswap_mapping_release(struct farswap_mapping *mapping)
 {
-	queue_work(farswap_wq, &mapping->work);
+	if (!farswap_mapping_in_use(mapping) &&
+	    !test_and_set_bit(FARSWAP_MAPPING_RELEASED, &mapping->flags))
+		queue_work(farswap_wq, &mapping->work);
 }
 
 /**

@@ -11,7 +11,8 @@
 #include <linux/errno.h>
 #include <linux/farswap-transport.h>
 #include <linux/list.h>
-#include <linux/refcount.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -46,19 +47,37 @@ enum farswap_mapping_state {
  *				use the mapping; farswap_state_lock
  * @FARSWAP_MAPPING_MIGRATING:	the mapping was the slab's only one when its evacuation began:
  *				the slab migrates to another donor
+ * @FARSWAP_MAPPING_RELEASED:	the last I/O of the dead mapping has ended
  */
 enum farswap_mapping_flag {
 	FARSWAP_MAPPING_EVICT_REQUESTED,
 	FARSWAP_MAPPING_DEADLINE_PASSED,
 	FARSWAP_MAPPING_REVOKED,
 	FARSWAP_MAPPING_MIGRATING,
+	FARSWAP_MAPPING_RELEASED,
+};
+
+/**
+ * struct farswap_mapping_counts - a CPU's share of the uses of a mapping
+ * @begun:		references taken
+ * @ended:		references dropped, most of them taken on this CPU
+ * @stores_begun:	remote writes begun
+ * @stores_ended:	remote writes ended
+ *
+ * Each CPU writes only its own. What is in use follows from the sums, which are computed when a
+ * mapping ends; see farswap_mapping_in_use(). All counts may wrap.
+ */
+struct farswap_mapping_counts {
+	atomic_t begun;
+	atomic_t ended;
+	atomic_t stores_begun;
+	atomic_t stores_ended;
 };
 
 /**
  * struct farswap_mapping - a region that a slab has
- * @users:	I/O in flight, and one reference until farswap_mapping_kill(). Not a percpu_ref,
- *		because the donor would wait for the grace period in which that dies
- * @stores:	remote writes in flight or about to begin
+ * @counts:	I/O and remote writes that have begun and ended. Not a percpu_ref, because the donor
+ *		would wait for the grace period in which that dies
  * @state:	written by farswap_mapping_set_state() under farswap_state_lock
  * @flags:	bits of enum farswap_mapping_flag
  * @slab:	the slab whose pages the region holds
@@ -73,16 +92,17 @@ enum farswap_mapping_flag {
  * @donor_entry: entry in one of the donor's lists; farswap_state_lock
  * @uncounted_entry: entry in the slab's list while @lost has not been counted
  * @id_entry:	entry in the donor's @mappings_by_id; farswap_state_lock
- * @work:	releases the region once @users is 0
+ * @work:	releases the region once no I/O is in flight
  * @evacuate_work:	evacuates the pages
  * @fetch_work:	fetches sole copies: from @evacuate_until on, or when the slab drains
  * @rcu:	frees the mapping
  * @missing:	stale bits: one for each slot whose current page the region does not hold,
  *		whatever the remote bit says
+ *
+ * I/O writes none of the fields, except @missing if the slab has several mappings.
  */
 struct farswap_mapping {
-	refcount_t users;
-	atomic_t stores;
+	struct farswap_mapping_counts __percpu *counts;
 	u8 state;
 	unsigned long flags;
 	struct farswap_slab *slab;
@@ -143,6 +163,10 @@ static inline bool farswap_mapping_ends(const struct farswap_mapping *mapping)
 }
 
 /* mapping.c */
+bool farswap_mapping_counts_alloc(struct farswap_mapping *mapping, gfp_t gfp);
+void farswap_mapping_free(struct farswap_mapping *mapping);
+unsigned int farswap_mapping_in_use(const struct farswap_mapping *mapping);
+bool farswap_mapping_has_stores(const struct farswap_mapping *mapping);
 void farswap_mapping_release(struct farswap_mapping *mapping);
 bool farswap_mapping_add(struct farswap_mapping *mapping);
 void farswap_mapping_remove(struct farswap_mapping *mapping);
@@ -175,8 +199,28 @@ bool farswap_mapping_stays(struct farswap_slab *slab, unsigned int slot);
  */
 static inline void farswap_mapping_put(struct farswap_mapping *mapping)
 {
-	if (unlikely(refcount_dec_and_test(&mapping->users)))
+	/* Once the reference has ended only RCU keeps the mapping. */
+	preempt_disable();
+	/*
+	 * The count is written before the state is read. Pairs with farswap_mapping_kill(), which
+	 * writes the state before it reads the counts: at least one side releases the mapping.
+	 */
+	atomic_inc_return(&this_cpu_ptr(mapping->counts)->ended);
+	if (unlikely(READ_ONCE(mapping->state) == FARSWAP_MAPPING_DEAD))
 		farswap_mapping_release(mapping);
+	preempt_enable();
+}
+
+/**
+ * farswap_mapping_hold() - take one more reference
+ * @mapping:	a mapping that is not dead, under farswap_state_lock, or that has a reference
+ *
+ * Context: any.
+ */
+static inline void farswap_mapping_hold(struct farswap_mapping *mapping)
+{
+	/* Fully ordered, so whoever sees this reference end has seen it begin. */
+	atomic_inc_return(&raw_cpu_ptr(mapping->counts)->begun);
 }
 
 /**
@@ -188,10 +232,12 @@ static inline void farswap_mapping_put(struct farswap_mapping *mapping)
  */
 static inline bool farswap_mapping_tryget(struct farswap_mapping *mapping)
 {
-	if (!refcount_inc_not_zero(&mapping->users))
-		return false;
-	/* The reference is taken before the caller reads mapping->missing. */
-	smp_acquire__after_ctrl_dep();
+	/*
+	 * The count is written before the state is read, here, and mapping->missing is read, by
+	 * the caller. Pairs with farswap_mapping_kill(), which writes the state before it reads
+	 * the counts.
+	 */
+	farswap_mapping_hold(mapping);
 	if (likely(!farswap_mapping_ends(mapping)))
 		return true;
 	farswap_mapping_put(mapping);

@@ -46,15 +46,14 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 	write->guarded = false;
 	if (sole && !READ_ONCE(slab->sole))
 		WRITE_ONCE(slab->sole, true);
-	atomic_inc(&mapping->stores);
 	/*
-	 * slab->sole and mapping->stores are written, and the remote bits were cleared, before the
+	 * slab->sole and the count are written, and the remote bits were cleared, before the
 	 * states and the guard are read. Pairs with farswap_unmap_start(),
 	 * farswap_evacuate_work(), farswap_evacuate_mapping_start() and
 	 * farswap_guard_copy_begin(), which do both in the other order: at least one side sees
 	 * the other.
 	 */
-	smp_mb__after_atomic();
+	atomic_inc_return(&raw_cpu_ptr(mapping->counts)->stores_begun);
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
 		/*
 		 * slab->state is read before slab->mapping[]: the slab may have been mapped again

@@ -138,13 +138,14 @@ static inline void farswap_write_publish(struct farswap_slab *slab, unsigned int
  */
 static inline void farswap_write_written(struct farswap_write *write)
 {
-	if (!atomic_dec_and_test(&write->mapping->stores))
-		return;
 	/*
-	 * The decrement is ordered before the read of the wait queue. A waiter adds itself to the
-	 * queue before it reads mapping->stores.
+	 * The count is written after the remote bits, and before the read of the wait queue. A
+	 * waiter adds itself to the queue before it reads the counts, and reads the bits after.
 	 */
-	if (unlikely(waitqueue_active(&farswap_stores_ended)))
+	atomic_inc_return(&raw_cpu_ptr(write->mapping->counts)->stores_ended);
+	/* Fully ordered, see above. */
+	if (unlikely(waitqueue_active(&farswap_stores_ended)) &&
+	    !farswap_mapping_has_stores(write->mapping))
 		wake_up_all(&farswap_stores_ended);
 }
 

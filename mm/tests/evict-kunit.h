@@ -72,8 +72,9 @@ static struct farswap_mapping *place_link(struct kunit *test, u64 id)
 						  BITS_TO_LONGS(place->slab.nr_slots)),
 				GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	KUNIT_ASSERT_TRUE(test, farswap_mapping_counts_alloc(mapping, GFP_KERNEL));
 	/* The test holds a reference, so it is never given back. */
-	refcount_set(&mapping->users, 2);
+	farswap_mapping_hold(mapping);
 	mapping->slab = &place->slab;
 	mapping->donor = place->donor;
 	mapping->id = id;
@@ -135,6 +136,7 @@ static void place_end(struct kunit *test)
 		hash_del(&mapping->id_entry);
 		spin_unlock(&farswap_state_lock);
 		farswap_evict_exit(mapping);
+		free_percpu(mapping->counts);
 		farswap_donor_put(place->donor);
 	}
 	farswap_slotbits_free(&place->slab.bits);
@@ -197,7 +199,7 @@ static void evict_test_requested(struct kunit *test)
 	/* Again: it is being given back already, and only once. */
 	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
-	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 1);
 }
 
 static void evict_test_lost(struct kunit *test)
@@ -214,7 +216,7 @@ static void evict_test_lost(struct kunit *test)
 
 	/* A page without a copy is not lost twice. */
 	place_lose(place, REGION);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 1);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 }
 
@@ -232,7 +234,7 @@ static void evict_test_lost_of_two(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_ends(other));
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(other));
 	KUNIT_EXPECT_TRUE(test, place_knows(place, REGION + 1));
-	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 1);
 }
 
 /* Losing the last region of a slab loses the slab; earlier ones are counted as regions. */
@@ -251,13 +253,13 @@ static void evict_test_donor_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, last->state, FARSWAP_MAPPING_DEAD);
 	KUNIT_EXPECT_FALSE(test, farswap_mapping_is_slabs(mapping));
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is_slabs(last));
-	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 2);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 2);
 	farswap_slabs_count_lost(place->donor);
 	KUNIT_EXPECT_EQ(test, mapping->lost, 2);
 	KUNIT_EXPECT_EQ(test, last->lost, 0);
 	KUNIT_EXPECT_EQ(test, place->slab.nr_uncounted, 0);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mapping->users), 1);
-	KUNIT_EXPECT_EQ(test, refcount_read(&last->users), 1);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 1);
+	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(last), 1);
 	/* Both are still in the donor's list. */
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&place->donor->mappings), 2);
 }

@@ -153,7 +153,7 @@ hidden byte i, j;
 #define SERVES(m)	(USABLE(m) && !missing[m] && link[m] != SUSPECT)
 #define WAITS(m)	(USABLE(m) && !missing[m] && link[m] == SUSPECT)
 
-/* mapping->users */
+/* mapping->counts */
 #define IN_USE(m)	(write[m] != NO_WRITE || rebuild_to == m || reading == m || copying[m] || \
 			 COPIED_FROM(m) || working[m])
 

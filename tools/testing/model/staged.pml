@@ -70,7 +70,7 @@ bit there[2];
 bit missing[2];
 bit leaving[2];
 bit working[2];			/* leave_work */
-bit storing[2];			/* mapping->stores: a store or promotion */
+bit storing[2];			/* stores in mapping->counts: a store or promotion */
 bit rstoring[2];		/* the rebuilding */
 bit fetching[2];
 bit losing[2];			/* its session has ended, its slabs are not lost yet */
