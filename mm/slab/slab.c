@@ -11,8 +11,10 @@
 
 #include <linux/bitmap.h>
 #include <linux/farswap.h>
+#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
@@ -24,6 +26,26 @@
 
 /* Stores check the next slab this many times while they fill a slab. */
 #define SLAB_AHEAD_STEPS	8
+
+/* Page I/Os of a slab in a second that a CPU counts one by one; after those, so many at once. */
+#define SLAB_EXACT		16
+#define SLAB_BATCH		8
+/* log2 of the slabs that a CPU keeps apart. */
+#define SLAB_BATCHES_BITS	4
+
+/**
+ * struct slab_batch - page I/Os of a slab that a CPU has not added to the slab's activity yet
+ * @slab:	the slab; only compared, since it may have been freed
+ * @second:	the second to which the count belongs
+ * @pages:	number of pages; less than 0 while each is added at once
+ */
+struct slab_batch {
+	const struct farswap_slab *slab;
+	u32 second;
+	int pages;
+};
+
+static DEFINE_PER_CPU(struct slab_batch, slab_batches[1 << SLAB_BATCHES_BITS]);
 
 /* Its works wait for donors, so no work that an I/O needs may run on it. */
 static struct workqueue_struct *slab_map_wq;
@@ -185,6 +207,36 @@ struct farswap_slab *farswap_slab_make(struct farswap_device *device, pgoff_t of
 	return first;
 }
 
+/*
+ * Returns the pages to be added to the activity of a slab now. A CPU adds the first pages of a
+ * second at once, so that the activity of a slab that is not busy is exact, and the others in
+ * batches, since the line of the activity would go from CPU to CPU with each. Less than a batch
+ * is lost if slabs share a place or a task is preempted, which barely changes a moving average.
+ */
+static unsigned int slab_batch_add(const struct farswap_slab *slab, u32 second, int pages)
+{
+	struct slab_batch *batch = raw_cpu_ptr(&slab_batches[hash_ptr(slab, SLAB_BATCHES_BITS)]);
+	int old = READ_ONCE(batch->pages), now;
+
+	if (READ_ONCE(batch->slab) != slab || READ_ONCE(batch->second) != second) {
+		if (READ_ONCE(batch->slab) == slab)
+			pages += max(old, 0);
+		WRITE_ONCE(batch->slab, slab);
+		WRITE_ONCE(batch->second, second);
+		now = pages - SLAB_EXACT;
+	} else {
+		now = old + pages;
+		if (old >= 0 && now < SLAB_BATCH)
+			pages = 0;
+		else if (old >= 0)
+			pages = now;
+	}
+	if (pages)
+		now = min(now, 0);
+	WRITE_ONCE(batch->pages, now);
+	return pages;
+}
+
 /**
  * farswap_slab_make_packed() - create one more packed slab
  * @device:	the device
@@ -256,10 +308,16 @@ bool farswap_slab_may_pack(struct farswap_slab *slab)
  */
 void farswap_slab_account(struct farswap_slab *slab, unsigned int pages)
 {
+	bool unmapped = READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED;
 	u32 second = farswap_slab_second();
 
+	/* The first page that makes a slab hot counts. */
+	if (!unmapped)
+		pages = slab_batch_add(slab, second, pages);
+	if (!pages)
+		return;
 	farswap_activity_account(&slab->activity, second, pages);
-	if (READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
+	if (unmapped &&
 	    farswap_activity_is_hot(&slab->activity, second,
 				    READ_ONCE(farswap_settings.hotslab)))
 		farswap_slab_want(slab);

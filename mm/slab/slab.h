@@ -119,7 +119,6 @@ enum farswap_slab_state {
  * @mapping:	its regions, in any of the places. Each region has every slot with the remote
  *		bit, except those that are in its missing bitmap. Written under
  *		farswap_state_lock, readers use RCU
- * @activity:	moving average of its page I/Os
  * @device:	the device that it is a part of
  * @index:	its place in the device's slab map
  * @nr_slots:	number of its slots
@@ -162,11 +161,12 @@ enum farswap_slab_state {
  *		device does not have
  * @refill_work: copies to its replicas the other pages that they miss
  * @rebuild_work: copies pages from the device to its region
+ * @activity:	moving average of its page I/Os; it changes with them, while the fields above rarely
+ *		change, so it has a cache line of its own
  */
 struct farswap_slab {
 	struct farswap_slotbits bits;
 	struct farswap_mapping __rcu *mapping[FARSWAP_REPLICAS_MAX];
-	struct farswap_average activity;
 	struct farswap_device *device;
 	unsigned int index;
 	unsigned int nr_slots;
@@ -202,6 +202,7 @@ struct farswap_slab {
 	struct work_struct repair_work;
 	struct work_struct refill_work;
 	struct work_struct rebuild_work;
+	struct farswap_average activity ____cacheline_aligned_in_smp;
 };
 
 /**
