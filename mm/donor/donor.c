@@ -96,6 +96,7 @@ static void donor_release(struct kref *ref)
 {
 	struct farswap_donor *donor = container_of(ref, struct farswap_donor, ref);
 
+	farswap_window_exit(&donor->window);
 	/* RCU readers of a mapping may read its donor. */
 	kfree_rcu(donor, rcu);
 }
@@ -175,6 +176,10 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	donor = kzalloc(struct_size(donor, address, bytes), GFP_KERNEL);
 	if (!donor)
 		return NULL;
+	if (!farswap_window_init(&donor->window)) {
+		kfree(donor);
+		return NULL;
+	}
 	kref_init(&donor->ref);
 	INIT_LIST_HEAD(&donor->entry);
 	INIT_LIST_HEAD(&donor->mappings);
@@ -186,7 +191,6 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	spin_lock_init(&donor->load_lock);
 	INIT_LIST_HEAD(&donor->loads);
 	INIT_DELAYED_WORK(&donor->load_work, donor_load_fn);
-	farswap_window_init(&donor->window);
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
 	memcpy(donor->address, address, bytes);
 	return donor;

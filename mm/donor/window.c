@@ -13,13 +13,18 @@
  * store frees the memory that the fault reads into, and readahead slows reads down by itself. These
  * pages are counted separately, or they would leave no room for kswapd.
  *
- * Locking: none; there are two atomic counts, and wait queues for stores that found no room. If two
- * CPUs learn at once, the latency of a read may be lost. If two readers hash to the same slot, one
- * of them may be overwritten.
+ * Each CPU has a share of the counts and learns by itself, because a line that every page writes
+ * would go from CPU to CPU. The bound is exact where it is small or nearly reached.
+ *
+ * Locking: none; there are atomic counts, and wait queues for stores that found no room. If two
+ * CPUs change the bound at once, one of the changes may be lost. If two readers hash to the same
+ * slot, one of them may be overwritten.
  */
 #include <linux/farswap.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 
 #include "internal.h"
@@ -44,6 +49,8 @@
 /* A slow read lowers the bound by this fraction (log2); any other adds a unit of 1/16 page. */
 #define WINDOW_LESS_SHIFT	3
 #define WINDOW_UNITS	16
+/* Pages that a CPU may keep in its share, at most: half of the bound on all CPUs together. */
+#define WINDOW_CPU_PAGES	8
 /*
  * A store that waited for this time goes to the swap device alone. Later stores then do not wait
  * until a write has ended.
@@ -96,19 +103,38 @@ void farswap_swapin_end(void)
 /**
  * farswap_window_init() - initialise an empty window
  * @window:	window of a donor
+ *
+ * Context: may sleep.
+ * Return: false if there is no memory.
  */
-void farswap_window_init(struct farswap_window *window)
+bool farswap_window_init(struct farswap_window *window)
 {
 	enum farswap_room room;
+	int cpu;
 
+	window->cpu = alloc_percpu_gfp(struct farswap_window_cpu, GFP_KERNEL | __GFP_NOWARN);
+	if (!window->cpu)
+		return false;
+	for_each_possible_cpu(cpu)
+		per_cpu_ptr(window->cpu, cpu)->best_ns = WINDOW_NS_MAX;
 	window->limit = WINDOW_MAX * WINDOW_UNITS;
-	window->best_ns = WINDOW_NS_MAX;
+	window->batch_shift = order_base_2(2 * num_possible_cpus());
 	window->learnt_at = jiffies - WINDOW_QUIET;
 	window->stalled = false;
 	for (room = 0; room < FARSWAP_ROOMS; room++) {
 		atomic_set(&window->pages[room], 0);
 		init_waitqueue_head(&window->waiters[room]);
 	}
+	return true;
+}
+
+/**
+ * farswap_window_exit() - undo farswap_window_init()
+ * @window:	window of a donor, without pages
+ */
+void farswap_window_exit(struct farswap_window *window)
+{
+	free_percpu(window->cpu);
 }
 
 static int window_limit(const struct farswap_window *window, enum farswap_room room)
@@ -129,19 +155,25 @@ static int window_limit(const struct farswap_window *window, enum farswap_room r
  */
 void farswap_window_learn(struct farswap_window *window, u32 ns)
 {
-	u32 old_best = READ_ONCE(window->best_ns), best = old_best;
+	struct farswap_window_cpu *mine = raw_cpu_ptr(window->cpu);
 	unsigned int old_limit = READ_ONCE(window->limit), limit = old_limit;
+	unsigned int gain = READ_ONCE(mine->gain);
+	u32 best = READ_ONCE(mine->best_ns);
 	unsigned long now = jiffies;
 
 	ns = min(ns, WINDOW_NS_MAX);
 	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
+	WRITE_ONCE(mine->best_ns, best);
 	if (ns / WINDOW_SLOW > best)
 		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN * WINDOW_UNITS);
 	else if (limit < WINDOW_MAX * WINDOW_UNITS)
-		limit++;
+		gain++;
+	if (gain == WINDOW_UNITS) {
+		limit = min(limit + gain, WINDOW_MAX * WINDOW_UNITS);
+		gain = 0;
+	}
+	WRITE_ONCE(mine->gain, gain);
 	/* Stores on other CPUs read these fields, so write them only if they change. */
-	if (best != old_best)
-		WRITE_ONCE(window->best_ns, best);
 	if (limit != old_limit)
 		WRITE_ONCE(window->limit, limit);
 	if (READ_ONCE(window->learnt_at) != now)
@@ -154,30 +186,55 @@ static enum farswap_room window_room(void)
 							     FARSWAP_ROOM_BOUND;
 }
 
+/* Returns the pages for which room is taken, on all CPUs. */
+static int window_pages(const struct farswap_window *window, enum farswap_room room)
+{
+	int pages = atomic_read(&window->pages[room]), cpu;
+
+	for_each_possible_cpu(cpu)
+		pages += atomic_read(&per_cpu_ptr(window->cpu, cpu)->pages[room]);
+	return pages;
+}
+
+/* Returns about as many pages as are taken now. Fully ordered. */
+static int window_add(struct farswap_window *window, int pages, enum farswap_room room, int limit)
+{
+	atomic_t *mine = &raw_cpu_ptr(window->cpu)->pages[room];
+	int batch = limit >> window->batch_shift;
+	int kept = atomic_add_return(pages, mine);
+
+	if (abs(kept) < clamp(batch, 1, WINDOW_CPU_PAGES))
+		return atomic_read(&window->pages[room]) + kept;
+	return atomic_add_return(atomic_xchg(mine, 0), &window->pages[room]);
+}
+
 static void window_give(struct farswap_window *window, unsigned int pages,
 			enum farswap_room room)
 {
-	int left = atomic_sub_return(pages, &window->pages[room]), limit;
+	int limit = window_limit(window, room);
 
 	/*
-	 * The subtraction above is fully ordered before the read of the wait queue below. Pairs
-	 * with wait_event_timeout() in farswap_window_enter(), which joins the queue before it
-	 * reads the count.
+	 * The count is written before the wait queue is read below. Pairs with
+	 * wait_event_timeout() in farswap_window_enter(), which joins the queue before it reads
+	 * the counts.
 	 */
+	window_add(window, -(int)pages, room, limit);
+	/* Fully ordered, see above. */
 	if (likely(!waitqueue_active(&window->waiters[room])))
 		return;
 	/* Wake waiters when a batch of reclaim fits, not at each page. */
-	limit = window_limit(window, room);
-	if (left <= limit - min(limit / 2, WINDOW_BATCH))
+	if (window_pages(window, room) <= limit - min(limit / 2, WINDOW_BATCH))
 		wake_up(&window->waiters[room]);
 }
 
 static bool window_try(struct farswap_window *window, unsigned int pages,
 		       enum farswap_room room)
 {
-	int there = atomic_add_return(pages, &window->pages[room]) - (int)pages;
+	int limit = window_limit(window, room), most = limit + (int)pages;
 
-	if (likely(there < window_limit(window, room)))
+	/* Other CPUs may have returned more than the window's own count says. */
+	if (likely(window_add(window, pages, room, limit) < most) ||
+	    window_pages(window, room) < most)
 		return true;
 	window_give(window, pages, room);
 	return false;

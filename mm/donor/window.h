@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/percpu.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -25,25 +26,42 @@ enum farswap_room {
 };
 
 /**
+ * struct farswap_window_cpu - a CPU's share of a window
+ * @pages:	pages for which room was taken on this CPU less those returned on it, as far as
+ *		they are not in the window's own count; by room
+ * @best_ns:	best latency of a read that ended on this CPU, ns
+ * @gain:	units by which reads have raised the bound, and that are not added to it yet
+ */
+struct farswap_window_cpu {
+	atomic_t pages[FARSWAP_ROOMS];
+	u32 best_ns;
+	unsigned int gain;
+};
+
+/**
  * struct farswap_window - pages that are being written to a donor
+ * @cpu:	each CPU's share
  * @limit:	bound on the pages in FARSWAP_ROOM_BOUND while pages are read, sixteenths of a page
- * @best_ns:	best latency of a read, ns
  * @learnt_at:	time of the last read, jiffies
- * @pages:	number of pages, by room; it changes with each write, while the fields above rarely
- *		change, so it has a cache line of its own
+ * @batch_shift: log2 of the ratio of the bound to the pages that a CPU may keep in its share
  * @stalled:	a store has waited until its timeout since a write last ended
+ * @pages:	number of pages, by room, without those in @cpu
  * @waiters:	stores that wait for room, by room
+ *
+ * Every write reads the fields, and few write one.
  */
 struct farswap_window {
+	struct farswap_window_cpu __percpu *cpu;
 	unsigned int limit;
-	u32 best_ns;
+	unsigned int batch_shift;
 	unsigned long learnt_at;
-	atomic_t pages[FARSWAP_ROOMS] ____cacheline_aligned_in_smp;
 	bool stalled;
+	atomic_t pages[FARSWAP_ROOMS] ____cacheline_aligned_in_smp;
 	wait_queue_head_t waiters[FARSWAP_ROOMS];
 };
 
-void farswap_window_init(struct farswap_window *window);
+bool farswap_window_init(struct farswap_window *window);
+void farswap_window_exit(struct farswap_window *window);
 void farswap_window_learn(struct farswap_window *window, u32 ns);
 enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int pages);
 enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned int pages);
