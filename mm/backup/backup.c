@@ -88,6 +88,21 @@ void farswap_backup_insert(struct farswap_backups *backups,
 }
 
 /**
+ * farswap_backup_withdraw() - undo farswap_backup_insert()
+ * @backups:	the table of the copy's device
+ * @backup:	the copy
+ *
+ * Context: under @backups->lock, which has not been dropped since.
+ */
+void farswap_backup_withdraw(struct farswap_backups *backups,
+			     struct farswap_backup *backup)
+{
+	lockdep_assert_held(&backups->lock);
+	hlist_del(&backup->node);
+	WRITE_ONCE(backups->nr, backups->nr - 1);
+}
+
+/**
  * farswap_backup_remove() - remove a copy from the table
  * @backups:	the table of the copy's device
  * @backup:	the copy
@@ -98,10 +113,8 @@ void farswap_backup_insert(struct farswap_backups *backups,
 void farswap_backup_remove(struct farswap_backups *backups,
 			   struct farswap_backup *backup, struct list_head *drop)
 {
-	lockdep_assert_held(&backups->lock);
-	hlist_del(&backup->node);
+	farswap_backup_withdraw(backups, backup);
 	list_move(&backup->entry, drop);
-	WRITE_ONCE(backups->nr, backups->nr - 1);
 	if (backup->state == FARSWAP_BACKUP_KEPT)
 		backups->nr_kept--;
 }
@@ -293,8 +306,6 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
 
 	spin_lock_irqsave(&backups->lock, flags);
 	for (; nr--; slot++, offset++) {
-		if (!test_bit(slot, slab->bits.unbacked))
-			continue;
 		backup = farswap_backup_find(backups, offset);
 		if (backup)
 			backup_retire(backups, backup, &drop);
@@ -310,15 +321,30 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
  * @slot:	the first slot
  * @nr:		number of slots, in one cluster
  *
- * This clears the unbacked bits. Writes in flight continue: see farswap_backup_settle().
+ * This clears the unbacked bits. Writes in flight continue: see farswap_backup_settle(). An empty
+ * table is not locked, so that page-outs that are not staged do not share the lock's cache line.
  *
  * Context: any, also with interrupts off.
  */
 void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr)
 {
-	if (farswap_slotbits_any(slab->bits.unbacked, slot, nr))
-		backup_forget(slab, slot, nr);
+	struct farswap_backups *backups = &slab->device->backups;
+
+	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
+		return;
+	if (!READ_ONCE(backups->nr)) {
+		farswap_slotbits_clear(slab->bits.unbacked, slot, nr);
+		/*
+		 * The bits are cleared before the count is read again. Pairs with
+		 * farswap_backup_fetch_begin(), which counts a copy before it reads the bits
+		 * again. Nothing else adds a copy of these slots now.
+		 */
+		smp_mb();
+		if (likely(!READ_ONCE(backups->nr)))
+			return;
+	}
+	backup_forget(slab, slot, nr);
 }
 
 /**
@@ -526,26 +552,27 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 	return farswap_mapping_stays(slab, backup->slot);
 }
 
-static void backup_failed(struct farswap_backups *backups,
+/* Returns whether the copy is kept. It stays in the table: @nr must not be 0 in between. */
+static bool backup_failed(struct farswap_backups *backups,
 			  struct farswap_backup *backup)
 {
 	lockdep_assert_held(&backups->lock);
 	farswap_stat_add(FARSWAP_STAT_BACKUP_FAILED, 1);
 	/* The waiting store keeps its folio and reports the error. */
 	if (backup->owner)
-		return;
+		return false;
 	backups->nr_failed++;
 	pr_alert_ratelimited("write error on swap device %pg at sector %llu\n",
 			     backup->slab->device->si->bdev,
 			     (unsigned long long)backup->sector);
 	if (backup_is_remote(backup))
-		return;
+		return false;
 	list_del_init(&backup->entry);
 	backup->state = FARSWAP_BACKUP_KEPT;
-	farswap_backup_insert(backups, backup);
 	backups->nr_kept++;
 	if (!backups->flushing)
 		queue_delayed_work(backup_wq, &backups->retry, BACKUP_RETRY);
+	return true;
 }
 
 static void backup_ended(struct farswap_backups *backups,
@@ -555,6 +582,8 @@ static void backup_ended(struct farswap_backups *backups,
 	struct farswap_backup *next;
 
 	lockdep_assert_held(&backups->lock);
+	if (!backup->stale && error && backup_failed(backups, backup))
+		return;
 	farswap_backup_remove(backups, backup, drop);
 	if (backup->stale) {
 		farswap_stat_add(FARSWAP_STAT_BACKUP_STALE, 1);
@@ -564,8 +593,6 @@ static void backup_ended(struct farswap_backups *backups,
 	} else if (!error) {
 		clear_bit(backup->slot, backup->slab->bits.unbacked);
 		farswap_stat_add(FARSWAP_STAT_BACKUP_WRITTEN, 1);
-	} else {
-		backup_failed(backups, backup);
 	}
 }
 

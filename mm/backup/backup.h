@@ -6,6 +6,7 @@
 #define _FARSWAP_BACKUP_H
 
 #include <linux/bio.h>
+#include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -84,27 +85,28 @@ struct farswap_backup {
  * @bios:	the bios of the writes
  * @lock:	covers all fields below; taken with interrupts off
  * @queue:	copies to be submitted, oldest first
- * @nr:		number of copies in @table
  * @nr_kept:	number of those in state FARSWAP_BACKUP_KEPT
  * @nr_failed:	number of writes that have failed so far and that no store waited for
  * @flushing:	failed writes are not retried until the flush has ended
  * @work:	submits @queue
  * @retry:	retries failed writes
  * @settled:	tasks that wait for writes to end
+ * @nr:		number of copies in @table; loads and stores read it without the lock, so it has a
+ *		cache line of its own
  * @table:	all copies, hashed by swap offset
  */
 struct farswap_backups {
 	struct bio_set bios;
 	spinlock_t lock;	/* covers all fields below */
 	struct list_head queue;
-	unsigned int nr;
 	unsigned int nr_kept;
 	unsigned int nr_failed;
 	bool flushing;
 	struct work_struct work;
 	struct delayed_work retry;
 	wait_queue_head_t settled;
-	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT];
+	unsigned int nr ____cacheline_aligned_in_smp;
+	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT] ____cacheline_aligned_in_smp;
 };
 
 /* backup/staging.c: the staging pool */
@@ -122,6 +124,8 @@ void farswap_backup_insert(struct farswap_backups *backups,
 			   struct farswap_backup *backup);
 void farswap_backup_remove(struct farswap_backups *backups,
 			   struct farswap_backup *backup, struct list_head *drop);
+void farswap_backup_withdraw(struct farswap_backups *backups,
+			     struct farswap_backup *backup);
 void farswap_backup_queue(struct farswap_backups *backups,
 			  struct farswap_backup *backup);
 void farswap_backup_put_all(struct list_head *drop);

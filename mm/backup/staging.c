@@ -357,8 +357,8 @@ void farswap_backup_await(struct farswap_slab *slab, unsigned int slot,
 	wait_event(slab->device->backups.settled, backup_is_fetched(slab, slot, nr));
 }
 
-/* Returns whether @mapping has the slot and neither the device nor a staged copy does. */
-static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int slot)
+/* Returns whether @mapping has the slot and the device does not. */
+static bool backup_is_unbacked(const struct farswap_mapping *mapping, unsigned int slot)
 {
 	struct farswap_slab *slab = mapping->slab;
 
@@ -366,8 +366,8 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 		return false;
 	/*
 	 * The read of the unbacked bit above comes before that of the remote bit below. Pairs
-	 * with a store, which clears the remote bit before it reads the unbacked bit, and takes
-	 * the lock if that is set.
+	 * with a store, which clears the remote bit before it reads the unbacked bit, and looks for
+	 * a copy if that is set.
 	 */
 	smp_rmb();
 	if (!test_bit(slot, slab->bits.remote))
@@ -379,8 +379,7 @@ static bool backup_is_sole(const struct farswap_mapping *mapping, unsigned int s
 	 * that the slab still has.
 	 */
 	smp_rmb();
-	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1) &&
-	       !farswap_backup_find(&slab->device->backups, farswap_slab_offset(slab, slot));
+	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1);
 }
 
 static bool backup_find_object(struct farswap_slab *slab, unsigned int slot,
@@ -400,7 +399,7 @@ static bool backup_find_object(struct farswap_slab *slab, unsigned int slot,
 
 /*
  * Returns whether the bits that were read are those of @object. A store that takes the object
- * later finds the unbacked bit set, and takes the lock.
+ * later finds the unbacked bit set, and looks for a copy.
  */
 static bool backup_has_object(const struct farswap_slab *slab, const struct farswap_object *object)
 {
@@ -428,18 +427,28 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 {
 	struct farswap_slab *slab = mapping->slab;
 	struct farswap_backups *backups = &slab->device->backups;
+	pgoff_t offset = farswap_slab_offset(slab, slot);
 	bool sole;
 
 	spin_lock_irq(&backups->lock);
-	sole = backup_find_object(slab, slot, object) && backup_is_sole(mapping, slot) &&
-	       backup_has_object(slab, object);
+	sole = backup_find_object(slab, slot, object) && backup_is_unbacked(mapping, slot) &&
+	       backup_has_object(slab, object) && !farswap_backup_find(backups, offset);
 	if (sole) {
 		backup->slab = slab;
 		backup->slot = slot;
-		backup->offset = farswap_slab_offset(slab, slot);
+		backup->offset = offset;
 		backup->sector = farswap_device_sector(slab->device, backup->offset);
 		backup->state = FARSWAP_BACKUP_FETCHING;
 		farswap_backup_insert(backups, backup);
+		/*
+		 * The copy is counted before the bits are read again. Pairs with
+		 * farswap_backup_forget(), which takes no lock if the count is 0 after it has
+		 * cleared the unbacked bit.
+		 */
+		smp_mb();
+		sole = backup_is_unbacked(mapping, slot) && backup_has_object(slab, object);
+		if (!sole)
+			farswap_backup_withdraw(backups, backup);
 	}
 	spin_unlock_irq(&backups->lock);
 	return sole;

@@ -26,7 +26,7 @@ struct farswap_slab;
  *
  * Neighbouring slots share words, so bits change atomically. The bits of a slot are written under
  * the lock or writeback of its folio or, once nothing can refer to the slot, when it is freed. The
- * unbacked bit is written under the device's backup lock too.
+ * unbacked bit is written under the device's backup lock too, unless no page of it is staged.
  */
 struct farswap_slotbits {
 	unsigned long *remote;

@@ -110,6 +110,7 @@ cases() {
 	staged_settle|the device has what it must|STORES=3 FREES=1 EVICTS=0 BREAK_SETTLE
 	staged_held|the device has what it must|STORES=3 EVICTS=0 BREAK_HELD
 	staged_sole|who leaves takes nothing along|START=1 STORES=1 BREAK_SOLE
+	staged_again|what is staged is what the slot holds|POLICY=2 START=1 UNMAPS=1 EVICTS=0 BREAK_AGAIN
 	staged_owed|never an old page|START=1 STORES=1 REBUILDS=1 CUTS=1 MAPS=1 EVICTS=0 FAILS=0 BREAK_OWED
 	staged_reach_let_go|it happens|REACH_LET_GO
 	staged_reach_fetch_held|it happens|REACH_FETCH_HELD

@@ -162,6 +162,7 @@ hidden byte i, j;
 #define FLYING(n) (copy[n] == INFLIGHT)
 #define OWNED(n) owned[n]
 #define UNUSED(n) (copy[n] == FREE)
+#define USED(n)	(copy[n] != FREE)
 
 #define HAS_ONLY(m) (remote && !missing[m] && !OTHER(m, KEEPS))
 #define WOULD_LOSE(m) (sole && remote && unbacked && !missing[m] && !OTHER(m, HOLDS) && !ANYC(HELDS))
@@ -187,15 +188,21 @@ inline retire()
 	}
 }
 
+/* backups->nr is 0, as far as it counts copies of this slot */
+#define NO_COPIES (!ANYC(USED))
+
 inline forget()
 {
-	d_step {
-		!locked || !unbacked ->
-		if
-		:: unbacked -> retire(); unbacked = 0
-		:: else
-		fi
-	}
+	if
+	:: d_step { !unbacked -> skip }
+	:: d_step { unbacked && NO_COPIES -> skip }
+	   unbacked = 0;
+	   if
+	   :: d_step { NO_COPIES -> skip }
+	   :: d_step { !NO_COPIES && !locked -> retire(); skip }
+	   fi
+	:: d_step { unbacked && !locked -> retire(); unbacked = 0 }
+	fi
 }
 
 /* farswap_backup_settle() */
@@ -702,14 +709,25 @@ inline fetch(_m)
 	:: TO_FETCH(_m) && link[_m] != GONE && !ANYC(UNUSED) -> ANYC(UNUSED)
 	:: TO_FETCH(_m) && link[_m] != GONE && ANYC(UNUSED) ->
 		d_step { !locked -> locked = 1 }
-		/* backup_is_sole() */
+		/* backup_is_unbacked() */
 		go = unbacked;
 		go = go && remote;
 		go = go && there[_m];
 		go = go && !missing[_m];
 		if
 		:: d_step { go && !ANYC(FOUND) && ANYC(UNUSED) ->
-			pick_copy(c); copy[c] = FETCHING; locked = 0; go = 0 }
+			pick_copy(c); copy[c] = FETCHING }
+#ifndef BREAK_AGAIN
+		   go = unbacked;
+		   go = go && remote;
+		   go = go && there[_m];
+		   go = go && !missing[_m];
+#endif
+		   if
+		   :: d_step { !go -> clear(c); c = 0; locked = 0 }
+		      break
+		   :: d_step { go -> locked = 0; go = 0 }
+		   fi;
 		   if
 		   :: d_step { link[_m] == UP -> cdata[c] = memory[_m] }
 		      d_step { !locked -> if :: stale[c] -> clear(c) :: else -> queue(c) fi; c = 0 }
