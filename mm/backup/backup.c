@@ -129,14 +129,14 @@ void farswap_backup_remove(struct farswap_backups *backups,
  */
 void farswap_backup_put_all(struct list_head *drop)
 {
-	struct farswap_backup *backup, *next;
+	struct farswap_backup *backup;
 
-	list_for_each_entry_safe(backup, next, drop, entry) {
+	list_for_each_entry(backup, drop, entry) {
 		if (backup->css)
 			css_put(backup->css);
 		backup->css = NULL;
-		farswap_staging_put(backup);
 	}
+	farswap_staging_put_all(drop);
 }
 
 /**
@@ -875,6 +875,7 @@ void farswap_backups_exit(struct farswap_backups *backups)
  */
 int farswap_backup_init(void)
 {
+	farswap_staging_init();
 	backup_wq = alloc_workqueue("farswap_backup", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	return backup_wq ? 0 : -ENOMEM;
 }

@@ -57,6 +57,7 @@ struct farswap_backup_owner {
  * @sector:	sector on the block device, in units of 512 bytes
  * @offset:	the slot's swap offset
  * @slot:	the slot's place in @slab
+ * @cpu:	the CPU that took the staging page last; staging_lock
  * @share:	share of the pool that the staging page counts against; staging_lock
  * @state:	enum farswap_backup_state
  * @stale:	the slot's contents have changed since, so this copy must not be read
@@ -73,6 +74,7 @@ struct farswap_backup {
 	sector_t sector;
 	pgoff_t offset;
 	unsigned int slot;
+	int cpu;
 	u16 share;
 	u8 state;
 	bool stale;
@@ -115,6 +117,8 @@ bool farswap_staging_take(struct list_head *staged, struct folio *folio);
 struct farswap_backup *farswap_staging_wait(const struct farswap_device *device, bool hurry);
 struct farswap_backup *farswap_staging_try(void);
 void farswap_staging_put(struct farswap_backup *backup);
+void farswap_staging_put_all(struct list_head *staged);
+void farswap_staging_init(void);
 unsigned int farswap_staging_used(void);
 
 /* backup/backup.c: the table of copies */

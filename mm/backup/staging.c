@@ -4,7 +4,9 @@
  * writeback need not wait for the swap device. Pages that only regions have are fetched
  * into staging pages too; the second half of the file does that.
  *
- * Locking: staging_lock covers the free list and the counts.
+ * A CPU takes the free pages that it used last: their lines are in its cache, if they are in any.
+ *
+ * Locking: staging_lock covers the free lists and the counts.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -12,6 +14,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -32,10 +35,15 @@
  * pool if one cgroup uses it, 4/9 each if two do. A further cgroup always finds free pages.
  */
 #define STAGING_SHARE		4
+/* Pages that are returned under the lock at once. */
+#define STAGING_BATCH		32
+/* The CPU of a page that none has used. */
+#define STAGING_NO_CPU		-1
 
 static DEFINE_MUTEX(staging_mutex);	/* serialises resizing */
 static DEFINE_SPINLOCK(staging_lock);
-static LIST_HEAD(staging_free);
+static LIST_HEAD(staging_free);			/* pages that no CPU has used */
+static DEFINE_PER_CPU(struct list_head, staging_free_of);
 static unsigned int staging_total;
 static unsigned int staging_nr_free;
 static unsigned int staging_wanted;
@@ -58,6 +66,7 @@ static struct farswap_backup *staging_make(gfp_t gfp)
 	if (!backup)
 		return NULL;
 	backup->share = STAGING_NOBODY;
+	backup->cpu = STAGING_NO_CPU;
 	backup->page = alloc_page(gfp);
 	if (backup->page)
 		return backup;
@@ -68,7 +77,8 @@ static struct farswap_backup *staging_make(gfp_t gfp)
 static void staging_add(struct farswap_backup *backup)
 {
 	lockdep_assert_held(&staging_lock);
-	list_add(&backup->entry, &staging_free);
+	list_add(&backup->entry, backup->cpu == STAGING_NO_CPU ? &staging_free :
+				 per_cpu_ptr(&staging_free_of, backup->cpu));
 	staging_nr_free++;
 	/*
 	 * wq_has_sleeper() has a full barrier: the page above is added before the wait queue is
@@ -79,18 +89,42 @@ static void staging_add(struct farswap_backup *backup)
 		wake_up(&staging_room);
 }
 
+/* Removes and returns a free page, the one that this CPU used last if there is one; or NULL. */
+static struct farswap_backup *staging_remove(void)
+{
+	struct list_head *list = this_cpu_ptr(&staging_free_of);
+	struct farswap_backup *backup;
+	int cpu;
+
+	lockdep_assert_held(&staging_lock);
+	if (!staging_nr_free)
+		return NULL;
+	if (list_empty(list))
+		list = &staging_free;
+	if (list_empty(list))
+		for_each_possible_cpu(cpu) {
+			list = per_cpu_ptr(&staging_free_of, cpu);
+			if (!list_empty(list))
+				break;
+		}
+	backup = list_first_entry(list, struct farswap_backup, entry);
+	list_del_init(&backup->entry);
+	staging_nr_free--;
+	backup->cpu = smp_processor_id();
+	return backup;
+}
+
 /* Removes and returns a free page that exceeds the wanted size, or returns NULL. */
 static struct farswap_backup *staging_surplus(void)
 {
 	struct farswap_backup *backup;
 
 	lockdep_assert_held(&staging_lock);
-	if (staging_total <= staging_wanted || list_empty(&staging_free))
+	if (staging_total <= staging_wanted)
 		return NULL;
-	backup = list_first_entry(&staging_free, struct farswap_backup, entry);
-	list_del(&backup->entry);
-	staging_nr_free--;
-	staging_total--;
+	backup = staging_remove();
+	if (backup)
+		staging_total--;
 	return backup;
 }
 
@@ -194,9 +228,8 @@ bool farswap_staging_take(struct list_head *staged, struct folio *folio)
 	spin_lock_irqsave(&staging_lock, flags);
 	enough = staging_is_enough(share, nr);
 	for (; enough && nr; nr--) {
-		backup = list_first_entry(&staging_free, struct farswap_backup, entry);
-		list_move(&backup->entry, staged);
-		staging_nr_free--;
+		backup = staging_remove();
+		list_add(&backup->entry, staged);
 		backup->share = share;
 		staging_shares[share]++;
 	}
@@ -209,11 +242,7 @@ static struct farswap_backup *staging_take_any(void)
 	struct farswap_backup *backup;
 
 	spin_lock_irq(&staging_lock);
-	backup = list_first_entry_or_null(&staging_free, struct farswap_backup, entry);
-	if (backup) {
-		list_del_init(&backup->entry);
-		staging_nr_free--;
-	}
+	backup = staging_remove();
 	spin_unlock_irq(&staging_lock);
 	return backup;
 }
@@ -278,27 +307,73 @@ struct farswap_backup *farswap_staging_try(void)
 	return staging_take_any();
 }
 
+/* Returns some of the pages; takes those from the pool that it need not have. */
+static void staging_put_some(struct list_head *staged, struct list_head *surplus)
+{
+	struct farswap_backup *backup, *next;
+	unsigned int nr = 0;
+
+	lockdep_assert_held(&staging_lock);
+	list_for_each_entry_safe(backup, next, staged, entry) {
+		if (nr++ == STAGING_BATCH)
+			break;
+		list_del(&backup->entry);
+		backup->owner = NULL;
+		backup->stale = false;
+		if (backup->share != STAGING_NOBODY)
+			staging_shares[backup->share]--;
+		backup->share = STAGING_NOBODY;
+		staging_add(backup);
+		backup = staging_surplus();
+		if (backup)
+			list_add(&backup->entry, surplus);
+	}
+}
+
+/**
+ * farswap_staging_put_all() - return pages to the pool
+ * @staged:	the pages, in no table; empty afterwards
+ *
+ * Context: any.
+ */
+void farswap_staging_put_all(struct list_head *staged)
+{
+	struct farswap_backup *backup, *next;
+	unsigned long flags;
+	LIST_HEAD(surplus);
+
+	while (!list_empty(staged)) {
+		spin_lock_irqsave(&staging_lock, flags);
+		staging_put_some(staged, &surplus);
+		spin_unlock_irqrestore(&staging_lock, flags);
+	}
+	list_for_each_entry_safe(backup, next, &surplus, entry)
+		staging_destroy(backup);
+}
+
 /**
  * farswap_staging_put() - return a page to the pool
- * @backup:	the page, in no table
+ * @backup:	the page, in no table and in no list
  *
  * Context: any.
  */
 void farswap_staging_put(struct farswap_backup *backup)
 {
-	unsigned long flags;
+	LIST_HEAD(staged);
 
-	backup->owner = NULL;
-	backup->stale = false;
-	spin_lock_irqsave(&staging_lock, flags);
-	if (backup->share != STAGING_NOBODY)
-		staging_shares[backup->share]--;
-	backup->share = STAGING_NOBODY;
-	staging_add(backup);
-	backup = staging_surplus();
-	spin_unlock_irqrestore(&staging_lock, flags);
-	if (backup)
-		staging_destroy(backup);
+	list_add(&backup->entry, &staged);
+	farswap_staging_put_all(&staged);
+}
+
+/**
+ * farswap_staging_init() - initialise an empty pool
+ */
+void farswap_staging_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		INIT_LIST_HEAD(per_cpu_ptr(&staging_free_of, cpu));
 }
 
 /**
