@@ -6,7 +6,10 @@
  *
  * A CPU takes the free pages that it used last: their lines are in its cache, if they are in any.
  *
- * Locking: staging_lock covers the free lists and the counts.
+ * A CPU also takes several pages for stores of one cgroup at once, while the pool is half empty at
+ * most, so that most stores need no lock that other CPUs take.
+ *
+ * Locking: staging_lock covers the free lists and the counts; a stock's lock is taken around it.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -49,6 +52,25 @@ static unsigned int staging_nr_free;
 static unsigned int staging_wanted;
 static unsigned int staging_shares[STAGING_SHARES];	/* pages in use, by cgroup hash */
 static DECLARE_WAIT_QUEUE_HEAD(staging_room);
+
+/* Pages that a CPU takes at once. */
+#define STAGING_STOCK		8
+
+/**
+ * struct staging_stock - pages that a CPU has taken for the next stores of a cgroup
+ * @lock:	covers the other fields
+ * @pages:	the pages, which count against @share
+ * @nr:		number of pages
+ * @share:	the cgroup's share
+ */
+struct staging_stock {
+	spinlock_t lock;	/* all fields below */
+	struct list_head pages;
+	unsigned int nr;
+	unsigned int share;
+};
+
+static DEFINE_PER_CPU(struct staging_stock, staging_stocks);
 
 static void staging_destroy(struct farswap_backup *backup)
 {
@@ -128,10 +150,50 @@ static struct farswap_backup *staging_surplus(void)
 	return backup;
 }
 
+/* Returns some pages, and moves those that the pool need not have to @surplus, if not NULL. */
+static void staging_put_some(struct list_head *staged, struct list_head *surplus)
+{
+	struct farswap_backup *backup, *next;
+	unsigned int nr = 0;
+
+	lockdep_assert_held(&staging_lock);
+	list_for_each_entry_safe(backup, next, staged, entry) {
+		if (nr++ == STAGING_BATCH)
+			break;
+		list_del(&backup->entry);
+		backup->owner = NULL;
+		backup->stale = false;
+		if (backup->share != STAGING_NOBODY)
+			staging_shares[backup->share]--;
+		backup->share = STAGING_NOBODY;
+		staging_add(backup);
+		backup = surplus ? staging_surplus() : NULL;
+		if (backup)
+			list_add(&backup->entry, surplus);
+	}
+}
+
+static void staging_stocks_return(void)
+{
+	struct staging_stock *stock;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		stock = per_cpu_ptr(&staging_stocks, cpu);
+		spin_lock_irq(&stock->lock);
+		spin_lock(&staging_lock);
+		staging_put_some(&stock->pages, NULL);
+		spin_unlock(&staging_lock);
+		WRITE_ONCE(stock->nr, 0);
+		spin_unlock_irq(&stock->lock);
+	}
+}
+
 static void staging_shrink(void)
 {
 	struct farswap_backup *backup;
 
+	staging_stocks_return();
 	do {
 		spin_lock_irq(&staging_lock);
 		backup = staging_surplus();
@@ -207,6 +269,60 @@ static bool staging_is_enough(unsigned int share, unsigned int nr)
 	       staging_shares[share] + nr <= STAGING_SHARE * (staging_nr_free - taken);
 }
 
+static void staging_take_some(struct list_head *staged, unsigned int share, unsigned int nr)
+{
+	struct farswap_backup *backup;
+
+	lockdep_assert_held(&staging_lock);
+	staging_shares[share] += nr;
+	while (nr--) {
+		backup = staging_remove();
+		backup->share = share;
+		list_add(&backup->entry, staged);
+	}
+}
+
+/* Takes a page for a store, and more for the next ones if there are plenty. */
+static bool staging_stock_fill(struct staging_stock *stock, struct list_head *staged,
+			       unsigned int share)
+{
+	unsigned int more = 0;
+	bool enough;
+
+	lockdep_assert_held(&stock->lock);
+	spin_lock(&staging_lock);
+	staging_put_some(&stock->pages, NULL);
+	enough = staging_is_enough(share, 1);
+	if (enough) {
+		staging_take_some(staged, share, 1);
+		if (staging_total <= staging_wanted && staging_nr_free > staging_total / 2 &&
+		    staging_is_enough(share, STAGING_STOCK - 1))
+			more = STAGING_STOCK - 1;
+		staging_take_some(&stock->pages, share, more);
+	}
+	spin_unlock(&staging_lock);
+	WRITE_ONCE(stock->nr, more);
+	stock->share = share;
+	return enough;
+}
+
+static bool staging_take_one(struct list_head *staged, unsigned int share)
+{
+	struct staging_stock *stock = raw_cpu_ptr(&staging_stocks);
+	unsigned long flags;
+	bool enough = true;
+
+	spin_lock_irqsave(&stock->lock, flags);
+	if (stock->nr && stock->share == share) {
+		list_move(stock->pages.next, staged);
+		WRITE_ONCE(stock->nr, stock->nr - 1);
+	} else {
+		enough = staging_stock_fill(stock, staged, share);
+	}
+	spin_unlock_irqrestore(&stock->lock, flags);
+	return enough;
+}
+
 /**
  * farswap_staging_take() - take pages for a store
  * @staged:	empty list to which they are added
@@ -221,18 +337,15 @@ static bool staging_is_enough(unsigned int share, unsigned int nr)
 bool farswap_staging_take(struct list_head *staged, struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio), share = staging_share_of(folio);
-	struct farswap_backup *backup;
 	unsigned long flags;
 	bool enough;
 
+	if (nr == 1)
+		return staging_take_one(staged, share);
 	spin_lock_irqsave(&staging_lock, flags);
 	enough = staging_is_enough(share, nr);
-	for (; enough && nr; nr--) {
-		backup = staging_remove();
-		list_add(&backup->entry, staged);
-		backup->share = share;
-		staging_shares[share]++;
-	}
+	if (enough)
+		staging_take_some(staged, share, nr);
 	spin_unlock_irqrestore(&staging_lock, flags);
 	return enough;
 }
@@ -307,29 +420,6 @@ struct farswap_backup *farswap_staging_try(void)
 	return staging_take_any();
 }
 
-/* Returns some of the pages; takes those from the pool that it need not have. */
-static void staging_put_some(struct list_head *staged, struct list_head *surplus)
-{
-	struct farswap_backup *backup, *next;
-	unsigned int nr = 0;
-
-	lockdep_assert_held(&staging_lock);
-	list_for_each_entry_safe(backup, next, staged, entry) {
-		if (nr++ == STAGING_BATCH)
-			break;
-		list_del(&backup->entry);
-		backup->owner = NULL;
-		backup->stale = false;
-		if (backup->share != STAGING_NOBODY)
-			staging_shares[backup->share]--;
-		backup->share = STAGING_NOBODY;
-		staging_add(backup);
-		backup = staging_surplus();
-		if (backup)
-			list_add(&backup->entry, surplus);
-	}
-}
-
 /**
  * farswap_staging_put_all() - return pages to the pool
  * @staged:	the pages, in no table; empty afterwards
@@ -374,6 +464,10 @@ void farswap_staging_init(void)
 
 	for_each_possible_cpu(cpu)
 		INIT_LIST_HEAD(per_cpu_ptr(&staging_free_of, cpu));
+	for_each_possible_cpu(cpu) {
+		spin_lock_init(&per_cpu_ptr(&staging_stocks, cpu)->lock);
+		INIT_LIST_HEAD(&per_cpu_ptr(&staging_stocks, cpu)->pages);
+	}
 }
 
 /**
@@ -384,13 +478,16 @@ void farswap_staging_init(void)
  */
 unsigned int farswap_staging_used(void)
 {
+	unsigned int used, stocks = 0;
 	unsigned long flags;
-	unsigned int used;
+	int cpu;
 
 	spin_lock_irqsave(&staging_lock, flags);
 	used = staging_total - staging_nr_free;
 	spin_unlock_irqrestore(&staging_lock, flags);
-	return used;
+	for_each_possible_cpu(cpu)
+		stocks += READ_ONCE(per_cpu_ptr(&staging_stocks, cpu)->nr);
+	return used - min(used, stocks);
 }
 
 /*

@@ -43,6 +43,8 @@ static void staging_test_share(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	share = staging_share_of(folio);
 	staging_test_add(test);
+	/* Pages in the stock of another CPU would be missed. */
+	migrate_disable();
 	all = staging_nr_free - STAGING_RESERVE;
 	while (farswap_staging_take(&one, folio)) {
 		list_splice_init(&one, &staged);
@@ -58,6 +60,7 @@ static void staging_test_share(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, staging_test_enough(share, 1));
 	farswap_backup_put_all(&staged);
 	KUNIT_EXPECT_EQ(test, staging_shares[share], 0);
+	migrate_enable();
 	staging_shrink();
 	folio_put(folio);
 }
