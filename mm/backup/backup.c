@@ -33,10 +33,21 @@
 
 #include "internal.h"
 
+/* log2 of the buckets in a cache line. */
+#define BACKUP_GROUP_SHIFT	3
+
+/*
+ * Neighbouring slots have neighbouring buckets: they are mostly stored by one CPU, so the cache
+ * lines of the table stay with it.
+ */
 static struct hlist_head *backup_bucket(struct farswap_backups *backups,
 					pgoff_t offset)
 {
-	return &backups->table[hash_long(offset, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+	unsigned int group = hash_long(offset >> BACKUP_GROUP_SHIFT,
+				       FARSWAP_BACKUP_BUCKETS_SHIFT - BACKUP_GROUP_SHIFT);
+
+	return &backups->table[group << BACKUP_GROUP_SHIFT |
+			       (offset & (BIT(BACKUP_GROUP_SHIFT) - 1))];
 }
 
 /**
@@ -522,7 +533,16 @@ static struct workqueue_struct *backup_wq;
  */
 void farswap_backup_kick(struct farswap_device *device)
 {
-	queue_work(backup_wq, &device->backups.work);
+	struct work_struct *work = &device->backups.work;
+
+	/*
+	 * The copy was queued before the work is looked at. Pairs with the workqueue, which marks
+	 * the work as no longer pending before it runs: it then finds the copy. Most stores find
+	 * the work pending, and leave its cache line as it is.
+	 */
+	smp_mb();
+	if (!work_pending(work))
+		queue_work(backup_wq, work);
 }
 
 /*

@@ -104,7 +104,7 @@ struct farswap_backups {
 	unsigned int nr_kept;
 	unsigned int nr_failed;
 	bool flushing;
-	struct work_struct work;
+	struct work_struct work ____cacheline_aligned_in_smp;
 	struct delayed_work retry;
 	wait_queue_head_t settled;
 	unsigned int nr ____cacheline_aligned_in_smp;
