@@ -73,6 +73,7 @@ enum transfer {
  * @nr_irqs:	entries of @irqs
  * @nr_leaves:	entries of @leaves
  * @nr_paging:	the first of @ways are called once a page
+ * @contents:	the way whose transfers are counted without their lines, which are many
  * @ways:	first instructions of the functions of interest
  * @irqs:	first instructions of interrupts
  * @skip:	functions that copy pages: their accesses are not looked at
@@ -97,6 +98,8 @@ struct control {
 	uint32_t nr_irqs;
 	uint32_t nr_leaves;
 	uint32_t nr_paging;
+	uint32_t contents;
+	uint32_t unused;
 	uint64_t ways[WAYS];
 	uint64_t irqs[RANGES];
 	uint64_t skip[RANGES][2];
@@ -257,6 +260,8 @@ static bool access_line(unsigned int index, uint64_t pc, uint64_t tag, bool stor
 
 	if (kind == TRANSFER_NONE)
 		return false;
+	if (way && way == ctl->contents)
+		tag = 0;
 	if (task->in_leaf && task->caller)
 		event_count(task->caller - 1, tag << LINE_SHIFT, 1u << 31 | way << 2 | kind);
 	else

@@ -21,8 +21,10 @@ PAGING = ("swap_read_folio", "swap_writepage")
 IN = ("swap_read_folio", "do_swap_page")
 OUT = ("swap_writepage", "shrink_folio_list", "try_to_free_mem_cgroup_pages", "reclaim_pages",
        "balance_pgdat")
+# Copies the contents of pages that are staged.
+COPY = "copy_mc_to_kernel"
 WAYS = (*PAGING, "do_swap_page", *OUT[1:], "handle_softirqs", "free_swap_cache",
-        "__folio_batch_add_and_move", "do_wp_page")
+        "__folio_batch_add_and_move", "do_wp_page", COPY)
 LEAVES = re.compile(
     r"^(_raw_(spin|read|write)_\w+|native_queued_spin_lock_slowpath|queued_\w+_slowpath|"
     r"__pv_queued\w+|mutex_(lock|unlock|trylock|spin_on_owner)|__mutex_\w+|osq_\w+|"
@@ -30,13 +32,13 @@ LEAVES = re.compile(
     r"xas_\w+|xa_(load|store|erase)|list_lru_\w+|llist_\w+|sbitmap_\w+|__sbitmap_\w+|sbq_\w+|"
     r"__list_(add|del_entry)_valid_or_report|queue_work_on)$")
 SKIP = re.compile(
-    r"^(__)?(memcpy|memset|memmove|memcpy_orig|memset_orig|clear_page\w*|copy_page\w*|copy_mc\w*|"
-    r"rep_movs_alternative|rep_stos_alternative|copy_user_\w+|lzo\w*|LZ4\w*|lz4\w*|"
-    r"page_same_filled|ram_do|ram_copy_page)( \[\w+\])?$")
+    r"^(__)?(memset|memmove|memset_orig|clear_page\w*|copy_page\w*|rep_movs_alternative|"
+    r"rep_stos_alternative|copy_user_\w+|lzo\w*|LZ4\w*|lz4\w*|page_same_filled|ram_do|"
+    r"ram_copy_page)( \[\w+\])?$")
 THUNKS = re.compile(r"^__x86_(indirect|return)_\w*thunk")
 INTERRUPTS = re.compile(r"asm_sysvec_|asm_common_interrupt$|asm_exc_nmi$")
-# Those of them that are inlined in modules.
-CONTENTS = re.compile(r"^(ram_do|ram_copy|copy_(to|from)_brd)")
+# Those that are inlined in modules, or that copy on behalf of others than the staging pool.
+CONTENTS = re.compile(r"^(ram_do|ram_copy|copy_(to|from)_brd|(__)?memcpy(_orig)?$)")
 MODULES = {"farswap": "mm/farswap.ko", "farswap_ram": "tools/testing/modules/farswap-ram.ko"}
 # Where each processor's own APIC is.
 FIXMAP = 0xffffffffff000000
@@ -54,7 +56,7 @@ class Control(ctypes.Structure):
 
     _fields_ = [(name, ctypes.c_uint32) for name in (
         "size", "instrument", "count", "slow", "quantum", "pause_ns", "nr_ways", "nr_skip",
-        "nr_thunks", "nr_irqs", "nr_leaves", "nr_paging")] + [
+        "nr_thunks", "nr_irqs", "nr_leaves", "nr_paging", "contents", "unused")] + [
             ("ways", ctypes.c_uint64 * 16), ("irqs", ctypes.c_uint64 * RANGES),
             ("skip", ctypes.c_uint64 * 2 * RANGES), ("thunks", ctypes.c_uint64 * 2 * RANGES),
             ("leaves", ctypes.c_uint64 * 2 * RANGES), ("own", ctypes.c_uint64 * 2),
@@ -96,6 +98,7 @@ class Counter:
         for place, way in enumerate(self.ways[1:-1]):
             control.ways[place] = symbols.start(way)
         control.nr_ways, control.nr_paging = len(self.ways) - 2, len(PAGING)
+        control.contents = self.ways.index(COPY) if COPY in self.ways else 0
         for place, (first, _) in enumerate(symbols.ranges(INTERRUPTS)):
             control.irqs[place] = first
             control.nr_irqs = place + 1
@@ -150,13 +153,13 @@ class Counter:
         entries = [entry for entry in ENTRY.iter_unpack(self.events)
                    if entry[3] and entry[1] < FIXMAP]
         sources = self._sources({entry[0] for entry in entries})
-        sides = {way: "in" for way in IN} | {way: "out" for way in OUT}
+        sides = {way: "in" for way in IN} | {way: "out" for way in OUT} | {COPY: "contents"}
         rows = []
         for pc, line, way_kind, count, *_ in entries:
             name, _, module = self.symbols.name(pc).partition(" [")
-            if CONTENTS.match(name):
-                continue
             way = self.ways[(way_kind & ~LEAF) >> 2]
+            if way != COPY and CONTENTS.match(name):
+                continue
             rows.append(Row(name + (" (lock)" if way_kind & LEAF else ""), module.rstrip("]"),
                             sources.get(pc, []), line, sides.get(way, "elsewhere"), way_kind & 3,
                             count))

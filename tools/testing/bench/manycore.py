@@ -50,7 +50,6 @@ OWNERS = {"farswap": ("farswap",), "zram": ("zram", "zsmalloc"), "brd": ("brd",)
 TRANSPORT = "farswap_ram"
 # farswap's transfers, by the file of the innermost function.
 GROUPS = (
-    ("contents of pages", re.compile(r"linux/highmem\.h")),
     ("donor's window", re.compile(r"/mm/donor/window\.")),
     ("donor", re.compile(r"/mm/donor/")),
     ("mapping", re.compile(r"/mm/slab/mapping\.")),
@@ -160,10 +159,8 @@ def own_place(row):
 
 
 def group_of(row):
-    if row.where and GROUPS[0][1].search(row.where[0]):
-        return GROUPS[0][0]
     place = own_place(row).removeprefix(TOP)
-    return next((name for name, pattern in GROUPS[1:] if pattern.search(place)), OTHERS)
+    return next((name for name, pattern in GROUPS if pattern.search(place)), OTHERS)
 
 
 def check_controls(name, setting, rows, shared, percpu):
@@ -190,12 +187,12 @@ def figures(setting, run):
         # Completions, and writes of the backup, belong to pages that were put out.
         own = row.module in OWNERS[setting.device]
         side = "in" if row.side == "in" else "out"
-        if row.module == TRANSPORT:
+        if row.side == "contents":
+            sums["contents", "out"] += row.count
+        elif row.module == TRANSPORT:
             sums["transport", side] += row.count
         elif not own:
             sums["kernel", side] += row.count
-        elif setting.device == "farswap" and group_of(row) == GROUPS[0][0]:
-            sums["contents", "out"] += row.count
         else:
             sums["own", side] += row.count
             lines[row.line] += row.count
@@ -220,7 +217,7 @@ def show_places(setting, run, top):
     by_place = collections.Counter()
     by_line = collections.defaultdict(collections.Counter)
     for row in rows:
-        if row.module in OWNERS[setting.device] and group_of(row) != GROUPS[0][0]:
+        if row.module in OWNERS[setting.device] and row.side != "contents":
             place = own_place(row).rpartition("/")[2]
             by_place[row.name, place, row.side, coherence.KINDS[row.kind]] += row.count
             by_line[row.line][row.name, place, row.side] += row.count
@@ -248,7 +245,7 @@ def show(results, groups, path):
     for side in ("in", "out"):
         if own:
             report.table(f"farswap's own, a page {side}, by what they are for",
-                         [group for group, _ in GROUPS[1:]] + [OTHERS], [
+                         [group for group, _ in GROUPS] + [OTHERS], [
                              (name, lambda group, name=name, side=side: [
                                  run.get((group, side), 0) for run in groups[name]], 2)
                              for name in own])
