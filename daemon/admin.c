@@ -18,6 +18,7 @@
 #include "admin.h"
 #include "drain.h"
 #include "evict.h"
+#include "json.h"
 #include "log.h"
 #include "loop.h"
 #include "session.h"
@@ -144,11 +145,56 @@ static void admin_text(struct admin_conn *conn, void (*show)(FILE *out))
 	admin_reply(conn, 0, text, len);
 }
 
+struct admin_number {
+	const char *key;
+	uint64_t value;
+};
+
+#define ADMIN_NUMBERS	6
+
+/* Send an object of numbers. The last one has no key. */
+static void admin_numbers(struct admin_conn *conn, const struct admin_number numbers[ADMIN_NUMBERS])
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct json json;
+	bool failed;
+	int i;
+
+	if (!out) {
+		admin_close(conn);
+		return;
+	}
+	json_init(&json, out);
+	json_object(&json, NULL);
+	for (i = 0; i < ADMIN_NUMBERS && numbers[i].key; i++)
+		json_number(&json, numbers[i].key, numbers[i].value);
+	json_end(&json);
+	failed = ferror(out);
+	if (fclose(out) || failed) {
+		free(text);
+		admin_close(conn);
+		return;
+	}
+	admin_reply(conn, 0, text, len);
+}
+
 static void admin_evicted(void *arg, const struct evict_result *result)
 {
 	struct admin_conn *conn = arg;
+	const struct admin_number numbers[ADMIN_NUMBERS] = {
+		{ "evicted", (uint64_t)result->returned + result->revoked },
+		{ "returned", result->returned },
+		{ "revoked", result->revoked },
+		{ "broken", result->broken },
+	};
 
 	conn->job = NULL;
+	if (conn->request.format == ADMIN_JSON) {
+		admin_numbers(conn, numbers);
+		return;
+	}
 	admin_print(conn, 0, "%u regions evicted: %u returned, %u revoked%s\n",
 		      result->returned + result->revoked, result->returned, result->revoked,
 		      result->broken ? ADMIN_BROKEN : "");
@@ -163,20 +209,37 @@ static void admin_evict(struct admin_conn *conn)
 		admin_print(conn, ENOMEM, "out of memory");
 }
 
+static void admin_drain_done(struct admin_conn *conn, const struct drain_result *result)
+{
+	unsigned int returned = result->lent - result->revoked - result->gone;
+	const struct admin_number numbers[ADMIN_NUMBERS] = {
+		{ "evicted", result->lent },
+		{ "returned", returned },
+		{ "revoked", result->revoked },
+		{ "disconnected", result->gone },
+		{ "broken", result->broken },
+	};
+	char gone[64] = "";
+
+	if (conn->request.format == ADMIN_JSON) {
+		admin_numbers(conn, numbers);
+		return;
+	}
+	if (result->gone)
+		snprintf(gone, sizeof(gone), ", %u of disconnected clients", result->gone);
+	admin_print(conn, 0, "drained: %u regions evicted, %u returned, %u revoked%s%s\n",
+		    result->lent, returned, result->revoked, gone,
+		    result->broken ? ADMIN_BROKEN : "");
+}
+
 static void admin_drained(void *arg, const struct drain_result *result)
 {
 	struct admin_conn *conn = arg;
-	char gone[64] = "";
 
 	conn->waits_drain = false;
 	switch (result->end) {
 	case DRAIN_END_DONE:
-		if (result->gone)
-			snprintf(gone, sizeof(gone), ", %u of disconnected clients", result->gone);
-		admin_print(conn, 0, "drained: %u regions evicted, %u returned, %u revoked%s%s\n",
-			      result->lent, result->lent - result->revoked - result->gone,
-			      result->revoked, gone,
-			      result->broken ? ADMIN_BROKEN : "");
+		admin_drain_done(conn, result);
 		break;
 	case DRAIN_END_TIMEOUT:
 		admin_print(conn, ETIMEDOUT, "%u of %u regions are still lent after %.1f s; the drain continues",
@@ -222,6 +285,13 @@ static void admin_undrain(struct admin_conn *conn)
 		return;
 	}
 	drain_stop(DRAIN_END_UNDRAINED);
+	if (conn->request.format == ADMIN_JSON) {
+		admin_numbers(conn, (const struct admin_number[ADMIN_NUMBERS]){
+			{ "was_drained", drained },
+			{ "free_bytes", region_free_bytes() },
+		});
+		return;
+	}
 	admin_print(conn, 0, "%s: %" PRIu64 "M can be lent\n",
 		      drained ? "undrained" : "was not drained", region_free_bytes() >> 20);
 }
@@ -234,10 +304,11 @@ static void admin_serve(struct admin_conn *conn)
 	}
 	switch (conn->request.command) {
 	case ADMIN_STATUS:
-		admin_text(conn, status_show);
+		admin_text(conn, conn->request.format == ADMIN_JSON ? status_json : status_show);
 		break;
 	case ADMIN_METRICS:
-		admin_text(conn, status_metrics);
+		admin_text(conn, conn->request.format == ADMIN_PLAIN ? status_metrics_plain :
+			   status_metrics);
 		break;
 	case ADMIN_EVICT:
 		admin_evict(conn);

@@ -12,7 +12,7 @@
 #define ADMIN_PATH		"/run/farswapd/control"
 #define ADMIN_PATH_MAX	108	/* size of sun_path */
 #define ADMIN_MAGIC		0x6c746366U
-#define ADMIN_VERSION		1
+#define ADMIN_VERSION		2
 #define ADMIN_TEXT_MAX	(64U << 20)
 
 enum admin_command {
@@ -23,13 +23,20 @@ enum admin_command {
 	ADMIN_UNDRAIN = 5,
 };
 
+enum admin_format {
+	ADMIN_TEXT = 0,			/* for metrics: OpenMetrics */
+	ADMIN_JSON = 1,			/* for all but metrics */
+	ADMIN_PLAIN = 2,		/* for metrics: Prometheus's text format */
+};
+
 #define ADMIN_EVICT_ALL	UINT64_MAX
 #define ADMIN_DRAIN_S_MAX	86400
 
 struct admin_request {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t command;
+	uint8_t command;
+	uint8_t format;
 	uint64_t arg;
 };
 

@@ -26,13 +26,10 @@
 #include "mem.h"
 #include "meminfo.h"
 #include "reclaim.h"
+#include "release.h"
 #include "sandbox.h"
 #include "session.h"
 #include "worker.h"
-
-#ifndef FARSWAP_RELEASE
-#define FARSWAP_RELEASE	"unreleased"
-#endif
 
 #define OPTIONS_MAX	32
 

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stores and prints the counters, and the last samples of each time, for quantiles. The
- * names are in stats.h.
+ * Stores and prints the counters and the times. The names are in stats.h.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stats.h"
 
-/* Quantiles are computed over this many last samples. */
-#define STATS_LAST	256
-
 uint64_t stats[STAT_NR];
 
-static struct {
-	uint64_t last[STATS_LAST];
-	uint64_t count;
-	uint64_t sum;
-} stats_times[STAT_TIMES];
+static struct metrics_histogram stats_times[STAT_TIMES];
 
 static const struct {
 	const char *metric;
@@ -41,39 +32,7 @@ static const struct {
 
 void stats_time(enum stats_timed what, uint64_t ns)
 {
-	stats_times[what].last[stats_times[what].count++ % STATS_LAST] = ns;
-	stats_times[what].sum += ns;
-}
-
-static int stats_by_time(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
-static void stats_time_metrics(FILE *out, enum stats_timed what)
-{
-	static const struct {
-		const char *name;
-		unsigned int percent;
-	} quantiles[] = { { "0.5", 50 }, { "0.9", 90 }, { "0.99", 99 } };
-	const char *metric = stats_times_table[what].metric;
-	uint64_t count = stats_times[what].count, sorted[STATS_LAST];
-	size_t nr = count < STATS_LAST ? count : STATS_LAST, i;
-
-	memcpy(sorted, stats_times[what].last, sizeof(sorted));
-	qsort(sorted, nr, sizeof(*sorted), stats_by_time);
-	fprintf(out, "# HELP farswapd_%s %s\n# TYPE farswapd_%s summary\n", metric,
-		stats_times_table[what].help, metric);
-	for (i = 0; nr && i < sizeof(quantiles) / sizeof(*quantiles); i++) {
-		size_t rank = (nr - 1) * quantiles[i].percent / 100;
-
-		fprintf(out, "farswapd_%s{quantile=\"%s\"} %.9f\n", metric, quantiles[i].name,
-			sorted[rank] / 1e9);
-	}
-	fprintf(out, "farswapd_%s_sum %.9f\nfarswapd_%s_count %" PRIu64 "\n", metric,
-		stats_times[what].sum / 1e9, metric, count);
+	metrics_histogram_add(&stats_times[what], ns, 1);
 }
 
 void stats_show(FILE *out)
@@ -90,24 +49,64 @@ void stats_show(FILE *out)
 	}
 }
 
-void stats_metrics(FILE *out)
+/* A metric's name without _total. */
+static void stats_json_name(char name[64], const char *metric)
+{
+	snprintf(name, 64, "%.*s", (int)(strlen(metric) - strlen("_total")), metric);
+}
+
+/* The reason in reason="grace". */
+static void stats_json_label(char value[64], const char *label)
+{
+	const char *quote = strchr(label, '"');
+
+	snprintf(value, 64, "%s", quote ? quote + 1 : label);
+	value[strcspn(value, "\"")] = '\0';
+}
+
+void stats_json(struct json *json)
 {
 	const char *last = "";
+	char name[64];
 	int i;
 
+	json_object(json, "counters");
 	for (i = 0; i < STAT_NR; i++) {
 		const char *metric = stats_table[i].metric;
 		const char *label = stats_table[i].label;
 
+		stats_json_name(name, metric);
+		if (!*label) {
+			json_number(json, name, stats[i]);
+			continue;
+		}
 		if (strcmp(metric, last))
-			fprintf(out, "# HELP farswapd_%s %s\n# TYPE farswapd_%s counter\n",
-				metric, stats_table[i].help, metric);
+			json_object(json, name);
 		last = metric;
-		if (*label)
-			fprintf(out, "farswapd_%s{%s} %" PRIu64 "\n", metric, label, stats[i]);
-		else
-			fprintf(out, "farswapd_%s %" PRIu64 "\n", metric, stats[i]);
+		stats_json_label(name, label);
+		json_number(json, name, stats[i]);
+		if (i + 1 == STAT_NR || strcmp(metric, stats_table[i + 1].metric) != 0)
+			json_end(json);
 	}
-	for (i = 0; i < STAT_TIMES; i++)
-		stats_time_metrics(out, i);
+	json_end(json);
+}
+
+void stats_metrics(const struct metrics *metrics)
+{
+	const char *last = "";
+	char name[64];
+	int i;
+
+	for (i = 0; i < STAT_NR; i++) {
+		snprintf(name, sizeof(name), "farswapd_%s", stats_table[i].metric);
+		if (strcmp(stats_table[i].metric, last) != 0)
+			metrics_head(metrics, name, "counter", stats_table[i].help);
+		last = stats_table[i].metric;
+		metrics_sample(metrics, name, stats_table[i].label, stats[i]);
+	}
+	for (i = 0; i < STAT_TIMES; i++) {
+		snprintf(name, sizeof(name), "farswapd_%s", stats_times_table[i].metric);
+		metrics_head(metrics, name, "histogram", stats_times_table[i].help);
+		metrics_histogram_show(metrics, name, "", &stats_times[i]);
+	}
 }

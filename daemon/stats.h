@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "json.h"
+#include "metrics.h"
+
 /*
  * X(enumerator, metric, label, help); entries of a metric with labels are adjacent. END_
  * entries are reasons for the end of a session; END_BAD_x are in the order of wire_error.
@@ -94,7 +97,9 @@ void stats_time(enum stats_timed what, uint64_t ns);
 
 /* Print the counters that are not zero, one per line. */
 void stats_show(FILE *out);
-/* Print all counters and times in Prometheus's text format. */
-void stats_metrics(FILE *out);
+/* Write all counters as one object. */
+void stats_json(struct json *json);
+/* Write all counters and times. */
+void stats_metrics(const struct metrics *metrics);
 
 #endif

@@ -9,7 +9,11 @@
 
 /* Human-readable text. */
 void status_show(FILE *out);
-/* Prometheus's text format. */
+/* One JSON object. */
+void status_json(FILE *out);
+/* Metrics, without the mark of the end of OpenMetrics. */
 void status_metrics(FILE *out);
+/* The same in Prometheus's text format. */
+void status_metrics_plain(FILE *out);
 
 #endif

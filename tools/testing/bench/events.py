@@ -105,7 +105,7 @@ class Bench:
 
     # An idle slab is evicted; a slab is mapped.
     def latency(self):
-        """First of all: the daemons' quantiles are since they started."""
+        """First of all: the daemons' histograms are since they started."""
         megabytes = LOCAL + min(18 * len(self.cluster.donors), SWAP_MB * 2 // 3)
         step_kb, period = 512, 50
         steps = megabytes * 1024 // step_kb
@@ -124,7 +124,7 @@ class Bench:
         moved = self.stats()["slab_moved"]
         program.end()
         times = {name: [value * 1e6 for value in (
-            farswapd.metric(donor, f'{name}_seconds{{quantile="0.5"}}') for donor in held) if value]
+            farswapd.median(donor, f"{name}_seconds") for donor in held) if value]
                  for name in ("ping", "activity", "evict")}
         ping, evict = (statistics.median(times[name]) for name in ("ping", "evict"))
         print(f"  µs: PING {spread(times['ping'])}, CHECK_ACTIVITY {spread(times['activity'])}, "

@@ -6,6 +6,8 @@
  */
 #include "device.c"
 #include "loop.c"
+#include "json.c"
+#include "metrics.c"
 #include "stats.c"
 
 #include "tap.h"

@@ -12,6 +12,8 @@
 #include "mem.c"
 #include "region.c"
 #include "fill.c"
+#include "json.c"
+#include "metrics.c"
 #include "stats.c"
 
 #include "pool.h"

@@ -12,6 +12,8 @@
 #include "region.c"
 #include "fill.c"
 #include "peer-request.c"
+#include "json.c"
+#include "metrics.c"
 #include "stats.c"
 #include "wire.c"
 

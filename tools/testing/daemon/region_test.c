@@ -7,6 +7,8 @@
 #include "region.c"
 #include "fill.c"
 #include "permute.c"
+#include "json.c"
+#include "metrics.c"
 #include "stats.c"
 
 /* The kernel's memory: mem.c, with some of it treated as reserved huge pages. */

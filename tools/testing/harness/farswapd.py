@@ -28,3 +28,18 @@ def metric(vm: Machine, name: str) -> float | None:
         if line.startswith(f"farswapd_{name} "):
             return float(line.split()[-1])
     return None
+
+
+def median(vm: Machine, name: str) -> float | None:
+    """The median of a histogram, interpolated within its bucket; None without samples."""
+    below, bound_before, buckets = 0.0, 0.0, []
+    for line in vm.check("farswapctl metrics").splitlines():
+        if line.startswith(f'farswapd_{name}_bucket{{le="') and '"+Inf"' not in line:
+            bound, count = line.split('le="')[1].split('"} ')
+            buckets.append((float(bound), float(count)))
+    half = buckets[-1][1] / 2 if buckets else 0
+    for bound, count in buckets:
+        if half and count >= half:
+            return bound_before + (bound - bound_before) * (half - below) / (count - below)
+        below, bound_before = count, bound
+    return None
