@@ -93,7 +93,7 @@ done
 {
 	may_not "the core knows no verbs" '<(rdma|infiniband)/' $core_sources
 	may_not "the core knows nothing of the wire" '(<uapi/linux/farswap|"wire)' $core_code
-	may_not "not of this layer" '"\.\./' $core_sources $rdma daemon/*.[ch]
+	may_not "not of this layer" '"\.\./' $core_sources $rdma daemon/*.[ch] daemon/ctl/*.[ch]
 	may_not "not of this layer" '<trace/events/farswap_rdma' $core_code
 }
 
@@ -134,15 +134,19 @@ may_only "tracepoints include tracepoint.h and types only" \
 
 # The daemon.
 may_not "the daemon shares include/uapi only" \
-	'<(linux/farswap-transport|trace/|linux/(kernel|list)\.h)' daemon/*.[ch]
-for file in daemon/*.[ch]; do
+	'<(linux/farswap-transport|trace/|linux/(kernel|list)\.h)' daemon/*.[ch] daemon/ctl/*.[ch]
+for file in daemon/*.[ch] daemon/ctl/*.[ch]; do
 	case $file in
 	daemon/wire.*) ;;
 	*) may_not "only wire.[ch] includes the wire" '<(uapi/)?linux/farswap' "$file" ;;
 	esac
 done
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/log.[ch] \
-	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/farswapctl.c
+	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/json.[ch] daemon/metrics.[ch]
+# Kept apart from the daemon but for the control protocol and the writers.
+may_only "farswapctl shares admin.h and the writers with the daemon" \
+	'(<|"(admin|json|metrics|release|ask|check|client|ctl|kmsg)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
+may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch]
 
 # Two builds of the same source.
 # shellcheck disable=SC2086 # several

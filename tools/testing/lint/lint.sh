@@ -268,9 +268,10 @@ lint_graft() { # make tree twice, and undone: the kernel's source is what it was
 	tools/testing/lint/graft.sh
 }
 
-lint_analyzer() { # gcc -fanalyzer on the daemon
+lint_analyzer() { # gcc -fanalyzer on the daemon and farswapctl
 	local file bad=0
-	for file in $(matching '^daemon/[^/]*\.c$'); do
+	make -s -C daemon ctl/counters.inc || return
+	for file in $(matching '^daemon/.*\.c$'); do
 		quiet gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer \
 			-fdiagnostics-path-format=none -D_GNU_SOURCE -Iinclude/uapi -Idaemon \
 			-c -o /dev/null "$file" || bad=1
@@ -278,12 +279,43 @@ lint_analyzer() { # gcc -fanalyzer on the daemon
 	return $bad
 }
 
-lint_clang_tidy() { # clang-tidy on the daemon, with the checks of daemon/.clang-tidy
+lint_clang_tidy() { # clang-tidy on the daemon and farswapctl, with the checks of daemon/.clang-tidy
 	# How many warnings of the C library's headers it passes over is said on stderr.
+	make -s -C daemon ctl/counters.inc || return
 	# shellcheck disable=SC2016
-	matching '^daemon/[^/]*\.c$' | quiet xargs -d '\n' -P "$(nproc)" -n 1 sh -c '
+	matching '^daemon/.*\.c$' | quiet xargs -d '\n' -P "$(nproc)" -n 1 sh -c '
 		clang-tidy --quiet --config-file=daemon/.clang-tidy --warnings-as-errors="*" "$0" -- \
-			-std=gnu11 -D_GNU_SOURCE -Iinclude/uapi -iquote rdma 2>/dev/null || echo "$0: failed"'
+			-std=gnu11 -D_GNU_SOURCE -Iinclude/uapi -Idaemon -iquote rdma 2>/dev/null || echo "$0: failed"'
+}
+
+lint_fields() { # farswapctl(8) has every JSON field and metric of the daemon and farswapctl
+	local man=daemon/ctl/farswapctl.8 name bad=0
+	for name in $({
+		matching '^daemon/.*\.c$' | xargs -d '\n' cat | tr -d '\n\t' |
+			grep -oE 'json_(object|array|string|number|signed|bool|null|raw)\([a-z_&]+, ?"[a-z_0-9]+"'
+		sed -n '/struct admin_number numbers/,/};/p; /admin_numbers(/,/});/p' daemon/admin.c |
+			grep -oE '\{ "[a-z_]+"'
+		matching '^daemon/.*\.c$' | xargs -d '\n' grep -ohE '"farswapd?_[a-z_]+"'
+		sed -n 's/^\tX([A-Z_]*, \("[a-z_]*\)".*/"farswapd_\1"/p' daemon/stats.h | tr -d '"' |
+			sed 's/.*/"&"/'
+	} | grep -oE '"[a-z_0-9]+"' | tr -d '"' | sort -u); do
+		grep -qxE "\.B $name" "$man" && continue
+		echo "$man: there is no .B $name"
+		bad=1
+	done
+	return $bad
+}
+
+lint_counters() { # the admin guide explains each counter and gauge of the kernel module
+	local code guide
+	code=$({
+		sed -n 's/^\tX([A-Z_]*, \([a-z_]*\)).*/\1/p' mm/stats.h
+		sed -n '/^static int stats_show/,/^}/s/.*seq_printf(m, "\([a-z_]*\) .*/\1/p' mm/debugfs.c
+	} | sort)
+	guide=$(awk -f daemon/ctl/counters.awk Documentation/admin-guide/mm/farswap.rst |
+		cut -d'"' -f2 | sort)
+	[ -n "$code" ] && quiet diff --label code --label farswap.rst -U0 <(echo "$code") \
+		<(echo "$guide")
 }
 
 lint_htmldocs() { # no warnings from the kernel's Sphinx; every interface is in api.rst

@@ -82,7 +82,7 @@ bad_arguments() {
 	refused "range 1-86400 seconds" drain --timeout 0 &&
 		refused "range 1-86400 seconds" drain --timeout=5s &&
 		refused "needs a value" drain --timeout &&
-		refused "valid for drain only" undrain --timeout 5 &&
+		refused "not valid for undrain" undrain --timeout 5 &&
 		refused "unexpected argument" drain 5 &&
 		refused "unknown option" drain --force &&
 		refused "unknown command" drian

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of the commands, and what is printed from it: the usage and the completion for
+ * bash. A unit test compares it with the man page.
+ */
+#include <string.h>
+
+#include "admin.h"
+#include "ctl.h"
+
+const struct ctl_command ctl_commands[] = {
+	{ "status", "", "show both halves: donors, memory, regions, sessions", 0, 0, 0, cmd_status },
+	{ "check", "", "find what is wrong on this machine, and say what to type", 0, 0, 0,
+	  cmd_check },
+	{ "donors", "[add ADDRESS...|remove ADDRESS...]", "show this machine's donors, or change them",
+	  0, 0, 65, cmd_donors },
+	{ "slabs", "", "show the slabs of this machine's swap devices", 0, 0, 0, cmd_slabs },
+	{ "stats", "[--watch SECONDS]", "show this machine's counters, or their growth", CTL_WATCH,
+	  0, 0, cmd_stats },
+	{ "explain", "COUNTER|all", "say what a counter counts", 0, 1, 1, cmd_explain },
+	{ "metrics", "[--plain|--http]", "show metrics for Prometheus", CTL_PLAIN | CTL_HTTP,
+	  0, 0, cmd_metrics },
+	{ "evict", "N|all", "evict the N least active of a random choice of lent regions, or all", 0,
+	  1, 1, cmd_evict },
+	{ "drain", "[--timeout SECONDS]", "stop lending, evict all regions, and wait for completion",
+	  CTL_TIMEOUT, 0, 0, cmd_drain },
+	{ "undrain", "", "resume lending", 0, 0, 0, cmd_undrain },
+};
+
+const unsigned int ctl_commands_nr = ARRAY_SIZE(ctl_commands);
+
+void ctl_usage(FILE *out)
+{
+	unsigned int i;
+
+	fputs("Usage: farswapctl [OPTION...] COMMAND\n"
+	      "Inspect and control farswap on this machine: the kernel module that swaps to donors,\n"
+	      "and farswapd, which lends memory.\n\n", out);
+	for (i = 0; i < ctl_commands_nr; i++)
+		fprintf(out, "  %s%s%s\n        %s\n", ctl_commands[i].name,
+			*ctl_commands[i].args ? " " : "", ctl_commands[i].args,
+			ctl_commands[i].help);
+	fputs("\n"
+	      "  --json      print JSON\n"
+	      "  --plain     metrics: Prometheus's text format in place of OpenMetrics\n"
+	      "  --http      metrics: answer an HTTP request on standard input\n"
+	      "  --root DIR  read the files below DIR, a copy of a machine's /sys and /proc\n"
+	      "  --timeout SECONDS\n"
+	      "              drain: limit of the wait; the drain itself continues\n"
+	      "  --watch SECONDS\n"
+	      "              stats: show the growth in every interval\n"
+	      "  -s SOCKET   farswapd's control socket (default " ADMIN_PATH ")\n"
+	      "  -V          print the version and exit\n"
+	      "  -h          print this and exit\n"
+	      "\n"
+	      "Exit status: 0 success; 1 the command failed, or check found a problem; 2 invalid\n"
+	      "usage, or the answer can't be known.\n", out);
+}
+
+/* Print the words of a command's arguments; those in capitals stand for something else. */
+static void completion_words(FILE *out, const char *args)
+{
+	static const char lower[] = "-abcdefghijklmnopqrstuvwxyz";
+	size_t len;
+
+	for (; *args; args += len) {
+		len = strspn(args, lower);
+		if (len)
+			fprintf(out, " %.*s", (int)len, args);
+		else
+			len = 1;
+	}
+}
+
+void ctl_completion(FILE *out)
+{
+	unsigned int i;
+
+	fputs("# SPDX-License-Identifier: GPL-2.0\n"
+	      "# shellcheck shell=bash disable=SC2207\n"
+	      "# Completion for farswapctl, printed from its table of commands.\n"
+	      "_farswapctl() {\n"
+	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words\n"
+	      "\tcase $before in\n", out);
+	for (i = 0; i < ctl_commands_nr; i++) {
+		if (!*ctl_commands[i].args)
+			continue;
+		fprintf(out, "\t%s) words=\"", ctl_commands[i].name);
+		completion_words(out, ctl_commands[i].args);
+		if (strstr(ctl_commands[i].args, "COUNTER"))
+			fputs(" $(farswapctl explain all 2>/dev/null | cut -d: -f1)", out);
+		fputs("\" ;;\n", out);
+	}
+	fputs("\t-s | --root)\n"
+	      "\t\tCOMPREPLY=($(compgen -f -- \"$word\"))\n"
+	      "\t\treturn\n"
+	      "\t\t;;\n"
+	      "\t*) words=\"", out);
+	for (i = 0; i < ctl_commands_nr; i++)
+		fprintf(out, "%s ", ctl_commands[i].name);
+	fputs("--json --root -s -V -h\" ;;\n"
+	      "\tesac\n"
+	      "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+	      "}\n"
+	      "complete -F _farswapctl farswapctl\n", out);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What all parts of farswapctl share: the options, the exit status, files, the commands.
+ */
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "json.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+enum ctl_status {
+	CTL_OK = 0,
+	CTL_PROBLEM = 1,		/* the command failed, or check found a problem */
+	CTL_UNKNOWN = 2,		/* invalid usage, or the answer can't be known */
+};
+
+/* Options that only some commands accept. */
+enum ctl_option {
+	CTL_TIMEOUT = 1,
+	CTL_WATCH = 2,
+	CTL_PLAIN = 4,
+	CTL_HTTP = 8,
+};
+
+struct ctl_options {
+	bool json;
+	bool plain;
+	bool http;
+	const char *socket;		/* NULL: the default */
+	const char *root;		/* the directory in place of / */
+	unsigned int timeout_s;		/* 0: not given */
+	unsigned int watch_s;
+};
+
+extern struct ctl_options ctl;
+
+/* An entry of the table from which the usage, the completion and the dispatch come. */
+struct ctl_command {
+	const char *name;
+	const char *args;		/* as in the usage */
+	const char *help;
+	unsigned int options;		/* of enum ctl_option */
+	unsigned int args_min;
+	unsigned int args_max;
+	int (*run)(char **args, unsigned int nr);
+};
+
+extern const struct ctl_command ctl_commands[];
+extern const unsigned int ctl_commands_nr;
+
+void ctl_usage(FILE *out);
+/* Print the completion script for bash. */
+void ctl_completion(FILE *out);
+
+/* Print the message, as JSON too if that is wanted, and exit. */
+__attribute__((format(printf, 2, 3), noreturn))
+void ctl_fail(enum ctl_status status, const char *fmt, ...);
+/* Flush the output. */
+int ctl_done(enum ctl_status status);
+
+/* file.c: files below the root directory */
+
+/* Read a file as a string. Return NULL with errno if that fails. */
+char *file_read(const char *path);
+/* Read the first line. Return false with errno if that fails. */
+bool file_line(const char *path, char *line, size_t size);
+bool file_exists(const char *path);
+/* Join the root directory and @path. */
+void file_path(char *buf, size_t size, const char *path);
+/* Return the number after @word in a text, or 0. */
+uint64_t file_number(const char *text, const char *word);
+/* Return the next line of a text, and end it with a NUL, or NULL at the end. */
+char *file_next(char **cursor);
+
+/* The commands. */
+int cmd_status(char **args, unsigned int nr);
+int cmd_donors(char **args, unsigned int nr);
+int cmd_slabs(char **args, unsigned int nr);
+int cmd_stats(char **args, unsigned int nr);
+int cmd_explain(char **args, unsigned int nr);
+int cmd_check(char **args, unsigned int nr);
+int cmd_metrics(char **args, unsigned int nr);
+int cmd_evict(char **args, unsigned int nr);
+int cmd_drain(char **args, unsigned int nr);
+int cmd_undrain(char **args, unsigned int nr);
+
+#endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shows the donors of this machine, and adds and removes them. A change lasts until the module
+ * is loaded again: its parameter has the list.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "kmsg.h"
+
+#define DONORS_MAX	64
+#define DONORS_LINE	8192
+
+struct donors {
+	char line[DONORS_LINE];
+	char *address[DONORS_MAX + 1];
+	unsigned int nr;
+};
+
+static void donors_read(struct donors *donors)
+{
+	char *save = NULL, *word;
+
+	donors->nr = 0;
+	if (!file_line(CLIENT_SYSFS "donors", donors->line, sizeof(donors->line)))
+		ctl_fail(CTL_UNKNOWN, CLIENT_SYSFS "donors: %s", strerror(errno));
+	for (word = strtok_r(donors->line, ",", &save); word && donors->nr < DONORS_MAX;
+	     word = strtok_r(NULL, ",", &save))
+		donors->address[donors->nr++] = word;
+}
+
+static void donors_write(const struct donors *donors)
+{
+	char line[DONORS_LINE] = "", path[512], why[KMSG_TEXT];
+	size_t len = 0;
+	unsigned int i;
+	int fd, err = 0;
+
+	for (i = 0; i < donors->nr; i++)
+		len += snprintf(line + len, sizeof(line) - len, "%s%s", i ? "," : "",
+				donors->address[i]);
+	len += snprintf(line + len, sizeof(line) - len, "\n");
+	file_path(path, sizeof(path), CLIENT_SYSFS "donors");
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC);
+	if (fd < 0 || write(fd, line, len) != (ssize_t)len)
+		err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (err == EINVAL && kmsg_text("farswap: donors: ", why))
+		ctl_fail(CTL_PROBLEM, "refused: %s", why);
+	if (err)
+		ctl_fail(CTL_PROBLEM, CLIENT_SYSFS "donors: %s; are you root?", strerror(err));
+}
+
+/*
+ * Split "host:port" and "[host]:port". An address of IPv6 without brackets has no port.
+ * Return the port, or NULL.
+ */
+static char *donors_split(char *spec, char **host)
+{
+	char *end;
+
+	*host = spec;
+	if (*spec == '[') {
+		end = strchr(spec, ']');
+		if (!end)
+			return NULL;
+		*end = '\0';
+		*host = spec + 1;
+		return end[1] == ':' ? end + 2 : NULL;
+	}
+	end = strchr(spec, ':');
+	if (!end || strchr(end + 1, ':'))
+		return NULL;
+	*end = '\0';
+	return end + 1;
+}
+
+/* Whether @spec has a host name, which the kernel does not resolve. */
+static bool donors_is_name(const char *host)
+{
+	unsigned char buf[sizeof(struct in6_addr)];
+	char address[INET6_ADDRSTRLEN];
+
+	/* The interface of a link-local address follows a percent sign. */
+	snprintf(address, sizeof(address), "%.*s", (int)strcspn(host, "%"), host);
+	return inet_pton(AF_INET, address, buf) != 1 && inet_pton(AF_INET6, address, buf) != 1;
+}
+
+/* Return @spec with a numeric address. */
+static char *donors_numeric(const char *spec)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	char copy[300], number[INET6_ADDRSTRLEN + 16], *host, *port, *text = NULL;
+	struct addrinfo *found;
+	int err, n;
+
+	snprintf(copy, sizeof(copy), "%s", spec);
+	port = donors_split(copy, &host);
+	if (!donors_is_name(host))
+		return strdup(spec);
+	err = getaddrinfo(host, NULL, &hints, &found);
+	if (err)
+		ctl_fail(CTL_UNKNOWN, "the host name '%s' does not resolve: %s; correct it, or give an address such as 10.0.0.2",
+			 host, gai_strerror(err));
+	err = getnameinfo(found->ai_addr, found->ai_addrlen, number, sizeof(number), NULL, 0,
+			  NI_NUMERICHOST);
+	if (err)
+		ctl_fail(CTL_UNKNOWN, "%s: %s", host, gai_strerror(err));
+	if (!port)
+		n = asprintf(&text, "%s", number);
+	else if (found->ai_family == AF_INET6)
+		n = asprintf(&text, "[%s]:%s", number, port);
+	else
+		n = asprintf(&text, "%s:%s", number, port);
+	freeaddrinfo(found);
+	return n < 0 ? NULL : text;
+}
+
+static unsigned int donors_find(const struct donors *donors, const char *address)
+{
+	unsigned int i;
+
+	for (i = 0; i < donors->nr; i++)
+		if (!strcmp(donors->address[i], address))
+			break;
+	return i;
+}
+
+static void donors_add(struct donors *donors, const char *spec)
+{
+	char *address = donors_numeric(spec);
+
+	if (!address)
+		ctl_fail(CTL_UNKNOWN, "out of memory");
+	if (donors_find(donors, address) < donors->nr) {
+		free(address);
+		return;
+	}
+	if (donors->nr == DONORS_MAX)
+		ctl_fail(CTL_PROBLEM, "there are %d donors already, the most that farswap supports",
+			 DONORS_MAX);
+	/* Freed when the program ends. */
+	donors->address[donors->nr++] = address;
+}
+
+static void donors_remove(struct donors *donors, const char *spec)
+{
+	char *address = donors_numeric(spec);
+	unsigned int at = address ? donors_find(donors, address) : donors->nr;
+
+	if (at == donors->nr)
+		ctl_fail(CTL_PROBLEM, "'%s' is not a donor of this machine; farswapctl donors shows them",
+			 spec);
+	memmove(&donors->address[at], &donors->address[at + 1],
+		(donors->nr - at) * sizeof(*donors->address));
+	donors->nr--;
+	free(address);
+}
+
+static int donors_show(void)
+{
+	struct table table;
+	struct json json;
+	unsigned int i;
+
+	client_require();
+	if (!table_open(&table, CLIENT_DEBUGFS "donors"))
+		ctl_fail(CTL_UNKNOWN, CLIENT_DEBUGFS "donors: %s", strerror(errno));
+	if (ctl.json) {
+		json_init(&json, stdout);
+		json_object(&json, NULL);
+		json_array(&json, "donors");
+		while (table_next(&table))
+			table_json(&table, &json);
+		json_end(&json);
+		json_end(&json);
+	} else {
+		for (i = 0; i < table.nr; i++)
+			printf("%s%s", table.name[i], i + 1 < table.nr ? " " : "\n");
+		while (table_next(&table))
+			for (i = 0; i < table.nr; i++)
+				printf("%s%s", table.field[i], i + 1 < table.nr ? " " : "\n");
+	}
+	table_close(&table);
+	return CTL_OK;
+}
+
+int cmd_donors(char **args, unsigned int nr)
+{
+	static struct donors donors;
+	bool add;
+	unsigned int i;
+
+	if (!nr)
+		return donors_show();
+	add = !strcmp(args[0], "add");
+	if (!add && strcmp(args[0], "remove") != 0)
+		ctl_fail(CTL_UNKNOWN, "donors: unknown word '%s' (add or remove)", args[0]);
+	if (nr == 1)
+		ctl_fail(CTL_UNKNOWN, "donors %s: missing address", args[0]);
+	if (!client_is_there())
+		ctl_fail(CTL_UNKNOWN, "the module farswap is not loaded; run: modprobe farswap");
+	donors_read(&donors);
+	for (i = 1; i < nr; i++) {
+		if (add)
+			donors_add(&donors, args[i]);
+		else
+			donors_remove(&donors, args[i]);
+	}
+	donors_write(&donors);
+	return ctl.json ? donors_show() : CTL_OK;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The options, and the end of the program: with a message, or with its output written.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+
+struct ctl_options ctl;
+
+void ctl_fail(enum ctl_status status, const char *fmt, ...)
+{
+	char text[1024];
+	struct json json;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "farswapctl: %s\n", text);
+	if (ctl.json) {
+		json_init(&json, stdout);
+		json_object(&json, NULL);
+		json_string(&json, "error", text);
+		json_end(&json);
+	}
+	exit(status);
+}
+
+int ctl_done(enum ctl_status status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "farswapctl: cannot write: %s\n", strerror(errno));
+	return CTL_UNKNOWN;
+}

@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * farswapctl on copies of machines: what it reads, prints and finds wrong; its JSON is valid and
+ * each field is in the man page, as are its commands. Each command runs in a process of its own.
+ */
+#define main ctl_main
+#include "ctl/main.c"
+#undef main
+#include "ctl/ask.c"
+#include "ctl/check.c"
+#include "ctl/check-donor.c"
+#include "ctl/check-kernel.c"
+#include "ctl/check-network.c"
+#include "ctl/check-report.c"
+#include "ctl/client.c"
+#include "ctl/client-metrics.c"
+#include "ctl/client-show.c"
+#include "ctl/commands.c"
+#include "ctl/donor.c"
+#include "ctl/donors.c"
+#include "ctl/explain.c"
+#include "ctl/fail.c"
+#include "ctl/file.c"
+#include "ctl/kmsg.c"
+#include "json.c"
+#include "metrics.c"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include "tap.h"
+
+#define MAN	"../../../daemon/ctl/farswapctl.8"
+#define BASH	"../../../daemon/ctl/completion.bash"
+#define PROGRAM	"../../../daemon/farswapctl"
+
+static char root[] = "/tmp/farswap-ctl-test-XXXXXX";
+static char output[8 << 20];
+static int status;
+
+/* Write a file of the copied machine, and the directories above it. */
+__attribute__((format(printf, 2, 3)))
+static void put(const char *path, const char *fmt, ...)
+{
+	char full[512], *slash;
+	va_list ap;
+	FILE *file;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(full, 0755);
+		*slash = '/';
+	}
+	file = fopen(full, "w");
+	if (!file) {
+		perror(full);
+		exit(1);
+	}
+	va_start(ap, fmt);
+	vfprintf(file, fmt, ap);
+	va_end(ap);
+	fclose(file);
+}
+
+static void gone(const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	unlink(full);
+}
+
+/* Run farswapctl with the arguments, up to NULL; set output, with the errors, and status. */
+static void run(const char *first, ...)
+{
+	char *argv[16] = { "farswapctl", "--root", root, (char *)first };
+	char path[64];
+	int argc = 4, fd;
+	va_list ap;
+	ssize_t n;
+	pid_t pid;
+
+	va_start(ap, first);
+	while (argc < 15 && (argv[argc] = va_arg(ap, char *)))
+		argc++;
+	va_end(ap);
+	snprintf(path, sizeof(path), "%s/output", root);
+	fflush(stdout);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	pid = fork();
+	if (!pid) {
+		dup2(fd, STDOUT_FILENO);
+		dup2(fd, STDERR_FILENO);
+		exit(ctl_main(argc, argv));
+	}
+	waitpid(pid, &status, 0);
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+	n = pread(fd, output, sizeof(output) - 1, 0);
+	output[n < 0 ? 0 : n] = '\0';
+	close(fd);
+}
+
+static bool has(const char *text)
+{
+	if (strstr(output, text))
+		return true;
+	printf("# no \"%s\" in: %.600s\n", text, output);
+	return false;
+}
+
+/* A reader of JSON, which calls json_seen() for each key. */
+static void (*json_seen)(const char *key, const char *parent);
+
+static bool read_string(const char **at, char text[128])
+{
+	unsigned int len = 0;
+
+	if (*(*at)++ != '"')
+		return false;
+	for (; **at != '"'; (*at)++) {
+		if ((unsigned char)**at < ' ' || (unsigned char)**at > '~')
+			return false;
+		if (**at == '\\')
+			(*at)++;
+		if (len < 127)
+			text[len++] = **at;
+	}
+	text[len] = '\0';
+	(*at)++;
+	return true;
+}
+
+static bool read_value(const char **at, const char *parent)
+{
+	static const char *const words[] = { "true", "false", "null" };
+	char close = **at == '{' ? '}' : ']', key[128] = "", text[128];
+	unsigned int i;
+
+	if (**at == '"')
+		return read_string(at, text);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strncmp(*at, words[i], strlen(words[i]))) {
+			*at += strlen(words[i]);
+			return true;
+		}
+	if (**at != '{' && **at != '[') {
+		i = strspn(*at, "-0123456789");
+		*at += i;
+		return i;
+	}
+	(*at)++;
+	if (**at == close) {
+		(*at)++;
+		return true;
+	}
+	for (;;) {
+		if (close == '}') {
+			if (!read_string(at, key) || *(*at)++ != ':')
+				return false;
+			json_seen(key, parent);
+		}
+		if (!read_value(at, close == '}' ? key : parent))
+			return false;
+		if (**at == close)
+			break;
+		if (*(*at)++ != ',')
+			return false;
+	}
+	(*at)++;
+	return true;
+}
+
+static char *man;
+static char undocumented[256];
+
+/* Counters, settings and kinds of latency have their own documents. */
+static void seen_key(const char *key, const char *parent)
+{
+	char line[160];
+
+	if (!strcmp(parent, "counters") || !strcmp(parent, "gauges") || !strcmp(parent, "growth")) {
+		if (!explain_find(key) && strcmp(key, "new_one") != 0)
+			snprintf(undocumented, sizeof(undocumented), "%s", key);
+		return;
+	}
+	if (!strcmp(parent, "settings") || !strcmp(parent, "latency"))
+		return;
+	snprintf(line, sizeof(line), "\n.B %s\n", key);
+	if (!strstr(man, line))
+		snprintf(undocumented, sizeof(undocumented), "%s", key);
+}
+
+static bool is_json(void)
+{
+	const char *at = output;
+
+	json_seen = seen_key;
+	undocumented[0] = '\0';
+	if (!read_value(&at, "") || strcmp(at, "\n") != 0) {
+		printf("# at %.80s of: %.300s\n", at, output);
+		return false;
+	}
+	if (*undocumented)
+		printf("# \"%s\" is not in the man page\n", undocumented);
+	return !*undocumented;
+}
+
+/* A client as it should be. */
+static void make_client(void)
+{
+	put("/proc/sys/kernel/osrelease", "6.12.117+deb12-amd64\n");
+	put("/proc/sys/kernel/ftrace_enabled", "1\n");
+	put("/proc/sys/debug/kprobes-optimization", "1\n");
+	put("/sys/module/zswap/parameters/enabled", "N\n");
+	put("/sys/kernel/btf/vmlinux", "BTF");
+	put("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+	put("/sys/module/farswap_rdma/refcnt", "1\n");
+	put("/proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+	    "/dev/vda                                partition\t524284\t\t102400\t\t-2\n");
+	put("/sys/kernel/farswap/attached", "1\n");
+	put("/sys/kernel/farswap/enabled", "1\n");
+	put("/sys/kernel/farswap/backup", "disk\n");
+	put("/sys/kernel/farswap/slab_mb", "64\n");
+	put("/sys/kernel/farswap/staging_mb", "16\n");
+	put("/sys/kernel/farswap/force", "0\n");
+	put("/sys/kernel/farswap/instance", "0123456789012345\n");
+	put("/sys/kernel/farswap/donors", "10.0.0.2,10.0.0.3:9400\n");
+	put("/sys/kernel/debug/farswap/stats", "store_remote 1000\nload_remote 500\nload_lost 0\n"
+	    "lost 0\nbackup_failed 0\nnew_one 7\nremote_pages 5120\nbacked_pages 2560\n"
+	    "staged_pages 256\nslabs 3\nmapped_slabs 2\n");
+	put("/sys/kernel/debug/farswap/slabs",
+	    "type index state donors remote backed activity missing single\n"
+	    "0 0 mapped 10.0.0.2,10.0.0.3:9400 5000 2500 7 0 0\n"
+	    "0 1 unmapped - 0 0 0 0 0\n");
+	put("/sys/kernel/debug/farswap/donors",
+	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n"
+	    "10.0.0.2 live 2 4096 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7b 0000000000001234 0 0 0 0 -\n"
+	    "10.0.0.3:9400 live 0 512 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7c 0a00000000001234 1 0 1 1 10.0.0.2\n");
+	put("/sys/kernel/debug/farswap/latency",
+	    "load_urgent count 0 p50_us 0 p99_us 0\n"
+	    "load_remote count 4 p50_us 12 p99_us 40\n"
+	    "load_remote_ns 1024 1\nload_remote_ns 12288 2\nload_remote_ns 40960 1\n");
+	put("/sys/class/infiniband/rxe0/node_type", "1: CA\n");
+	put("/sys/class/infiniband/rxe0/parent", "eth0\n");
+	put("/sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+	put("/sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth0\n");
+	put("/sys/class/net/eth0/mtu", "1500\n");
+	put("/dev/kmsg", "6,400,5000000,-;farswap: attached\n DEVICE=+x\n"
+	    "6,401,5100000,-;farswap: donor 10.0.0.2: up\n");
+}
+
+static void test_status(void)
+{
+	run("status", NULL);
+	ok(!status && has("client   attached, backup=disk\n") &&
+	   has("remote   20M in 2 slabs of 64M, 10M also on the swap device, 1M staged\n") &&
+	   has("donors   2, 2 of them live\n") && has("/dev/vda, partition, 100M of 511M used\n"),
+	   "status shows the client half");
+	run("--json", "status", NULL);
+	ok(!status && is_json() && has("\"attached\":true") && has("\"store_remote\":1000") &&
+	   has("\"gauges\":{\"remote_pages\":5120") && has("\"instance\":\"0000000000001234\"") &&
+	   has("\"same_machine\":null") && has("\"same_machine\":\"10.0.0.2\"") &&
+	   has("\"p99_us\":40") && has("\"device\":\"/dev/vda\"") && has("\"donor\":null"),
+	   "status as JSON, each field in the man page");
+	run("donors", NULL);
+	ok(!status && has("\n10.0.0.3:9400 live 0 512 "), "donors");
+	run("donors", "--json", NULL);
+	ok(!status && is_json() && has("{\"donors\":[{\"address\":\"10.0.0.2\""), "donors as JSON");
+	run("slabs", NULL);
+	ok(!status && has("0 0 mapped 10.0.0.2,10.0.0.3:9400 5000"), "slabs");
+	run("slabs", "--json", NULL);
+	ok(!status && is_json() && has("\"donors\":[\"10.0.0.2\",\"10.0.0.3:9400\"],\"remote\":5000") &&
+	   has("\"donors\":[],"), "slabs as JSON");
+	run("stats", NULL);
+	ok(!status && has("        1000  store_remote\n"), "stats");
+	run("stats", "--json", NULL);
+	ok(!status && is_json() && has("\"new_one\":7"), "stats as JSON, with an unknown counter");
+	run("explain", "lost", NULL);
+	ok(!status && has("lost: counter, "), "explain");
+	run("explain", "all", "--json", NULL);
+	ok(!status && is_json() && has("\"name\":\"slab_bytes\",\"kind\":\"gauge\""), "explain all as JSON");
+}
+
+static void test_donors(void)
+{
+	char line[64];
+
+	run("donors", "add", "10.0.0.4", "10.0.0.2", "fe80::2%eth0", NULL);
+	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
+	   !strcmp(line, "10.0.0.2,10.0.0.3:9400,10.0.0.4,fe80::2%eth0"),
+	   "donors add writes the new line, each address once");
+	run("donors", "remove", "10.0.0.3:9400", "fe80::2%eth0", "10.0.0.2", NULL);
+	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
+	   !strcmp(line, "10.0.0.4"), "donors remove");
+	run("donors", "remove", "10.0.0.9", NULL);
+	ok(status == CTL_PROBLEM && has("'10.0.0.9' is not a donor of this machine"),
+	   "an address that is no donor can't be removed");
+	run("donors", "add", "no-such-host.invalid:9400", "--json", NULL);
+	ok(status == CTL_UNKNOWN &&
+	   has("farswapctl: the host name 'no-such-host.invalid' does not resolve: ") &&
+	   has("{\"error\":\"the host name "), "a name that does not resolve is named");
+	run("donors", "add", NULL);
+	ok(status == CTL_UNKNOWN && has("missing address"), "add without an address");
+	run("donors", "sync", NULL);
+	ok(status == CTL_UNKNOWN && has("unknown word 'sync' (add or remove)"), "an unknown word");
+	make_client();
+}
+
+/* One line of check names the mistake, and what to type. */
+static void finds(const char *what, const char *start, const char *names, const char *cure)
+{
+	char *line;
+
+	run("check", NULL);
+	for (line = output; line; line = strchr(line, '\n')) {
+		char *end;
+
+		line += *line == '\n';
+		end = strchrnul(line, '\n');
+		if (!strncmp(line, start, strlen(start)) &&
+		    memmem(line, end - line, names, strlen(names)) &&
+		    memmem(line, end - line, cure, strlen(cure)))
+			break;
+	}
+	if (!ok(line && status == !strncmp(start, "fail", 4), "check: %s", what))
+		printf("# status %d, no \"%s...%s...%s\" in: %s\n", status, start, names, cure, output);
+	make_client();
+}
+
+static void donor_says(const char *state, int error, const char *log)
+{
+	put("/sys/kernel/debug/farswap/donors",
+	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n"
+	    "10.0.0.2 %s 0 0 0-0 00 3 %d 0 0 -\n", state, error);
+	put("/dev/kmsg", "4,9,700000,-;farswap_rdma: donor 10.0.0.22: can't connect: doesn't answer\n"
+	    "4,10,800000,-;%s\n", log);
+}
+
+static void test_check(void)
+{
+	run("check", NULL);
+	ok(!status && has("ok    kernel: Linux 6.12.117+deb12-amd64\n") && has("ok    swap: 1 devices, 511M") &&
+	   has("ok    rdma: port 1 of rxe0 is active, over eth0 with MTU 1500") &&
+	   has("ok    donor: 10.0.0.2 is live, 2 slabs, 4096 MiB free") && has(" 0 wrong\n"),
+	   "check: a good machine");
+	run("check", "--json", NULL);
+	ok(!status && is_json() && has("\"cure\":null") && has("\"fail\":0}"), "check as JSON");
+
+	put("/proc/sys/kernel/osrelease", "6.1.0-31-amd64\n");
+	finds("the wrong kernel", "fail  kernel: ", "Linux 6.1.0-31-amd64", "type: apt install linux-image-6.12");
+	put("/proc/sys/kernel/osrelease", "6.12.0-55.9.1.el10_0.x86_64\n");
+	finds("another vendor's kernel", "fail  kernel: ", "6.12.0-55.9.1.el10_0.x86_64", "type: apt");
+	gone("/sys/module/zswap/parameters/enabled");
+	finds("a kernel without zswap", "fail  kernel: ", "CONFIG_ZSWAP", "type: apt");
+	put("/proc/sys/kernel/ftrace_enabled", "0\n");
+	finds("ftrace is off", "fail  kernel: ", "ftrace_enabled is 0", "type: sysctl kernel.ftrace_enabled=1");
+	put("/sys/kernel/farswap/attached", "0\n");
+	put("/dev/kmsg", "3,1,1,-;farswap: a live patch, or another module, has redirected a function of the swap code: not attached\n");
+	finds("not attached", "fail  module: ", "a live patch", "type: echo 1 >/sys/kernel/farswap/attached");
+	gone("/sys/kernel/farswap/attached");
+	finds("no module", "fail  module: ", "not installed", "type: apt install farswap-dkms");
+	gone("/sys/kernel/farswap/attached");
+	put("/lib/modules/6.12.117+deb12-amd64/modules.dep", "updates/dkms/farswap.ko.xz:\n");
+	put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	finds("a locked-down kernel", "fail  module: ", "locked down", "type: mokutil --import");
+	gone("/sys/kernel/farswap/attached");
+	put("/dev/kmsg", "3,1,1,-;farswap: donors: \"rack7\" is not an address; give numeric ones\n");
+	finds("a host name as a parameter", "fail  module: ", "\"rack7\" is not an address", "editor /etc/modprobe.d");
+	put("/proc/swaps", "Filename Type Size Used Priority\n");
+	finds("no swap", "fail  swap: ", "no swap device", "mkswap /swapfile && swapon /swapfile");
+	put("/proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 1000 0 100\n");
+	finds("only zram", "fail  swap: ", "/dev/zram0, which is memory itself", "swapon /swapfile");
+	put("/sys/class/infiniband/rxe0/ports/1/state", "1: DOWN\n");
+	finds("a port that is down", "warn  rdma: ", "state 1: DOWN", "type: ip link set dev eth0 up");
+	put("/sys/class/net/eth0/mtu", "1280\n");
+	finds("a small MTU", "warn  mtu: ", "MTU of eth0 is 1280", "type: ip link set dev eth0 mtu 1500");
+	put("/sys/kernel/debug/farswap/stats", "load_lost 3\n");
+	finds("lost pages", "fail  counters: ", "load_lost is 3", "type: dmesg");
+}
+
+static void test_check_donors(void)
+{
+	donor_says("connecting", -110, "farswap_rdma: donor 10.0.0.2: can't connect: doesn't answer");
+	finds("a donor that is silent", "fail  donor: ", "10.0.0.2 does not answer", "type: ping 10.0.0.2");
+	donor_says("connecting", -111, "farswap_rdma: donor 10.0.0.2: can't connect: no farswapd at this address: invalid service ID");
+	finds("no farswapd there", "fail  donor: ", "10.0.0.2 is not used: the machine answers", "type: systemctl enable --now farswapd (there)");
+	donor_says("connecting", -22, "farswap_rdma: donor 10.0.0.2: can't connect: lends slabs of 32 MiB, slab_mb here is 64");
+	finds("another slab size", "fail  donor: ", "lends slabs of 32 MiB, slab_mb here is 64", "type: echo 'slab = 64M' >/etc/farswapd.conf.d/slab.conf");
+	donor_says("connecting", -113, "farswap_rdma: donor 10.0.0.2: can't connect: address error (-113)");
+	finds("an address of no machine", "fail  donor: ", "10.0.0.2 does not answer", "type: ping 10.0.0.2");
+	donor_says("connecting", -5, "farswap_rdma: donor 10.0.0.2: can't connect: packets of 2048 bytes to it are lost, of 1024 not: MTU is 9000 on eth0, less there or on the way");
+	finds("a smaller MTU on the way", "fail  donor: ", "MTU is 9000 on eth0", "type: ip link set dev INTERFACE mtu 1500");
+	donor_says("connecting", -ENODEV, "farswap_rdma: donor 10.0.0.2: can't connect: no RDMA device for this address");
+	finds("no RDMA device in that network", "fail  donor: ", "no RDMA device in the network", "type: rdma link add");
+	donor_says("connecting", -ELOOP, "farswap: donor 10.0.0.2: is this machine: not used");
+	finds("only itself in the list", "fail  donors: ", "10.0.0.2 is this machine itself", "type: farswapctl donors add");
+	donor_says("live", 0, "farswap: donor 10.0.0.2: up");
+	finds("a full donor", "warn  donor: ", "10.0.0.2 is full", "/etc/farswapd.conf");
+	donor_says("connecting", 0, "farswap: attached");
+	finds("a donor that was never tried", "fail  donor: ", "it was not tried yet", "type: dmesg");
+	put("/sys/kernel/debug/farswap/donors", "address state\n");
+	finds("no donors", "fail  donors: ", "no donors", "type: farswapctl donors add ADDRESS");
+	gone("/sys/module/farswap_rdma/refcnt");
+	{
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/sys/module/farswap_rdma", root);
+		rmdir(path);
+	}
+	finds("no transport", "fail  module: ", "farswap-rdma", "type: modprobe farswap-rdma");
+}
+
+static void test_gsi(void)
+{
+	char good[] = "link rxe0/1 lqpn 17 type RC state RTS pid 7 comm farswapd\n"
+		"link rxe0/1 lqpn 1 type GSI state RTS sq-psn 0\n";
+	char bad[] = "link rxe0/1 lqpn 17 type RC state ERR\n"
+		"link rxe7/1 lqpn 1 type GSI state ERR sq-psn 0 comm [ib_core]\n";
+	char device[NAME_BYTES];
+
+	ok(!rdma_gsi_broken(good, device), "a GSI queue pair that works");
+	ok(rdma_gsi_broken(bad, device) && !strcmp(device, "rxe7"), "a GSI queue pair in ERR");
+}
+
+static void test_metrics(void)
+{
+	char *line, *next, name[128];
+	bool all = true;
+
+	run("metrics", NULL);
+	ok(!status && has("# TYPE farswap_store_remote counter\n# HELP farswap_store_remote ") &&
+	   has("\nfarswap_store_remote_total 1000\n") && has("\nfarswap_remote_pages 5120\n") &&
+	   has("\nfarswap_new_one 7\n") && has("\nfarswap_donors{state=\"live\"} 2\n") &&
+	   has("\nfarswap_donor_free_bytes{donor=\"10.0.0.2\"} 4294967296\n") &&
+	   has("# TYPE farswap_build info\n") && !strcmp(output + strlen(output) - 6, "# EOF\n"),
+	   "metrics are OpenMetrics");
+	ok(has("farswap_latency_seconds_bucket{kind=\"load_remote\",le=\"1.024e-06\"} 1\n") &&
+	   has("kind=\"load_remote\",le=\"1.6384e-05\"} 3\n") &&
+	   has("kind=\"load_remote\",le=\"6.5536e-05\"} 4\n") &&
+	   has("farswap_latency_seconds_bucket{kind=\"load_remote\",le=\"+Inf\"} 4\n") &&
+	   has("farswap_latency_seconds_count{kind=\"load_remote\"} 4\n") &&
+	   has("farswap_latency_seconds_sum{kind=\"load_remote\"} 0.000064480\n"),
+	   "the histogram has the samples of the kernel's buckets");
+	for (line = output; (next = strstr(line, "# TYPE ")); line = next + 1) {
+		char entry[160];
+
+		sscanf(next, "# TYPE farswap_%100s", name);
+		if (explain_find(name) || !strcmp(name, "new_one"))
+			continue;
+		snprintf(entry, sizeof(entry), "\n.B farswap_%s", name);
+		if (strstr(man, entry))
+			continue;
+		printf("# farswap_%s is not in the man page\n", name);
+		all = false;
+	}
+	ok(all, "each metric is in the man page or is a counter of the guide");
+	run("metrics", "--plain", NULL);
+	ok(!status && has("# TYPE farswap_store_remote_total counter\n") &&
+	   has("# TYPE farswap_build_info gauge\n") && has("# TYPE farswap_new_one untyped\n") &&
+	   !strstr(output, "EOF"), "metrics in Prometheus's older format");
+	run("metrics", "--json", NULL);
+	ok(status == CTL_UNKNOWN && has("--json is not valid"), "metrics have no JSON");
+}
+
+static void test_http(void)
+{
+	char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n", *body;
+	FILE *in = fmemopen(request, strlen(request), "r");
+	char other[] = "POST /metrics HTTP/1.1\r\n\r\n";
+	char path[] = "GET / HTTP/1.1\r\n\r\n";
+	FILE *keep = stdin;
+
+	stdin = in;
+	run("metrics", "--http", NULL);
+	body = strstr(output, "\r\n\r\n");
+	ok(!status && has("HTTP/1.1 200 OK\r\n") && has("application/openmetrics-text; version=1.0.0") &&
+	   body && strtoul(strstr(output, "Content-Length: ") + 16, NULL, 10) == strlen(body + 4),
+	   "an HTTP request is answered");
+	fclose(in);
+	stdin = fmemopen(other, strlen(other), "r");
+	run("metrics", "--http", NULL);
+	ok(has("HTTP/1.1 404 "), "another method is refused");
+	fclose(stdin);
+	stdin = fmemopen(path, strlen(path), "r");
+	run("metrics", "--http", NULL);
+	ok(has("HTTP/1.1 404 "), "another path is refused");
+	fclose(stdin);
+	stdin = keep;
+}
+
+static void test_usage(void)
+{
+	run("frobnicate", NULL);
+	ok(status == CTL_UNKNOWN && has("unknown command 'frobnicate'"), "an unknown command");
+	run("status", "--watch", "1", NULL);
+	ok(status == CTL_UNKNOWN && has("--watch is not valid for status"), "another command's option");
+	run("drain", "--timeout", "0", NULL);
+	ok(status == CTL_UNKNOWN && has("--timeout: invalid value '0' (range 1-86400 seconds)"),
+	   "a value out of range");
+	run("slabs", "all", NULL);
+	ok(status == CTL_UNKNOWN && has("unexpected argument 'all'"), "an argument too many");
+	run("explain", NULL);
+	ok(status == CTL_UNKNOWN && has("missing argument (COUNTER|all)"), "an argument too few");
+	run("explain", "frob", NULL);
+	ok(status == CTL_UNKNOWN && has("unknown counter 'frob'"), "an unknown counter");
+	gone("/sys/kernel/farswap/attached");
+	run("status", "--json", NULL);
+	ok(status == CTL_UNKNOWN && has("neither farswapd nor the module farswap is running") &&
+	   has("{\"error\":"), "a machine without farswap");
+	make_client();
+	gone("/sys/kernel/debug/farswap/stats");
+	run("status", NULL);
+	ok(status == CTL_UNKNOWN && has("mount -t debugfs"), "debugfs is not mounted");
+	make_client();
+}
+
+/* The man page's synopsis has each command with its arguments, and the script is this table's. */
+static void test_table(void)
+{
+	char *text = NULL, *script, line[512];
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	unsigned int i, n;
+	bool all = true;
+
+	for (i = 0; i < ctl_commands_nr; i++) {
+		const char *args = ctl_commands[i].args;
+
+		n = snprintf(line, sizeof(line), "\n\\fBfarswapctl\\fR [\\fIOPTION\\fR...] \\fB%s\\fR%s",
+			     ctl_commands[i].name, *args ? " " : "");
+		for (; *args; args++)
+			n += snprintf(line + n, sizeof(line) - n, *args == '-' ? "\\-" : "%c", *args);
+		snprintf(line + n, sizeof(line) - n, "\n");
+		if (strstr(man, line))
+			continue;
+		printf("# the man page lacks%s", line);
+		all = false;
+	}
+	ok(all, "the man page has the table's commands and arguments");
+	ctl_completion(out);
+	fclose(out);
+	script = file_read(BASH);
+	if (!ok(script && !strcmp(script, text), "the completion for bash is up to date"))
+		printf("# it should be:\n%s", text);
+	free(script);
+	free(text);
+}
+
+/* Prints the processor time; the goal is 50 ms. */
+static void test_many(void)
+{
+	char path[512];
+	struct rusage usage;
+	FILE *file;
+	int i, fd;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/debug/farswap/donors", root);
+	file = fopen(path, "w");
+	fputs("address state slabs free_mb node instance downs last_error suspects resumes same_machine\n", file);
+	for (i = 0; i < 64; i++)
+		fprintf(file, "10.0.1.%d live 157 1000 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7b 0000000000001234 0 0 0 0 -\n", i);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/sys/kernel/debug/farswap/slabs", root);
+	file = fopen(path, "w");
+	fputs("type index state donors remote backed activity missing single\n", file);
+	for (i = 0; i < 10000; i++)
+		fprintf(file, "0 %d mapped 10.0.1.%d,10.0.1.%d 16384 16384 100 0 0\n", i, i % 64, (i + 1) % 64);
+	fclose(file);
+	run("slabs", "--json", NULL);
+	ok(!status && is_json() && has("\"index\":9999,"), "10,000 slabs as JSON");
+	run("status", NULL);
+	ok(!status && has("donors   64, 64 of them live\n"), "64 donors");
+	pid = access(PROGRAM, X_OK) ? -1 : fork();
+	if (!pid) {
+		fd = open("/dev/null", O_WRONLY);
+		dup2(fd, STDOUT_FILENO);
+		execl(PROGRAM, PROGRAM, "--root", root, "--json", "status", NULL);
+		_exit(1);
+	}
+	if (pid > 0 && wait4(pid, &i, 0, &usage) == pid && !i)
+		printf("# status with 64 donors and 10,000 slabs: %ld us of CPU\n",
+		       (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000L +
+		       usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	make_client();
+}
+
+int main(void)
+{
+	const char *const remove[] = { "rm", "-rf", root, NULL };
+
+	if (!mkdtemp(root))
+		return 1;
+	man = file_read(MAN);
+	if (!man)
+		return 1;
+	ctl.root = NULL;
+	make_client();
+	test_usage();
+	test_status();
+	ctl.root = root;
+	test_donors();
+	test_check();
+	test_check_donors();
+	test_gsi();
+	test_metrics();
+	test_http();
+	ctl.root = NULL;
+	test_table();
+	test_many();
+	check_run(remove, output, sizeof(output));
+	free(man);
+	return tap_done();
+}

@@ -1,0 +1,190 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# farswapctl shows both halves, and farswapctl check names each mistake at set-up and what to type.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+# finds LINE CURE: check ends with status 1, and a line of it matches both
+finds() {
+	farswapctl check >"$TMP/found"
+	found_status=$?
+	[ "$found_status" -eq 1 ] && grep -E "^fail  $1" "$TMP/found" | grep -F "; type: $2" && return
+	cat "$TMP/found"
+	return 1
+}
+
+# finds_soon LINE CURE: the same, once the kernel's log has it
+finds_soon() {
+	wait_for 40 finds "$@"
+}
+
+good_machine() {
+	farswapctl check
+	good_status=$?
+	farswapctl --json check >"$TMP/json" && grep -q '"fail":0}$' "$TMP/json" &&
+		[ "$good_status" -eq 0 ]
+}
+
+# Both halves count the same regions.
+both_halves() {
+	swap_on
+	make_cgroup both 12M
+	start_load both both -m 24 -p 2 -d 60 -i 1
+	wait_for 40 grown store_remote 500 || return 1
+	stop_load both || return 1
+	farswapctl status && farswapctl donors && farswapctl slabs | head -n 3 &&
+		farswapctl stats | grep " store_remote$" &&
+		timeout 3 farswapctl --json stats --watch 1 | grep -m 1 '{"seconds":1,"growth":{"store_remote"' ||
+		return 1
+	farswapctl --json status >"$TMP/status" || return 1
+	cat "$TMP/status"
+	here=$(sed 's/.*"gauges":{[^}]*"mapped_slabs":\([0-9]*\).*/\1/' "$TMP/status")
+	there=0
+	for both_donor in $DONORS; do
+		on "$both_donor" 'farswapctl --json status' >"$TMP/donor" || return 1
+		cat "$TMP/donor"
+		there=$((there + $(sed 's/.*"regions":{[^}]*"mapped":\([0-9]*\).*/\1/' "$TMP/donor")))
+	done
+	echo "$here slabs are mapped, $there regions are lent"
+	[ "$here" -gt 0 ] && [ "$here" -eq "$there" ]
+}
+
+metrics_of_both() {
+	farswapctl metrics >"$TMP/metrics" && grep '^farswap_store_remote_total [1-9]' "$TMP/metrics" &&
+		grep '^farswap_latency_seconds_count{kind="store_remote"} [1-9]' "$TMP/metrics" &&
+		[ "$(tail -n 1 "$TMP/metrics")" = "# EOF" ] || return 1
+	printf 'GET /metrics HTTP/1.1\r\nHost: client\r\n\r\n' | farswapctl metrics --http >"$TMP/http" &&
+		head -n 1 "$TMP/http" | grep '^HTTP/1.1 200 ' || return 1
+	on "$other" 'farswapctl metrics' >"$TMP/metrics" &&
+		grep '^farswapd_regions{state="mapped"} ' "$TMP/metrics" &&
+		grep '^farswapd_build_info{' "$TMP/metrics" &&
+		grep '^farswapd_ping_seconds_bucket{le="+Inf"} ' "$TMP/metrics"
+}
+
+donor_commands() {
+	on "$other" 'farswapctl --json evict all' >"$TMP/evict" &&
+		grep '^{"evicted":[0-9]*,"returned":[0-9]*,"revoked":[0-9]*,"broken":0}$' "$TMP/evict" &&
+		on "$other" 'farswapctl --json drain' >"$TMP/drain" &&
+		grep '^{"evicted":[0-9]*,"returned":.*,"broken":0}$' "$TMP/drain" &&
+		on "$other" 'farswapctl check' >"$TMP/drained" &&
+		grep '^warn  farswapd: .*drained.*; type: farswapctl undrain$' "$TMP/drained" &&
+		on "$other" 'farswapctl --json undrain' >"$TMP/undrain" &&
+		grep '^{"was_drained":1,"free_bytes":[1-9]' "$TMP/undrain"
+}
+
+# use LIST: these donors, tried at once
+use() {
+	echo >"$FARSWAP/donors"
+	echo "$1" >"$FARSWAP/donors"
+}
+
+names_resolve() {
+	use "$other" && farswapctl donors add "$(donor_name "$victim")" &&
+		[ "$(cat "$FARSWAP/donors")" = "$other,$victim" ] && farswapctl donors remove "$victim" &&
+		[ "$(cat "$FARSWAP/donors")" = "$other" ] || return 1
+	farswapctl donors add no-such-name 2>"$TMP/name"
+	[ $? -eq 2 ] && grep "the host name 'no-such-name' does not resolve" "$TMP/name" || return 1
+	farswapctl donors add "$other:99999" 2>"$TMP/name"
+	[ $? -eq 1 ] && grep "refused: .*$other:99999" "$TMP/name"
+}
+
+no_swap() {
+	swapoff "$SWAP_DISK" && finds 'swap: there is no swap device' 'fallocate'
+}
+
+no_such_machine() {
+	use 10.0.0.77
+	finds_soon 'donor: 10.0.0.77 does not answer' 'ping 10.0.0.77'
+}
+
+no_daemon() {
+	donor_kill "$victim" && use "$victim" &&
+		finds_soon "donor: $victim is not used: .*no farswapd listens" \
+			'systemctl enable --now farswapd (there)'
+}
+
+other_slab_size() {
+	slab_mb=$(cat "$FARSWAP/slab_mb")
+	other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
+	donor_touch "$victim" && on "$victim" "$START_FARSWAPD slab=${other_mb}M" && use "$victim" &&
+		finds_soon "donor: $victim is not used: it lends slabs of $other_mb MiB, slab_mb here is $slab_mb" \
+			"echo 'slab = ${slab_mb}M' >/etc/farswapd.conf.d/slab.conf"
+}
+
+# The drop rule closes UDP port 4791, and ping is not affected.
+closed_port() {
+	use "$other" && wait_for 60 donor_is_live "$other" && echo >"$FARSWAP/donors" &&
+		lose "$CLIENT" "$other" 1 || return 1
+	use "$other"
+	finds_soon "donor: $other .*UDP port 4791 is closed" ''
+	closed_status=$?
+	lose_none "$other"
+	return "$closed_status"
+}
+
+small_mtu() {
+	on "$other" "ip link set eth0 mtu 1500" && use "$other" || return 1
+	finds_soon "donor: $other is not used: packets of .* are lost.*MTU is" 'ip link set dev'
+	mtu_status=$?
+	on "$other" "ip link set eth0 mtu $(cat /sys/class/net/eth0/mtu)"
+	return "$mtu_status"
+}
+
+own_address() {
+	$START_FARSWAPD memory=24M headroom=0 "slab=$(cat "$FARSWAP/slab_mb")M" && use "$CLIENT" &&
+		finds_soon "donors: $CLIENT is this machine itself" 'farswapctl donors add'
+	own_status=$?
+	sh -c "$KILL_FARSWAPD"
+	return "$own_status"
+}
+
+no_donors_at_all() {
+	echo >"$FARSWAP/donors"
+	finds 'donors: this machine has no donors' 'farswapctl donors add ADDRESS'
+}
+
+no_device() {
+	timeout 60 rdma link del r0 || return 1
+	finds 'rdma: this machine has no RDMA device' 'modprobe rdma_rxe'
+	device_status=$?
+	rdma link add r0 type rxe netdev eth0 && return "$device_status"
+}
+
+no_ftrace() {
+	is_direct && return
+	echo 0 >"$FARSWAP/attached" && echo 0 >/proc/sys/kernel/ftrace_enabled || return 1
+	finds 'kernel: kernel.ftrace_enabled is 0' 'sysctl kernel.ftrace_enabled=1' &&
+		! sh -c "echo 1 >$FARSWAP/attached" 2>/dev/null &&
+		finds "module: .*the log says: .*can't trace" "echo 1 >$FARSWAP/attached"
+	ftrace_status=$?
+	echo 1 >/proc/sys/kernel/ftrace_enabled && echo 1 >"$FARSWAP/attached" &&
+		return "$ftrace_status"
+}
+
+# shellcheck disable=SC2086 # several
+set -- $DONORS
+victim=$1
+other=$2
+test_begin 16
+lose_ready || skip_rest "no ingress qdisc"
+farswap_up 2
+check "both halves show the same" both_halves
+check "check finds nothing wrong on a good machine" good_machine
+check "metrics of both halves" metrics_of_both
+check "evict, drain and undrain as JSON" donor_commands
+check "names of donors are resolved, or refused with a reason" names_resolve
+check "a donor with another slab size" eval 'donor_kill "$victim"; other_slab_size'
+check "a machine without farswapd" no_daemon
+check "a machine that is not there" no_such_machine
+check "a closed port" closed_port
+check "a smaller MTU on the way" small_mtu
+check "only its own address in the list" own_address
+check "no donors" no_donors_at_all
+check "no swap device" no_swap
+check "no RDMA device" no_device
+check "ftrace is switched off" no_ftrace
+check "the machine is good again" eval 'swap_on; donor_start "$victim"; use "$victim,$other" &&
+	wait_for 90 donors_live 2 && good_machine'
+test_end
