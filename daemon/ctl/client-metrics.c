@@ -168,6 +168,42 @@ static void metrics_all(FILE *out)
 		fputs("# EOF\n", out);
 }
 
+/* All metrics, as one text: an error must not leave a part of them. */
+static char *metrics_text(size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+	bool failed;
+
+	if (!out)
+		ctl_fail(CTL_UNKNOWN, "out of memory");
+	metrics_all(out);
+	failed = ferror(out);
+	if (fclose(out) || failed)
+		ctl_fail(CTL_UNKNOWN, "out of memory");
+	return text;
+}
+
+/* A reader of the file sees the old text or the new one. */
+static int metrics_file(const char *path)
+{
+	char new_path[512];
+	size_t len = 0;
+	char *text = metrics_text(&len);
+	FILE *file;
+	bool failed;
+
+	snprintf(new_path, sizeof(new_path), "%s.new", path);
+	file = fopen(new_path, "w");
+	if (!file)
+		ctl_fail(CTL_PROBLEM, "%s: %s", new_path, strerror(errno));
+	failed = fwrite(text, 1, len, file) != len;
+	if (fclose(file) || failed || rename(new_path, path) < 0)
+		ctl_fail(CTL_PROBLEM, "%s: %s", path, strerror(errno));
+	free(text);
+	return CTL_OK;
+}
+
 /*
  * Read a request up to the empty line after its headers. Return false if it is not a GET of
  * /metrics.
@@ -189,21 +225,15 @@ static int http_answer(void)
 {
 	const char *type = ctl.plain ? "text/plain; version=0.0.4; charset=utf-8" :
 			   "application/openmetrics-text; version=1.0.0; charset=utf-8";
-	char *text = NULL;
 	size_t len = 0;
-	FILE *out;
+	char *text;
 
 	if (!http_request(stdin)) {
 		fputs("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 29\r\n\r\n"
 		      "The metrics are at /metrics.\n", stdout);
 		return CTL_PROBLEM;
 	}
-	out = open_memstream(&text, &len);
-	if (!out)
-		ctl_fail(CTL_UNKNOWN, "out of memory");
-	metrics_all(out);
-	if (fclose(out))
-		ctl_fail(CTL_UNKNOWN, "out of memory");
+	text = metrics_text(&len);
 	printf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
 	       type, len);
 	/* main() finds out whether it was written. */
@@ -220,6 +250,8 @@ int cmd_metrics(char **args, unsigned int nr)
 		ctl_fail(CTL_UNKNOWN, "metrics: --json is not valid; farswapctl --json status has the same numbers");
 	if (ctl.http)
 		return http_answer();
+	if (ctl.output)
+		return metrics_file(ctl.output);
 	metrics_all(stdout);
 	return CTL_OK;
 }

@@ -18,8 +18,8 @@ const struct ctl_command ctl_commands[] = {
 	{ "stats", "[--watch SECONDS]", "show this machine's counters, or their growth", CTL_WATCH,
 	  0, 0, cmd_stats },
 	{ "explain", "COUNTER|all", "say what a counter counts", 0, 1, 1, cmd_explain },
-	{ "metrics", "[--plain|--http]", "show metrics for Prometheus", CTL_PLAIN | CTL_HTTP,
-	  0, 0, cmd_metrics },
+	{ "metrics", "[--plain] [--http|--output FILE]", "show metrics for Prometheus",
+	  CTL_PLAIN | CTL_HTTP | CTL_OUTPUT, 0, 0, cmd_metrics },
 	{ "evict", "N|all", "evict the N least active of a random choice of lent regions, or all", 0,
 	  1, 1, cmd_evict },
 	{ "drain", "[--timeout SECONDS]", "stop lending, evict all regions, and wait for completion",
@@ -42,6 +42,8 @@ void ctl_usage(FILE *out)
 			ctl_commands[i].help);
 	fputs("\n"
 	      "  --json      print JSON\n"
+	      "  --output FILE\n"
+	      "              metrics: write them to FILE, which always has all of them\n"
 	      "  --plain     metrics: Prometheus's text format in place of OpenMetrics\n"
 	      "  --http      metrics: answer an HTTP request on standard input\n"
 	      "  --root DIR  read the files below DIR, a copy of a machine's /sys and /proc\n"

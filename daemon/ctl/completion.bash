@@ -7,7 +7,7 @@ _farswapctl() {
 	donors) words=" add remove" ;;
 	stats) words=" --watch" ;;
 	explain) words=" all $(farswapctl explain all 2>/dev/null | cut -d: -f1)" ;;
-	metrics) words=" --plain --http" ;;
+	metrics) words=" --plain --http --output" ;;
 	evict) words=" all" ;;
 	drain) words=" --timeout" ;;
 	-s | --root)

@@ -25,12 +25,14 @@ enum ctl_option {
 	CTL_WATCH = 2,
 	CTL_PLAIN = 4,
 	CTL_HTTP = 8,
+	CTL_OUTPUT = 16,
 };
 
 struct ctl_options {
 	bool json;
 	bool plain;
 	bool http;
+	const char *output;		/* NULL: standard output */
 	const char *socket;		/* NULL: the default */
 	const char *root;		/* the directory in place of / */
 	unsigned int timeout_s;		/* 0: not given */

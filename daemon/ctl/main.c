@@ -41,7 +41,8 @@ static const struct ctl_command *main_command(const char *name)
 static void main_check(const struct ctl_command *command, unsigned int given, char **args,
 		       unsigned int nr)
 {
-	static const char *const names[] = { "--timeout", "--watch", "--plain", "--http" };
+	static const char *const names[] = { "--timeout", "--watch", "--plain", "--http",
+		"--output" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++)
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "http", no_argument, NULL, 'H' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "output", required_argument, NULL, 'o' },
 		{ "plain", no_argument, NULL, 'p' },
 		{ "root", required_argument, NULL, 'r' },
 		{ "timeout", required_argument, NULL, 't' },
@@ -82,6 +84,10 @@ int main(int argc, char **argv)
 			break;
 		case 'j':
 			ctl.json = true;
+			break;
+		case 'o':
+			ctl.output = optarg;
+			given |= CTL_OUTPUT;
 			break;
 		case 'p':
 			ctl.plain = true;

@@ -397,6 +397,7 @@ static void test_check_donors(void)
 	donor_says("connecting", -ELOOP, "farswap: donor 10.0.0.2: is this machine: not used");
 	finds("only itself in the list", "fail  donors: ", "10.0.0.2 is this machine itself", "type: farswapctl donors add");
 	donor_says("live", 0, "farswap: donor 10.0.0.2: up");
+	put("/sys/kernel/debug/farswap/stats", "map_failed 3\n");
 	finds("a full donor", "warn  donor: ", "10.0.0.2 is full", "/etc/farswapd.conf");
 	donor_says("connecting", 0, "farswap: attached");
 	finds("a donor that was never tried", "fail  donor: ", "it was not tried yet", "type: dmesg");
@@ -410,6 +411,17 @@ static void test_check_donors(void)
 		rmdir(path);
 	}
 	finds("no transport", "fail  module: ", "farswap-rdma", "type: modprobe farswap-rdma");
+}
+
+/* farswapd's words about a low limit, as in sandbox.c. */
+static void test_farswapd(void)
+{
+	ok(!strncmp(donor_cure("RLIMIT_MEMLOCK is 64K, but 70M are needed: ..."), "systemctl revert", 16),
+	   "a limit on locked memory has a cure");
+	ok(!strncmp(donor_cure("no RDMA: load the device's driver"), "modprobe rdma_rxe", 17),
+	   "no RDMA device has a cure");
+	ok(strstr(donor_cure("/etc/farswapd.conf:3: slab: invalid value"), "editor /etc/farswapd.conf"),
+	   "a wrong configuration has a cure");
 }
 
 static void test_gsi(void)
@@ -460,6 +472,14 @@ static void test_metrics(void)
 	ok(!status && has("# TYPE farswap_store_remote_total counter\n") &&
 	   has("# TYPE farswap_build_info gauge\n") && has("# TYPE farswap_new_one untyped\n") &&
 	   !strstr(output, "EOF"), "metrics in Prometheus's older format");
+	snprintf(name, sizeof(name), "%s/farswap.prom", root);
+	run("metrics", "--output", name, NULL);
+	ok(!status && !*output && (line = file_read("/farswap.prom")) && strstr(line, "# EOF\n"),
+	   "metrics go to a file");
+	free(line);
+	run("metrics", "--output", "/no/such/directory", NULL);
+	ok(status == CTL_PROBLEM && has("/no/such/directory.new: No such file"),
+	   "a file that can't be written is named");
 	run("metrics", "--json", NULL);
 	ok(status == CTL_UNKNOWN && has("--json is not valid"), "metrics have no JSON");
 }
@@ -587,7 +607,8 @@ static void test_many(void)
 	make_client();
 }
 
-int main(void)
+/* With --plain, print the metrics of the copied machine only, for promtool. */
+int main(int argc, char **argv)
 {
 	const char *const remove[] = { "rm", "-rf", root, NULL };
 
@@ -596,14 +617,19 @@ int main(void)
 	man = file_read(MAN);
 	if (!man)
 		return 1;
-	ctl.root = NULL;
 	make_client();
+	if (argc == 2 && !strcmp(argv[1], "--plain")) {
+		run("metrics", "--plain", NULL);
+		fputs(output, stdout);
+		return check_run(remove, output, sizeof(output));
+	}
 	test_usage();
 	test_status();
 	ctl.root = root;
 	test_donors();
 	test_check();
 	test_check_donors();
+	test_farswapd();
 	test_gsi();
 	test_metrics();
 	test_http();

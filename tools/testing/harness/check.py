@@ -49,6 +49,8 @@ INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farsw
     usr/sbin/farswapd usr/sbin/farswapctl usr/share/man/man8/farswapd.8
     usr/share/man/man8/farswapctl.8 usr/share/man/man5/farswapd.conf.5
     usr/lib/systemd/system/farswapd.service usr/lib/systemd/system/farswap.service
+    usr/lib/systemd/system/farswap-textfile.timer usr/lib/systemd/system/farswap-metrics@.service
+    usr/share/farswap/farswap.rules.yml usr/share/farswap/farswap-dashboard.json
     usr/lib/sysusers.d/farswapd.conf usr/libexec/farswap/farswap-client
     usr/share/man/man5/farswap.conf.5 usr/share/bash-completion/completions/farswapctl
     etc/farswapd.conf etc/farswap/farswap.conf""".split()

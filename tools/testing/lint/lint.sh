@@ -306,6 +306,19 @@ lint_fields() { # farswapctl(8) has every JSON field and metric of the daemon an
 	return $bad
 }
 
+lint_monitoring() { # promtool accepts the metrics, the alerts and the dashboard's expressions
+	local tool=$CACHE/prometheus/usr/bin/promtool out=out/daemon-unit bad=0
+	[ -x "$tool" ] || {
+		echo "there is no promtool; run $FETCH"
+		return 1
+	}
+	quiet python3 tools/testing/lint/monitoring.py "$tool" || bad=1
+	quiet make -s -C tools/testing/daemon "../../../$out/ctl_test" || return 1
+	(cd tools/testing/daemon && "../../../$out/ctl_test" --plain) |
+		quiet "$tool" check metrics || bad=1
+	return $bad
+}
+
 lint_counters() { # the admin guide explains each counter and gauge of the kernel module
 	local code guide
 	code=$({
@@ -416,7 +429,7 @@ lint_version() { # modules, programs, change logs and packages have the version 
 lint_units() { # systemd's verdict on the sandbox of each unit, 0 to 10, is 2.0 at most
 	local file tree bad=0
 	tree=$(mktemp -d)
-	for file in $(matching '^daemon/[^/]*\.(service|timer|socket)$'); do
+	for file in $(matching '^daemon/.*\.(service|timer|socket)$'); do
 		# The programs need not be installed here, nor their manual pages.
 		sed -E 's|@(SBINDIR\|LIBEXECDIR)@/[a-z-]+|/bin/true|; /^Documentation=/d' "$file" \
 			>"$tree/${file##*/}"

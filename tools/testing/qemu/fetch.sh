@@ -19,7 +19,7 @@ usage() {
 	usage: fetch.sh [--kdir|--source [VERSION]|--bench|--cache|--packages] [--refresh]
 
 	With no option: install missing host packages, fetch the kernel, the
-	kernel's lint scripts and redis, and print KDIR.
+	kernel's lint scripts, redis and prometheus, and print KDIR.
 
 	  --kdir      print KDIR if it is there already, nothing otherwise
 	  --source    print where the source of a kernel is, a tar file, which is
@@ -355,6 +355,8 @@ fi
 fetch_scripts
 fetch_elf
 fetch_redis
+# For promtool.
+fetch_apart prometheus prometheus
 if [ -n "$bench" ]; then
 	# shellcheck disable=SC2086
 	install_packages $BENCH
