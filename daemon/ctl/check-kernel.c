@@ -161,7 +161,7 @@ static void module_is_missing(void)
 		check_say(CHECK_FAIL, "module", "mokutil --import /var/lib/dkms/mok.pub && reboot",
 			  "this kernel is locked down (Secure Boot): it refuses a module whose key is not enrolled");
 	} else if (kmsg_text("farswap: donors: ", why)) {
-		check_say(CHECK_FAIL, "module", "editor /etc/modprobe.d/farswap.conf && modprobe farswap",
+		check_say(CHECK_FAIL, "module", "editor /etc/farswap/farswap.conf && systemctl restart farswap",
 			  "the module farswap did not load: donors: %s", why);
 	} else if (kmsg_text("farswap: ", why)) {
 		check_say(CHECK_FAIL, "module", "modprobe farswap",

@@ -283,7 +283,7 @@ static void donor_live(const struct table *table, uint64_t slab_mb)
 void check_donors(void)
 {
 	unsigned int nr = 0, self = 0;
-	char slab_mb[32] = "0", self_address[128] = "";
+	char slab_mb[32] = "0", self_address[128] = "", why[KMSG_TEXT];
 	struct table table;
 
 	if (!file_exists("/sys/module/farswap_rdma"))
@@ -307,7 +307,10 @@ void check_donors(void)
 		}
 	}
 	table_close(&table);
-	if (!nr)
+	if (!nr && kmsg_text("farswap: donors: ", why))
+		check_say(CHECK_FAIL, "donors", "editor /etc/farswap/farswap.conf && systemctl reload farswap",
+			  "this machine has no donors; the log says: %s", why);
+	else if (!nr)
 		check_say(CHECK_FAIL, "donors", "farswapctl donors add ADDRESS",
 			  "this machine has no donors");
 	else if (self == nr)

@@ -17,10 +17,12 @@ const struct ctl_command ctl_commands[] = {
 	{ "slabs", "", "show the slabs of this machine's swap devices", 0, 0, 0, cmd_slabs },
 	{ "stats", "[--watch SECONDS]", "show this machine's counters, or their growth", CTL_WATCH,
 	  0, 0, cmd_stats },
+	{ "top", "[--watch SECONDS]", "show throughput, latency and donors, until q is pressed",
+	  CTL_WATCH, 0, 0, cmd_top },
 	{ "explain", "COUNTER|all", "say what a counter counts", 0, 1, 1, cmd_explain },
 	{ "metrics", "[--plain] [--http|--output FILE]", "show metrics for Prometheus",
 	  CTL_PLAIN | CTL_HTTP | CTL_OUTPUT, 0, 0, cmd_metrics },
-	{ "evict", "N|all", "evict the N least active of a random choice of lent regions, or all", 0,
+	{ "evict", "N|all", "evict N regions of the clients that have most, the idle ones first, or all", 0,
 	  1, 1, cmd_evict },
 	{ "drain", "[--timeout SECONDS]", "stop lending, evict all regions, and wait for completion",
 	  CTL_TIMEOUT, 0, 0, cmd_drain },
@@ -50,7 +52,7 @@ void ctl_usage(FILE *out)
 	      "  --timeout SECONDS\n"
 	      "              drain: limit of the wait; the drain itself continues\n"
 	      "  --watch SECONDS\n"
-	      "              stats: show the growth in every interval\n"
+	      "              stats: show the growth in every interval; top: length of it\n"
 	      "  -s SOCKET   farswapd's control socket (default " ADMIN_PATH ")\n"
 	      "  -V          print the version and exit\n"
 	      "  -h          print this and exit\n"

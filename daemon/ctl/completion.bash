@@ -6,6 +6,7 @@ _farswapctl() {
 	case $before in
 	donors) words=" add remove" ;;
 	stats) words=" --watch" ;;
+	top) words=" --watch" ;;
 	explain) words=" all $(farswapctl explain all 2>/dev/null | cut -d: -f1)" ;;
 	metrics) words=" --plain --http --output" ;;
 	evict) words=" all" ;;
@@ -14,7 +15,7 @@ _farswapctl() {
 		COMPREPLY=($(compgen -f -- "$word"))
 		return
 		;;
-	*) words="status check donors slabs stats explain metrics evict drain undrain --json --root -s -V -h" ;;
+	*) words="status check donors slabs stats top explain metrics evict drain undrain --json --root -s -V -h" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

@@ -22,6 +22,7 @@
 #include "ctl/fail.c"
 #include "ctl/file.c"
 #include "ctl/kmsg.c"
+#include "ctl/top.c"
 #include "json.c"
 #include "metrics.c"
 
@@ -367,7 +368,7 @@ static void test_check(void)
 	finds("a locked-down kernel", "fail  module: ", "locked down", "type: mokutil --import");
 	gone("/sys/kernel/farswap/attached");
 	put("/dev/kmsg", "3,1,1,-;farswap: donors: \"rack7\" is not an address; give numeric ones\n");
-	finds("a host name as a parameter", "fail  module: ", "\"rack7\" is not an address", "editor /etc/modprobe.d");
+	finds("a host name as a parameter", "fail  module: ", "\"rack7\" is not an address", "editor /etc/farswap/farswap.conf");
 	put("/proc/swaps", "Filename Type Size Used Priority\n");
 	finds("no swap", "fail  swap: ", "no swap device", "mkswap /swapfile && swapon /swapfile");
 	put("/proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 1000 0 100\n");
@@ -403,6 +404,10 @@ static void test_check_donors(void)
 	finds("a donor that was never tried", "fail  donor: ", "it was not tried yet", "type: dmesg");
 	put("/sys/kernel/debug/farswap/donors", "address state\n");
 	finds("no donors", "fail  donors: ", "no donors", "type: farswapctl donors add ADDRESS");
+	put("/sys/kernel/debug/farswap/donors", "address state\n");
+	put("/dev/kmsg", "3,1,1,-;farswap: donors: \"rack7\" is not an address; give numeric ones\n");
+	finds("a line that was refused", "fail  donors: ", "\"rack7\" is not an address",
+	      "type: editor /etc/farswap/farswap.conf");
 	gone("/sys/module/farswap_rdma/refcnt");
 	{
 		char path[128];
@@ -508,6 +513,52 @@ static void test_http(void)
 	ok(has("HTTP/1.1 404 "), "another path is refused");
 	fclose(stdin);
 	stdin = keep;
+}
+
+static unsigned int wider_than_screen(unsigned int *rows)
+{
+	char *text = output, *line;
+	unsigned int wide = 0;
+
+	for (*rows = 0; (line = file_next(&text)); ++*rows)
+		wide += strlen(line) > TOP_COLUMNS;
+	return wide;
+}
+
+/* Not a terminal: one frame, after one interval, in which nothing grows. */
+static void test_top(void)
+{
+	struct metrics_histogram histogram = { 0 };
+	struct top top = { .out = tmpfile(), .seconds = 2 };
+	unsigned int rows, wide;
+	size_t n;
+
+	run("top", NULL);
+	ok(!status && has("farswap  attached  backup=disk  2 of 2 donors live") &&
+	   has("remote 20 MiB in 2 slabs of 64 MiB, 10 MiB also on the device, 1 MiB staged") &&
+	   has("\n10.0.0.3:9400 "), "top shows a frame");
+	wide = wider_than_screen(&rows);
+	ok(!wide && rows <= TOP_ROWS, "in 80 columns and 24 rows");
+	top_read(&top.before);
+	put("/sys/kernel/debug/farswap/stats", "store_remote 3000\nload_remote 500\n");
+	put("/sys/kernel/debug/farswap/latency", "load_urgent count 3 p50_us 12 p99_us 40\n"
+	    "load_urgent_ns 8192 99\nload_urgent_ns 65536 1\n");
+	top_read(&top.now);
+	top_frame(&top);
+	rewind(top.out);
+	n = fread(output, 1, sizeof(output) - 1, top.out);
+	output[n] = '\0';
+	ok(has("out  donors        1000      3.9  ########################################\n") &&
+	   has("in   donors           0      0.0  \n") &&
+	   has("100 faults, p50 below 8 us, p99 below 8 us\n"), "the rates are those of the interval");
+	top_free(&top.before);
+	top_free(&top.now);
+	fclose(top.out);
+	metrics_histogram_add(&histogram, 3000, 98);
+	metrics_histogram_add(&histogram, 100000, 2);
+	ok(top_percentile(&histogram, 50) == 4096 && top_percentile(&histogram, 99) == 131072,
+	   "percentiles are bounds of buckets");
+	make_client();
 }
 
 static void test_usage(void)
@@ -633,6 +684,7 @@ int main(int argc, char **argv)
 	test_gsi();
 	test_metrics();
 	test_http();
+	test_top();
 	ctl.root = NULL;
 	test_table();
 	test_many();
