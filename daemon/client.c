@@ -14,8 +14,9 @@
 #include "loop.h"
 #include "share.h"
 
-/* Sessions without HELLO. */
+/* Sessions without HELLO: of one client, and of all as long as few clients are allowed. */
 #define CLIENT_HALF_OPEN	4
+#define CLIENT_HALF_OPEN_MIN	16
 /* Connect requests at once, and in the long run. */
 #define CLIENT_CONNECTS		128
 #define CLIENT_CONNECTS_SECOND	64
@@ -142,9 +143,9 @@ unsigned int client_nr_half_open(void)
 
 unsigned int client_half_open_max(void)
 {
-	unsigned int max = clients.config->clients / 4;
-
-	return max > CLIENT_HALF_OPEN ? max : CLIENT_HALF_OPEN;
+	/* When the donor restarts all its clients connect at once. */
+	return clients.config->clients > CLIENT_HALF_OPEN_MIN ? clients.config->clients :
+		CLIENT_HALF_OPEN_MIN;
 }
 
 static bool client_is_connected(const struct client *client)

@@ -38,7 +38,7 @@ session_goes_on() {
 }
 
 bounded() {
-	donor_metric_is "$target" sessions_half_open -le 16 &&
+	donor_metric_is "$target" sessions_half_open -le 4 &&
 		donor_metric_is "$target" 'rejects_total{reason="busy"}' -gt 0
 }
 
