@@ -36,6 +36,7 @@ struct client {
 	unsigned int weight;
 	unsigned int min;		/* regions */
 	unsigned int max;
+	unsigned int share;		/* for evict.c, while it begins an eviction */
 	unsigned int sessions;
 	unsigned int half_open;		/* sessions without HELLO */
 };

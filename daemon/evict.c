@@ -9,6 +9,7 @@
  * Regions of sessions in their grace period go first, because they need neither a query nor a
  * wait.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -251,33 +252,31 @@ static void evict_query(struct evict_job *job)
 }
 
 /* Return the index of the client's share, which is added if there is none. */
-static unsigned int evict_share(struct evict_job *job, const struct client **clients,
-				const struct client *client)
+static unsigned int evict_share(struct evict_job *job, struct client *client)
 {
-	unsigned int i = 0;
+	struct share *share;
 
-	while (i < job->nr_shares && clients[i] != client)
-		i++;
-	if (i < job->nr_shares)
-		return i;
-	clients[job->nr_shares++] = client;
-	job->shares[i].weight = client->weight;
-	job->shares[i].min = client->min;
-	job->shares[i].random = evict_random();
-	return i;
+	if (client->share == UINT_MAX) {
+		client->share = job->nr_shares++;
+		share = &job->shares[client->share];
+		share->weight = client->weight;
+		share->min = client->min;
+		share->random = evict_random();
+	}
+	return client->share;
 }
 
 static int evict_collect(struct evict_job *job, bool ordinary)
 {
-	const struct client **clients = calloc(session_count() + 1, sizeof(*clients));
+	struct list *pos;
 	unsigned int i;
 
 	job->candidates = calloc(region_count(REGION_MAPPED) + 1, sizeof(*job->candidates));
 	job->shares = calloc(session_count() + 1, sizeof(*job->shares));
-	if (!clients || !job->candidates || !job->shares) {
-		free(clients);
+	if (!job->candidates || !job->shares)
 		return -1;
-	}
+	list_for_each(pos, &client_list)
+		container_of(pos, struct client, link)->share = UINT_MAX;
 	for (i = 0; i < region_total(); i++) {
 		struct evict_candidate *candidate = &job->candidates[job->nr];
 		struct region *region = region_at(i);
@@ -290,7 +289,7 @@ static int evict_collect(struct evict_job *job, bool ordinary)
 			continue;
 		candidate->region = region->id;
 		candidate->owner = region->owner;
-		candidate->client = evict_share(job, clients, session->client);
+		candidate->client = evict_share(job, session->client);
 		candidate->index = i;
 		candidate->random = evict_random();
 		candidate->lost = session->state == SESSION_GRACE;
@@ -298,7 +297,6 @@ static int evict_collect(struct evict_job *job, bool ordinary)
 		job->shares[candidate->client].lost += candidate->lost;
 		job->nr++;
 	}
-	free(clients);
 	return 0;
 }
 

@@ -15,6 +15,8 @@
 
 #include "log.h"
 
+#define LOG_LINE_MAX		512
+
 /* Messages about one address, and those about all. */
 #define LOG_PEER_BURST		40
 #define LOG_PEER_PER_SECOND	10
@@ -53,34 +55,30 @@ static void log_write(const char *line, size_t len)
 		return;
 }
 
-__attribute__((format(printf, 3, 0)))
-static void log_line(enum log_level level, const char *peer, const char *fmt, va_list ap)
+static void log_line(enum log_level level, const char *text)
 {
-	int saved_errno = errno;
-	char line[512];
-	size_t len = 0;
-	int n;
+	char line[LOG_LINE_MAX + 32];
+	int len;
 
 	if (state.levels)
-		len = snprintf(line, sizeof(line), "<%d>", level);
-	len += snprintf(line + len, sizeof(line) - len, "farswapd: %s%s", peer, *peer ? ": " : "");
-	n = vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
-	if (n > 0)
-		len += n;
-	if (len > sizeof(line) - 2)
-		len = sizeof(line) - 2;
-	line[len++] = '\n';
-	log_write(line, len);
-	errno = saved_errno;
+		len = snprintf(line, sizeof(line), "<%d>farswapd: %s\n", level, text);
+	else
+		len = snprintf(line, sizeof(line), "farswapd: %s\n", text);
+	if (len > 0)
+		log_write(line, len);
 }
 
 void log_print(enum log_level level, const char *fmt, ...)
 {
+	int saved_errno = errno;
+	char text[LOG_LINE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_line(level, "", fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	log_line(level, text);
+	errno = saved_errno;
 }
 
 static bool log_may(struct log_bucket *bucket, time_t now, unsigned int burst,
@@ -127,11 +125,19 @@ static bool log_peer_ok(const char *peer)
 
 void log_peer(const char *peer, const char *fmt, ...)
 {
+	int saved_errno = errno;
+	char text[LOG_LINE_MAX];
 	va_list ap;
+	int len;
 
 	if (!log_peer_ok(peer))
 		return;
+	len = snprintf(text, sizeof(text), "%s: ", peer);
+	if (len < 0 || len >= LOG_LINE_MAX)
+		return;
 	va_start(ap, fmt);
-	log_line(LOG_LEVEL_INFO, peer, fmt, ap);
+	vsnprintf(text + len, sizeof(text) - len, fmt, ap);
 	va_end(ap);
+	log_line(LOG_LEVEL_INFO, text);
+	errno = saved_errno;
 }

@@ -275,7 +275,7 @@ static uint64_t message_map_first_ms(void)
 		struct client *client = container_of(pos, struct client, line);
 		struct session_map *wait = list_first(&client->maps, struct session_map, link);
 
-		if (wait->until_ms < first)
+		if (wait && wait->until_ms < first)
 			first = wait->until_ms;
 	}
 	return first;
