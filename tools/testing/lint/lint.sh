@@ -273,7 +273,7 @@ lint_analyzer() { # gcc -fanalyzer on the daemon and farswapctl
 	make -s -C daemon ctl/counters.inc || return
 	for file in $(matching '^daemon/.*\.c$'); do
 		quiet gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer \
-			-fdiagnostics-path-format=none -D_GNU_SOURCE -Iinclude/uapi -Idaemon \
+			-fdiagnostics-path-format=none -D_GNU_SOURCE -Iinclude/uapi -Idaemon -Irdma \
 			-c -o /dev/null "$file" || bad=1
 	done
 	return $bad
