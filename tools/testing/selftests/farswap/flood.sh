@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A machine floods a donor with connect requests that it never completes: an established session
-# goes on, and another client connects.
+# A machine floods a donor with connect requests that it never completes, more than the donor has
+# sessions for: an established session goes on, and another client connects. An emulated farswapd
+# refuses some 25 requests a second.
 # cluster: clients=2 donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -12,7 +13,7 @@ target=${DONORS%% *}
 other=${CLIENTS##* }
 
 flood_start() {
-	on "$other" "setsid $PEER $target burst 1000 >/run/burst.log 2>&1 </dev/null &
+	on "$other" "setsid $PEER $target burst 15 >/run/burst.log 2>&1 </dev/null &
 		echo \$! >/run/burst.pid"
 	wait_for 30 flood_runs
 }
@@ -27,7 +28,7 @@ flood_end() {
 
 flood_runs() {
 	flood_said
-	on "$other" 'grep -q "[1-9][0-9]* requests .* [1-9][0-9]* rejected" /run/burst.log'
+	on "$other" 'tail -n 1 /run/burst.log | awk "{ exit !(\$2 > 100 && \$7 > 0) }"'
 }
 
 # Data of the first client still goes in and out.
