@@ -87,14 +87,6 @@ reserve_is_got() {
 		lent_to_is "$CLIENT" -eq 8 && lent_to_is "$other" -le 16
 }
 
-# The greedy one has fifteen requests that wait for memory, the other has one.
-served_in_turn() {
-	greedy_has_all memory=48M && here turns want 4 &&
-		wait_for 20 grep connected "$TMP/turns" || return 1
-	on "$target" 'farswapctl evict 12'
-	wait_for 20 grep "has 4 regions" "$TMP/turns"
-}
-
 limit_holds() {
 	donor_with memory=48M client_max=16M && there hungry &&
 		wait_for 30 lent_to_is "$other" -eq 8 && sleep 1 &&
@@ -123,11 +115,10 @@ strangers_are_refused() {
 		lent_to_is "$other" -eq 0
 }
 
-test_begin 7
+test_begin 6
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 check "24 evictions take no more of an honest client than of a liar" liar_loses_as_much
 check "a client gets its reserve from one that has taken all" reserve_is_got
-check "clients that wait for memory get it in turn" served_in_turn
 check "a client does not get more than its limit" limit_holds
 check "memory of a client that has gone is lent before another is refused" gone_is_taken
 check "a session is not taken over by another address that knows it" session_is_kept

@@ -780,6 +780,7 @@ static void cmd_want(void)
 
 	peer_open(&peer);
 	printf("# connected after %llu ms\n", (unsigned long long)(verbs_now_ms() - begun));
+	fflush(stdout);
 	begun = verbs_now_ms();
 	while (n < number && verbs_now_ms() < begun + 60000) {
 		if (!peer_map(&peer, &map)) {
