@@ -458,6 +458,12 @@ lint_packages() { # the Debian packages: lintian says nothing; two builds are th
 	for file in "$tree"/a/*.deb; do
 		cmp "$file" "$tree/b/elsewhere/${file##*/}" || bad=1
 	done
+	# DKMS skips the kernels that the build refuses.
+	quiet diff --label kernel-check.mk --label dkms.conf -U0 \
+		<(sed -n '/^farswap-needs :=/,/[^\\]$/p' kernel-check.mk | grep -oE '\b[A-Z][A-Z0-9_]+' |
+			grep -v '^CONFIG_' | sort) \
+		<(sed -n 's/^BUILD_EXCLUSIVE_CONFIG=//p' debian/farswap-dkms.dkms | tr ' "' '\n' |
+			sed -n 's/^CONFIG_//p' | sort) || bad=1
 	quiet lintian --allow-root --pedantic --tag-display-limit 0 "$tree"/a/*.changes || bad=1
 	for file in "$tree"/a/*.deb; do
 		dpkg-deb --ctrl-tarfile "$file" | tar -xOf - --wildcards './p*inst' './p*rm' 2>/dev/null
@@ -481,7 +487,7 @@ inputs() {
 	coccinelle) matching '\.[ch]$|^tools/testing/tree/.*\.patch$' ;;
 	shellcheck) shell_files ;;
 	clang_tidy) matching '^(daemon|include)/' ;;
-	packages) matching '^(debian|daemon|mm|rdma|include)/|^[A-Z]+(\.md)?$|^tools/testing/packages/' ;;
+	packages) matching '^(debian|daemon|mm|rdma|include)/|^[A-Z]+(\.md)?$|^kernel-check\.mk$|^tools/testing/packages/' ;;
 	esac
 }
 
