@@ -33,7 +33,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all kernel-check modules daemon tests unit model install deb clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
+.PHONY: all kernel-check modules daemon tests unit model install deb check-packages clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
 
 all: modules daemon
 
@@ -77,6 +77,10 @@ install: modules daemon
 # Debian packages, in out/deb.
 deb:
 	@tools/testing/packages/build.sh
+
+# STEPS= chroot-bookworm, chroot-trixie or machines
+check-packages: tests
+	@tools/testing/packages/packages.py $(STEPS)
 
 fetch:
 	$(FETCH)
@@ -184,6 +188,7 @@ help:
 	@echo "make            build the kernel modules and the daemon"
 	@echo "make install    install both (DESTDIR=, PREFIX=$(PREFIX), RELEASE=version that farswapd -V prints, otherwise that of the file VERSION)"
 	@echo "make deb        build the Debian packages farswap-dkms, farswap-utils and farswapd"
+	@echo "make check-packages  install, update and purge the packages in chroots and in virtual machines, as root (STEPS=)"
 	@echo "make kernel-check  check that the modules can be built for a kernel (KDIR=)"
 	@echo "make modules    farswap.ko and farswap-rdma.ko for KDIR=$(KDIR)"
 	@echo "make daemon     farswapd and farswapctl"

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Walks the Debian packages through their life. In a chroot of Debian 12 and one of 13: installation,
+update and purge, with DKMS's builds. In virtual machines of Debian 12: what the admin guide's
+recipe does, an update of client and donor under a verified load, removal while farswap is
+attached, and purge. Needs root. The last line is the total.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import harness
+from harness import image, ktap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOAD = os.path.join(image.TOP, "tools/testing/selftests/farswap/load")
+SYSFS = "/sys/kernel/farswap"
+NEXT = "1.99"
+# The load outlasts both updates, and is ended then.
+LOAD_SECONDS = 1200
+STEPS = ["chroot-bookworm", "chroot-trixie", "machines"]
+
+
+# "! command" never ends a shell with -e: so no "command" does, if the command succeeds.
+SHELL = 'set -e; no() { ! sh -c "$1"; }; '
+
+
+class Walk:
+    """Results, one a line as they come."""
+
+    def __init__(self):
+        self.total = ktap.Tally()
+        self.began = time.monotonic()
+
+    def result(self, name: str, good: bool, text: str = "") -> bool:
+        self.total.add(ktap.Tally(passed=int(good), failed=int(not good)))
+        seconds = time.monotonic() - self.began
+        print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.0f} s)", flush=True)
+        if not good:
+            print("".join(f"    {line}\n" for line in text.splitlines()[-40:]), end="", flush=True)
+        return good
+
+    def run(self, name: str, vm, command: str, timeout: float = 120) -> bool:
+        """A command in a machine that has to succeed."""
+        status, output = vm.run(SHELL + command, timeout)
+        return self.result(name, status == 0, f"{command}: status {status}\n{output}")
+
+
+def inside(suite: str, *command: str, timeout: int = 1800) -> subprocess.CompletedProcess:
+    """Runs a program of this directory on a Debian that is thrown away."""
+    tree = subprocess.run([os.path.join(HERE, "tree.sh"), suite], check=True, text=True,
+                          stdout=subprocess.PIPE, timeout=1800).stdout.strip()
+    return subprocess.run([os.path.join(HERE, "inside.sh"), tree,
+                           os.path.join(HERE, command[0]), *command[1:]],
+                          check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=timeout)
+
+
+def build(directory: str, version: str | None = None) -> None:
+    subprocess.run([os.path.join(HERE, "build.sh"), *(["--version", version] if version else []),
+                    directory], check=True, stdout=subprocess.DEVNULL, timeout=600)
+
+
+def packages(directory: str, *names: str) -> list[str]:
+    """The package files of a directory with these names."""
+    return [os.path.join(directory, file) for file in sorted(os.listdir(directory))
+            if file.endswith(".deb") and file.split("_")[0] in names]
+
+
+def chroot(walk: Walk, suite: str, old: str, new: str) -> None:
+    done = inside(suite, "walk-chroot.sh", old, new)
+    tally = ktap.tally(done.stdout, done.returncode)
+    print(done.stdout, end="", flush=True)
+    walk.total.add(tally)
+
+
+def disk(directory: str, role: str, old: str, new: str) -> str:
+    """The root of a machine with the packages of its role, and the next version's in /root."""
+    names = ["farswap-utils", "farswap-dkms" if role == "client" else "farswapd"]
+    add = os.path.join(directory, role)
+    os.makedirs(add + "/root/new")
+    os.makedirs(add + "/usr/bin")
+    for file in packages(new, *names):
+        subprocess.run(["cp", file, add + "/root/new/"], check=True)
+    subprocess.run(["cp", LOAD, add + "/usr/bin/load"], check=True)
+    path = os.path.join(directory, role + ".disk")
+    done = inside("bookworm", "image.sh", path, "1500M", add, *packages(old, *names))
+    if done.returncode:
+        raise harness.ClusterError(f"no disk for a {role}:\n{done.stdout}")
+    return path
+
+
+def leftovers(walk: Walk, vm) -> None:
+    walk.run(f"{vm.name}: purge leaves no file", vm,
+             "find / -xdev -name '*farswap*' ! -path '/root/*' ! -path '/var/log/*' "
+             "! -path '/usr/share/doc/*' >/tmp/left; cat /tmp/left; [ ! -s /tmp/left ]; "
+             "no 'systemctl list-unit-files | grep farswap'")
+
+
+def start(walk: Walk, client, donor) -> None:
+    """The recipe of the admin guide, on machines that have the packages."""
+    walk.run("donor: nothing runs before it is enabled", donor,
+             "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
+    walk.run("donor: enable", donor,
+             "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
+             "systemctl enable --now farswapd; farswapctl status")
+    walk.run("donor: farswapd is not root, and keeps one capability", donor,
+             "pid=$(systemctl show -P MainPID farswapd); [ $(stat -c %U /proc/$pid) = farswapd ]; "
+             "grep -q 'CapEff:.*0000000000004000$' /proc/$pid/status; "
+             "no 'journalctl -u farswapd | grep -i cannot'")
+    walk.run("client: nothing is attached before it is enabled", client,
+             f"no 'systemctl is-enabled farswap'; [ ! -e {SYSFS} ]")
+    walk.run("client: enable", client,
+             f"mkswap /dev/vda; swapon /dev/vda; printf 'donors = {donor.address}\\nslab_mb = 8\\n"
+             "hotslab = 0\\n' >/etc/farswap/farswap.conf.d/local.conf; "
+             "systemctl enable --now farswap")
+    client.wait_for("grep -q live /sys/kernel/debug/farswap/donors", 60,
+                    "cat /sys/kernel/debug/farswap/donors; dmesg | tail; journalctl -u farswap")
+    walk.run("client: settings are applied", client,
+             f"grep -x 8 {SYSFS}/slab_mb; grep -x 0 {SYSFS}/hotslab; grep -x 1 {SYSFS}/attached")
+    walk.run("client: reload applies a change", client,
+             "echo 'poll_us = 7' >/etc/farswap/farswap.conf.d/more.conf; "
+             f"systemctl reload farswap; grep -x 7 {SYSFS}/poll_us")
+    walk.run("client: a wrong value is named, with its place", client,
+             "echo 'poll_us = 7000' >/etc/farswap/farswap.conf.d/more.conf; "
+             "no 'systemctl reload farswap'; rm /etc/farswap/farswap.conf.d/more.conf; "
+             "journalctl -u farswap | grep \"more.conf:1: poll_us: invalid value '7000'\"")
+
+
+def update(walk: Walk, client, donor) -> None:
+    """Of both, under load."""
+    client.check("mkdir -p /run/load; systemd-run -q --unit=load -p MemoryMax=24M "
+                 "-p StandardOutput=file:/run/load/out -p StandardError=file:/run/load/out "
+                 f"load -m 48 -p 2 -d {LOAD_SECONDS} -w 50 -S 100 -i 5")
+    stores = "awk '$1 == \"store_remote\" { print $2 }' /sys/kernel/debug/farswap/stats"
+    client.wait_for(f"[ \"$({stores})\" -gt 1000 ]", 120,
+                    "cat /sys/kernel/debug/farswap/stats /run/load/out")
+    began = client.check("systemctl show -P ActiveEnterTimestampMonotonic farswap").strip()
+    walk.run("client: update under load", client, "dpkg -i /root/new/*.deb", 400)
+    walk.run("client: neither detached nor restarted", client,
+             f"grep -x 1 {SYSFS}/attached; [ \"$(systemctl show -P ActiveEnterTimestampMonotonic "
+             f"farswap)\" = {began} ]; no \"dmesg | grep 'farswap: detach'\"; "
+             f"[ \"$(dpkg-query -W -f '${{Version}}' farswap-utils)\" = {NEXT} ]")
+    walk.run("donor: update under load", donor, "dpkg -i /root/new/*.deb", 400)
+    walk.run("donor: the new daemon runs, with its settings", donor,
+             f"farswapd -V | grep -q '^farswapd {NEXT},'; systemctl is-active farswapd; "
+             "pid=$(systemctl show -P MainPID farswapd); "
+             "[ \"$(readlink /proc/$pid/exe)\" = /usr/sbin/farswapd ]; farswapctl status")
+    client.wait_for("grep -q live /sys/kernel/debug/farswap/donors", 60,
+                    "cat /sys/kernel/debug/farswap/donors; dmesg | tail -n 20")
+    now = client.check(stores).strip()
+    client.wait_for(f"[ \"$({stores})\" -gt {int(now) + 500} ]", 120,
+                    "cat /sys/kernel/debug/farswap/donors")
+    walk.run("the load lost nothing, no page was wrong, and the donor is used again", client,
+             "systemctl kill -s TERM load; i=0; while systemctl is-active load; do sleep 1; "
+             "[ $((i += 1)) -lt 200 ]; done; cat /run/load/out; "
+             "grep -E '^load: .*wrong_pages=0 wrong_bytes=0 lost_pages=0' /run/load/out", 300)
+
+
+def purge(walk: Walk, client, donor) -> None:
+    walk.run("client: removal does not detach, and says so", client,
+             "dpkg -r farswap-utils farswap-dkms >/tmp/removed; grep 'stays so' /tmp/removed; "
+             f"grep -x 1 {SYSFS}/attached", 300)
+    walk.run("client: detach and unload by hand", client,
+             f"echo 0 >{SYSFS}/attached; modprobe -r farswap_rdma || rmmod farswap_rdma; "
+             "rmmod farswap; swapoff /dev/vda", 300)
+    walk.run("client: purge", client, "dpkg -P farswap-utils farswap-dkms", 300)
+    leftovers(walk, client)
+    walk.run("donor: purge ends the daemon", donor,
+             "dpkg -P farswap-utils farswapd; no 'readlink /proc/[0-9]*/exe | grep farswapd'; "
+             "[ ! -e /run/farswapd ]", 300)
+    leftovers(walk, donor)
+
+
+def machines(walk: Walk, old: str, new: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="farswap-packages-") as directory:
+        disks = {role: disk(directory, role, old, new) for role in ("client", "donor")}
+        words = "net.ifnames=0 systemd.show_status=0 fs.hung=120"
+        with harness.Cluster(donors=1, client_mem=512, donor_mem=768, params=False, start=False,
+                             modules=[], append=f"fs.root=vdb {words} ",
+                             donor_append=f"fs.root=vda {words} ") as cluster:
+            client, donor = cluster.client, cluster.donors[0]
+            client.disks.append((disks["client"], 0))
+            donor.disks.append((disks["donor"], 0))
+            try:
+                cluster.start()
+                walk.result("both machines boot with Debian's systemd", True)
+                start(walk, client, donor)
+                update(walk, client, donor)
+                purge(walk, client, donor)
+            except harness.ClusterError as error:
+                walk.result("machines", False, f"{error}\n{client.log_tail(20)}\n"
+                                               f"{donor.log_tail(20)}")
+            complaints = cluster.complaints()
+            walk.result("the kernels complain of nothing", not complaints, "\n".join(complaints))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=", ".join(STEPS))
+    wanted = parser.parse_args().steps or STEPS
+    unknown = [step for step in wanted if step not in STEPS]
+    if unknown:
+        parser.error(f"no step {unknown[0]!r}; there are {', '.join(STEPS)}")
+    harness.exit_on_signals()
+    walk = Walk()
+    with tempfile.TemporaryDirectory(prefix="farswap-packages-") as directory:
+        old, new = os.path.join(directory, "old"), os.path.join(directory, "new")
+        build(old)
+        build(new, NEXT)
+        walk.result("packages are built", True)
+        for step in wanted:
+            if step == "machines":
+                machines(walk, old, new)
+            else:
+                chroot(walk, step.partition("-")[2], old, new)
+    print(walk.total, flush=True)
+    return 1 if walk.total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
