@@ -17,7 +17,9 @@
 #include "config-file.h"
 
 #define CLIENT_CONF		"/etc/farswap/farswap.conf"
+#ifndef CLIENT_SYSFS
 #define CLIENT_SYSFS		"/sys/kernel/farswap"
+#endif
 #define CLIENT_SETTINGS_MAX	64
 #define CLIENT_WHERE_MAX	288
 #define CLIENT_VALUE_MAX	4096

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * farswap-client, with a directory instead of the kernel's: which values it writes, and what it
+ * says of a setting that is wrong.
+ */
+#define CLIENT_SYSFS "sysfs"
+#define main client_main
+#include "farswap-client.c"
+#undef main
+#include "config-file.c"
+
+#include <sys/stat.h>
+
+#include "tap.h"
+
+static char said[1024];
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	fputs(text, file);
+	fclose(file);
+}
+
+static bool has(const char *path, const char *text)
+{
+	char buf[256] = "";
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return false;
+	if (!fgets(buf, sizeof(buf), file))
+		buf[0] = '\0';
+	fclose(file);
+	buf[strcspn(buf, "\n")] = '\0';
+	return !strcmp(buf, text);
+}
+
+/* Return the exit status; what it printed is in said[]. */
+static int run(const char *verb)
+{
+	char *argv[] = { "farswap-client", "-f", "conf", (char *)verb, NULL };
+	int pipes[2], status = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe(pipes))
+		return -1;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(pipes[1], STDERR_FILENO);
+		optind = 1;
+		exit(client_main(4, argv));
+	}
+	close(pipes[1]);
+	n = read(pipes[0], said, sizeof(said) - 1);
+	said[n > 0 ? n : 0] = '\0';
+	close(pipes[0]);
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void kernel(const char *enabled, const char *attached)
+{
+	put("sysfs/donors", "          \n");
+	put("sysfs/poll_us", "20\n");
+	put("sysfs/hotslab", "2\n");
+	put("sysfs/enabled", enabled);
+	put("sysfs/attached", attached);
+}
+
+static void test_start(void)
+{
+	kernel("1\n", "0\n");
+	put("conf", "poll_us = 30 # a comment\nhotslab = 3\ndonors = 10.0.0.2,a\n");
+	put("conf.d/10.conf", "poll_us = 40\n");
+	ok(!run("start"), "start: %s", said);
+	ok(has("sysfs/poll_us", "40"), "a drop-in replaces a value of the file");
+	ok(has("sysfs/hotslab", "3") && has("sysfs/donors", "10.0.0.2,a"), "others are written");
+	ok(has("sysfs/attached", "1"), "and it attaches");
+	put("conf.d/10.conf", "poll_us = 50\n");
+	put("sysfs/attached", "0\n");
+	ok(!run("reload") && has("sysfs/poll_us", "50") && has("sysfs/attached", "0"),
+	   "reload writes values, and does not attach");
+	put("sysfs/attached", "1\n");
+	ok(!run("stop") && has("sysfs/attached", "0"), "stop detaches");
+	kernel("0\n", "0\n");
+	ok(!run("start") && has("sysfs/attached", "0"), "start does not attach if enabled is 0");
+}
+
+static void test_wrong(const char *line, const char *says)
+{
+	char text[256];
+
+	kernel("1\n", "0\n");
+	snprintf(text, sizeof(text), "# first\n%s\n", line);
+	put("conf", text);
+	if (!ok(run("start") == 1 && !strncmp(said, "conf:2: ", 8) && strstr(said, says) &&
+		has("sysfs/attached", "0"), "refused, and nothing is attached: %s", line))
+		printf("# it said: %s\n", said);
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/farswap-client-test-XXXXXX", command[64];
+
+	if (!mkdtemp(dir) || chdir(dir) || mkdir("sysfs", 0700) || mkdir("conf.d", 0700))
+		return 1;
+	test_start();
+	unlink("conf.d/10.conf");
+	test_wrong("nothing = 1", "unknown setting 'nothing'");
+	test_wrong("../poll_us = 1", "not the name of a setting");
+	test_wrong("attached = 1", "systemctl");
+	test_wrong("poll_us", "no value");
+	ok(run("restart") == 1 && strstr(said, "start, reload or stop"), "another word is refused");
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return chdir("/") || system(command) ? 1 : tap_done();
+}
