@@ -4,6 +4,8 @@
 # Builds the Debian packages from the tracked files of this tree, and prints their paths.
 set -eu
 export LC_ALL=C
+# Of a make that runs this.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 
 usage() {
 	echo "usage: build.sh [--version VERSION] [DIRECTORY]"
