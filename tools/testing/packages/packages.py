@@ -42,7 +42,7 @@ class Walk:
         seconds = time.monotonic() - self.began
         print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.0f} s)", flush=True)
         if not good:
-            print("".join(f"    {line}\n" for line in text.splitlines()[-40:]), end="", flush=True)
+            print("".join(f"    {line}\n" for line in text.splitlines()[:60]), end="", flush=True)
         return good
 
     def run(self, name: str, vm, command: str, timeout: float = 120) -> bool:
@@ -194,8 +194,9 @@ def machines(walk: Walk, old: str, new: str) -> None:
                 update(walk, client, donor)
                 purge(walk, client, donor)
             except harness.ClusterError as error:
-                walk.result("machines", False, f"{error}\n{client.log_tail(20)}\n"
-                                               f"{donor.log_tail(20)}")
+                _, journal = donor.run("journalctl -n 15 -u farswapd")
+                walk.result("machines", False, f"{error}\n{journal}\n{client.log_tail(10)}\n"
+                                               f"{donor.log_tail(10)}")
             complaints = cluster.complaints()
             walk.result("the kernels complain of nothing", not complaints, "\n".join(complaints))
 
