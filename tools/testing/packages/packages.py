@@ -135,7 +135,7 @@ def start(walk: Walk, client, donor) -> None:
 def update(walk: Walk, client, donor) -> None:
     """Of both, under load."""
     client.check("mkdir -p /run/load; systemd-run -q --unit=load -p MemoryMax=24M "
-                 "-p StandardOutput=file:/run/load/out -p StandardError=file:/run/load/out "
+                 "-p StandardOutput=append:/run/load/out -p StandardError=append:/run/load/out "
                  f"load -m 48 -p 2 -d {LOAD_SECONDS} -w 50 -S 100 -i 5")
     stores = "awk '$1 == \"store_remote\" { print $2 }' /sys/kernel/debug/farswap/stats"
     client.wait_for(f"[ \"$({stores})\" -gt 1000 ]", 120,

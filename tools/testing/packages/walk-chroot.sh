@@ -93,7 +93,8 @@ drop_ins_count() {
 	in_root farswapd -t || return
 	echo "memory = much" >"$root/etc/farswapd.conf.d/local.conf"
 	! in_root farswapd -t || return
-	rm "$root/etc/farswapd.conf.d/local.conf"
+	# Purge removes it.
+	echo "memory = 64M" >"$root/etc/farswapd.conf.d/local.conf"
 }
 
 files() {
