@@ -254,11 +254,18 @@ static void main_suspend_exit(void)
 static int main_wq_init(void)
 {
 	farswap_wq = alloc_workqueue("farswap", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
-	return farswap_wq ? 0 : -ENOMEM;
+	if (!farswap_wq)
+		return -ENOMEM;
+	farswap_load_wq = alloc_workqueue("farswap_load", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (farswap_load_wq)
+		return 0;
+	destroy_workqueue(farswap_wq);
+	return -ENOMEM;
 }
 
 static void main_wq_exit(void)
 {
+	destroy_workqueue(farswap_load_wq);
 	destroy_workqueue(farswap_wq);
 }
 

@@ -30,6 +30,7 @@ struct farswap_settings farswap_settings = {
 };
 
 struct workqueue_struct *farswap_wq;
+struct workqueue_struct *farswap_load_wq;
 
 /* Number of reasons not to store remotely: one while detached, one while suspended. */
 atomic_t farswap_pauses = ATOMIC_INIT(1);

@@ -18,6 +18,8 @@ extern spinlock_t farswap_state_lock;
 
 /* Runs the works that an I/O needs to complete. */
 extern struct workqueue_struct *farswap_wq;
+/* Continues loads of sole copies after a failed read, and promotes. No other work waits for it. */
+extern struct workqueue_struct *farswap_load_wq;
 
 extern atomic_t farswap_pauses;
 bool farswap_attached(void);

@@ -95,9 +95,6 @@ struct load_request {
 
 static struct farswap_requests load_requests;
 
-/* Continues loads of sole copies after a failed read. No other work waits for these. */
-static struct workqueue_struct *load_wait_wq;
-
 static void load_fail(struct folio *folio)
 {
 	farswap_stat_add(FARSWAP_STAT_LOAD_LOST, folio_nr_pages(folio));
@@ -228,7 +225,7 @@ static bool load_is_late(const struct load_request *request)
 static void load_look_in(struct farswap_donor *donor, unsigned long delay)
 {
 	kref_get(&donor->ref);
-	if (mod_delayed_work(load_wait_wq, &donor->load_work, delay))
+	if (mod_delayed_work(farswap_load_wq, &donor->load_work, delay))
 		farswap_donor_put(donor);
 }
 
@@ -313,7 +310,7 @@ void farswap_load_work(struct work_struct *work)
 		request->waited = true;
 		if (request->error != -ENOMEM && farswap_donor_works(donor))
 			request->failed += !load_has_news(request, donor);
-		queue_work(load_wait_wq, &request->work);
+		queue_work(farswap_load_wq, &request->work);
 	}
 	if (!list_empty(&donor->loads))
 		load_look_in(donor, msecs_to_jiffies(LOAD_PAUSE_MS));
@@ -466,7 +463,7 @@ static void load_done(struct farswap_io *io, int error)
 	if (error) {
 		request->error = error;
 		request->waited = false;
-		queue_work(load_is_sole(request) ? load_wait_wq : farswap_wq,
+		queue_work(load_is_sole(request) ? farswap_load_wq : farswap_wq,
 			   &request->work);
 		goto out_put;
 	}
@@ -733,40 +730,28 @@ bool farswap_load_large(struct folio *folio)
  */
 void farswap_load_flush(void)
 {
-	flush_workqueue(load_wait_wq);
+	flush_workqueue(farswap_load_wq);
 }
 
 /**
- * farswap_load_init() - allocate the pool of load requests and the workqueue
+ * farswap_load_init() - allocate the pool of load requests
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_load_init(void)
 {
-	int err = farswap_requests_init(&load_requests, "farswap_load",
-					sizeof(struct load_request), LOAD_POOL);
-
-	if (err)
-		return err;
-	load_wait_wq = alloc_workqueue("farswap_load", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!load_wait_wq)
-		goto out_exit_requests;
-	return 0;
-
-out_exit_requests:
-	farswap_requests_exit(&load_requests);
-	return -ENOMEM;
+	return farswap_requests_init(&load_requests, "farswap_load", sizeof(struct load_request),
+				     LOAD_POOL);
 }
 
 /**
- * farswap_load_exit() - free the pool of load requests and the workqueue
+ * farswap_load_exit() - free the pool of load requests
  *
  * Context: may sleep; no load is in flight.
  */
 void farswap_load_exit(void)
 {
-	destroy_workqueue(load_wait_wq);
 	farswap_requests_exit(&load_requests);
 }
 

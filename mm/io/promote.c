@@ -52,7 +52,6 @@ struct promotion {
 
 static struct kmem_cache *promote_cache;
 static atomic_t promote_pending = ATOMIC_INIT(0);
-static struct workqueue_struct *promote_wq;
 static LLIST_HEAD(promote_list);
 
 /* Pages that the device had not read at the last scan. Only the worker uses the list. */
@@ -271,7 +270,7 @@ static void promote_fn(struct work_struct *work)
 	promote_look(llist_reverse_order(waiting));
 	promote_look(llist_reverse_order(llist_del_all(&promote_list)));
 	if (!llist_empty(&promote_waiting))
-		queue_delayed_work(promote_wq, to_delayed_work(work), PROMOTE_LOOK);
+		queue_delayed_work(farswap_load_wq, to_delayed_work(work), PROMOTE_LOOK);
 }
 
 static DECLARE_DELAYED_WORK(promote_work, promote_fn);
@@ -305,7 +304,7 @@ void farswap_promote(struct folio *folio)
 	promotion->entry = folio->swap;
 	promotion->until = jiffies + PROMOTE_WAIT;
 	if (llist_add(&promotion->node, &promote_list))
-		queue_delayed_work(promote_wq, &promote_work, PROMOTE_LOOK);
+		queue_delayed_work(farswap_load_wq, &promote_work, PROMOTE_LOOK);
 }
 
 /**
@@ -318,13 +317,13 @@ void farswap_promote(struct folio *folio)
 void farswap_promote_flush(void)
 {
 	WRITE_ONCE(promote_flushing, true);
-	mod_delayed_work(promote_wq, &promote_work, 0);
-	flush_workqueue(promote_wq);
+	mod_delayed_work(farswap_load_wq, &promote_work, 0);
+	flush_delayed_work(&promote_work);
 	WRITE_ONCE(promote_flushing, false);
 }
 
 /**
- * farswap_promote_init() - create the cache of promotions and the workqueue
+ * farswap_promote_init() - create the cache of promotions
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -332,27 +331,16 @@ void farswap_promote_flush(void)
 int farswap_promote_init(void)
 {
 	promote_cache = KMEM_CACHE(promotion, 0);
-	if (!promote_cache)
-		return -ENOMEM;
-	promote_wq = alloc_ordered_workqueue("farswap_promote",
-					     WQ_MEM_RECLAIM);
-	if (!promote_wq)
-		goto out_destroy_cache;
-	return 0;
-
-out_destroy_cache:
-	kmem_cache_destroy(promote_cache);
-	return -ENOMEM;
+	return promote_cache ? 0 : -ENOMEM;
 }
 
 /**
- * farswap_promote_exit() - destroy the cache of promotions and the workqueue
+ * farswap_promote_exit() - destroy the cache of promotions
  *
  * Context: may sleep; no promotion is pending.
  */
 void farswap_promote_exit(void)
 {
-	destroy_workqueue(promote_wq);
 	kmem_cache_destroy(promote_cache);
 }
 
