@@ -460,3 +460,7 @@ void farswap_rdma_port_exit(void)
 	cancel_delayed_work_sync(&port_parked_work);
 	WARN_ON_ONCE(!list_empty(&port_parked) || !list_empty(&port_sessions));
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/port-kunit.h"
+#endif
