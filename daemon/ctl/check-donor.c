@@ -19,7 +19,7 @@ bool check_has_farswapd(void)
 	       (file_exists(DONOR_CONF) && !client_is_there());
 }
 
-/* What to type, by a part of what farswapd says. */
+/* Find the command for a message of farswapd. */
 static const char *donor_cure(const char *why)
 {
 	static const struct {

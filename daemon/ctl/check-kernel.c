@@ -47,7 +47,7 @@ static bool kernel_file_is(const char *path, const char *value)
 	return file_line(path, line, sizeof(line)) && !strcmp(line, value);
 }
 
-/* What the hooks need, by what a running kernel shows of it. */
+/* Check the features that the hooks need, by the files that show them. */
 static void kernel_features(void)
 {
 	static const struct {

@@ -138,7 +138,7 @@ void check_rdma(void)
 		rdma_check_gsi();
 }
 
-/* What the log says about a donor, and what to do about it. */
+/* A reason in the log why a donor is not used, and the command against it. */
 struct donor_reason {
 	const char *log;		/* a part of the line */
 	const char *message;		/* after the address; NULL: what the log says */

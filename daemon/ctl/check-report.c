@@ -64,7 +64,7 @@ int check_run(const char *const *argv, char *output, size_t size)
 	err = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(fd[1]);
-	/* What does not fit is not needed; the program ends by SIGPIPE. */
+	/* Output that does not fit is not needed; the program ends by SIGPIPE. */
 	while (!err && len + 1 < size && (n = read(fd[0], output + len, size - len - 1)) > 0)
 		len += n;
 	output[len] = '\0';

@@ -13,7 +13,7 @@
 
 #define TABLE_COLUMNS	24
 
-/* A text of which each line has fields separated by blanks, the first one their names. */
+/* A text whose lines have fields separated by blanks. The first line has their names. */
 struct table {
 	char *text;
 	char *cursor;
