@@ -3,7 +3,7 @@
  * Batch eviction. Whose regions go is decided by what each client has: see share.h. Which of a
  * client's regions go is decided by their activity: pick E + E' of them at random, query the
  * activity of each from the client, evict the E least active. A client that does not answer in time
- * loses any of them. What it answers counts among its own regions only, so that a client that lies
+ * loses any of them. Its answer counts among its own regions only, so that a client that lies
  * gains nothing. Does not depend on messages.
  *
  * Regions of sessions in their grace period go first, because they need neither a query nor a

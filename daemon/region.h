@@ -72,7 +72,7 @@ struct region {
 	bool claimed;		/* the client knows that it has the region */
 };
 
-/* What a client has, over all its sessions. */
+/* The regions of a client, over all its sessions. */
 struct region_account {
 	unsigned int lent;
 };

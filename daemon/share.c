@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Divides memory among clients. What a client says about its regions does not count here: a client
+ * Divides memory among clients. A client's reports about its regions do not count here: a client
  * that lies gains nothing from others.
  */
 #include <stdint.h>

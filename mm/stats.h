@@ -16,11 +16,11 @@ struct seq_file;
 #define FARSWAP_COUNTERS(X)									\
 	/* Pages written to a region; confirmed */						\
 	X(STORE_REMOTE, store_remote)								\
-	/* Of these, pages that were compressed */						\
+	/* Remote pages that were compressed */						\
 	X(STORE_PACKED, store_packed)								\
-	/* Of these, pages that did not compress to half a page, or met a lack of memory */	\
+	/* Remote pages that did not compress to half a page, or met a lack of memory */	\
 	X(STORE_RAW, store_raw)									\
-	/* Of these, pages stored uncompressed to their own slab although compress is on */	\
+	/* Remote pages stored uncompressed to their own slab although compress is on */	\
 	X(STORE_UNPACKED, store_unpacked)							\
 	/* Pages left to the kernel's own device write; the next seven are its causes */	\
 	X(STORE_DEVICE, store_device)								\
@@ -70,7 +70,7 @@ struct seq_file;
 	X(REBUILT, rebuilt)									\
 	/* Pages read from a region */								\
 	X(LOAD_REMOTE, load_remote)								\
-	/* Of these, pages that were decompressed */						\
+	/* Pages read from a region that were decompressed */					\
 	X(LOAD_UNPACKED, load_unpacked)								\
 	/* Pages read from a region that did not decompress; their READ counts as failed */	\
 	X(LOAD_BAD, load_bad)									\

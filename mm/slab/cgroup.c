@@ -410,7 +410,7 @@ void farswap_cgroup_swapoff(struct farswap_device *device)
 	kvfree(device->owners);
 }
 
-/* Which policies are below which. */
+/* Note for each policy the policies that are below it. */
 static void cgroup_relate(void)
 {
 	struct cgroup_policy *top, *policy;

@@ -137,7 +137,7 @@ struct block {
 	bool irq, thunk, user, iret, leaf;
 };
 
-/* What a task is in. */
+/* The function that a task is in. */
 struct context {
 	uint64_t stack;
 	uint64_t last_end;	/* of the block before */

@@ -31,7 +31,7 @@ RATIOS = (1, 2, 4)
 SLAB_MB = 8
 WAYS = ("none", "lz4")
 FIGURES = ("regions", "wire", "fault", "fill", "kernel")
-# Of lz4 over none: at most, or (fill) at least.
+# Ratio of lz4 to none: at most, or (fill) at least.
 GOALS = {
     1: {"regions": 1.05, "wire": 1.05, "fault": 1.05, "fill": 0.95, "kernel": 1.05},
     2: {"regions": 0.60, "wire": 0.55, "fault": 1.05, "fill": 0.95},
