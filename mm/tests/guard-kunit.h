@@ -15,6 +15,8 @@ static struct farswap_mapping *guard_test_mapping(struct kunit *test)
 			      GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	mapping->slab = kunit_kzalloc(test, sizeof(*mapping->slab), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mapping->slab);
 	bitmap_fill(mapping->missing, SLOTS);
 	return mapping;
 }

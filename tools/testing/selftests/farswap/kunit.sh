@@ -16,9 +16,10 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup donor eviction giveway guard latency mapping placement poll"
-SUITES="$SUITES noise rdma_cm rdma_conn rdma_io rdma_keepalive rdma_message rdma_probe rdma_resume"
-SUITES="$SUITES rdma_session sessions slab slabmap staging trend window wire"
+SUITES="activity address backup compress donor evict giveway guard latency mapping"
+SUITES="$SUITES noise packmap placement poll rdma_cm rdma_conn rdma_io rdma_keepalive"
+SUITES="$SUITES rdma_message rdma_port rdma_probe rdma_resume sessions slab slabmap staging"
+SUITES="$SUITES trend window wire"
 
 # Every suite is in the list.
 no_others() {
