@@ -365,8 +365,7 @@ static const char *complaint(struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
 	/* The device has no other slot. */
-	struct hlist_head *bucket =
-		&backups->table[hash_long(SLOT, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+	struct hlist_head *bucket = backup_bucket(backups, SLOT);
 	unsigned int nr = 0, kept = 0, inflight = 0;
 	struct farswap_backup *backup;
 	const char *wrong = NULL;
@@ -431,8 +430,7 @@ static bool is_now(const struct world *world, unsigned int number)
 static u64 look(const struct world *world)
 {
 	struct farswap_backups *backups = &world->device->backups;
-	struct hlist_head *bucket =
-		&backups->table[hash_long(SLOT, FARSWAP_BACKUP_BUCKETS_SHIFT)];
+	struct hlist_head *bucket = backup_bucket(backups, SLOT);
 	const bool flags[] = {
 		world->stored, world->waiting, world->now, is_now(world, world->on_device),
 		is_now(world, world->in_region), world->fetch && is_now(world, world->read),
