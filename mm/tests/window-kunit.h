@@ -179,6 +179,12 @@ static void window_test_wait(struct window_test_waiter *waiter, struct wait_queu
 	add_wait_queue(queue, &waiter->entry);
 }
 
+static void window_test_set(struct farswap_window *window, enum farswap_room room, int pages)
+{
+	atomic_set(&raw_cpu_ptr(window->cpu)->pages[room], 0);
+	atomic_set(&window->pages[room], pages);
+}
+
 /* Each window has its own waiters, which wait until a batch fits. */
 static void window_test_wakeups(struct kunit *test)
 {
@@ -188,8 +194,8 @@ static void window_test_wakeups(struct kunit *test)
 	window_test_slow(test, &window);
 	window_test_wait(&other, &window.waiters[FARSWAP_ROOM_BOUND]);
 	window_test_wait(&reader, &window.waiters[FARSWAP_ROOM_FAULT]);
-	atomic_set(&window.pages[FARSWAP_ROOM_BOUND], WINDOW_MIN);
-	atomic_set(&window.pages[FARSWAP_ROOM_FAULT], WINDOW_MAX);
+	window_test_set(&window, FARSWAP_ROOM_BOUND, WINDOW_MIN);
+	window_test_set(&window, FARSWAP_ROOM_FAULT, WINDOW_MAX);
 
 	farswap_window_leave(&window, WINDOW_BATCH - 1, FARSWAP_ROOM_FAULT);
 	KUNIT_EXPECT_EQ(test, reader.woken, 0);
@@ -204,8 +210,8 @@ static void window_test_wakeups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reader.woken, 1);
 
 	/* A failed attempt wakes nobody: the task may be a waiter itself. */
-	atomic_set(&window.pages[FARSWAP_ROOM_BOUND], WINDOW_MIN);
-	atomic_set(&window.pages[FARSWAP_ROOM_FAULT], WINDOW_MAX);
+	window_test_set(&window, FARSWAP_ROOM_BOUND, WINDOW_MIN);
+	window_test_set(&window, FARSWAP_ROOM_FAULT, WINDOW_MAX);
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
 	farswap_swapin_begin();
 	KUNIT_EXPECT_FALSE(test, farswap_window_try(&window, 512));
