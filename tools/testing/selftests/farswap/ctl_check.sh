@@ -140,9 +140,12 @@ own_address() {
 	return "$own_status"
 }
 
+# Before a line of donors is refused: check would say why instead.
 no_donors_at_all() {
 	echo >"$FARSWAP/donors"
 	finds 'donors: this machine has no donors' 'farswapctl donors add ADDRESS'
+	none_status=$?
+	use "$victim,$other" && wait_for 90 donors_live 2 && return $none_status
 }
 
 no_device() {
@@ -174,6 +177,7 @@ check "both halves show the same" both_halves
 check "check finds nothing wrong on a good machine" good_machine
 check "metrics of both halves" metrics_of_both
 check "evict, drain and undrain as JSON" donor_commands
+check "no donors" no_donors_at_all
 check "names of donors are resolved, or refused with a reason" names_resolve
 check "a donor with another slab size" eval 'donor_kill "$victim"; other_slab_size'
 check "a machine without farswapd" no_daemon
@@ -181,7 +185,6 @@ check "a machine that is not there" no_such_machine
 check "a closed port" closed_port
 check "a smaller MTU on the way" small_mtu
 check "only its own address in the list" own_address
-check "no donors" no_donors_at_all
 check "no swap device" no_swap
 check "no RDMA device" no_device
 check "ftrace is switched off" no_ftrace
