@@ -83,8 +83,9 @@ static void debugfs_gauge_pack(struct farswap_slab *slab, struct debugfs_gauges 
 	struct farswap_object object;
 	unsigned int slot;
 
-	gauges->bytes += sizeof(*slab->pack) + slab->nr_slots * sizeof(*slab->pack->owner) +
-			 sizeof(*slab->pack->map) + slab->nr_slots / BITS_PER_BYTE * 2;
+	gauges->bytes += sizeof(*slab->pack) + sizeof(*slab->pack->map) +
+			 slab->nr_slots / BITS_PER_BYTE * 2;
+	gauges->bytes += slab->nr_slots * sizeof(*slab->pack->owner);
 	gauges->packs += READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED;
 	for_each_set_bit(slot, slab->pack->map->first, slab->nr_slots) {
 		if (!test_bit(slot, slab->bits.remote) || !farswap_object_at(slab, slot, &object))
