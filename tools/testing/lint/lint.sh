@@ -128,8 +128,9 @@ lint_coccinelle() { # the kernel's own rules for coccinelle
 		# Need a compiler for OCaml. A pointer that is compared with 0 is seen by sparse,
 		# and we don't drive bq27xxx.
 		*/null/badzero.cocci | */api/check_bq27xxx_data.cocci) continue ;;
-		# Propose what only the kernel has: ARRAY_SIZE(), min(), swap().
-		*/misc/array_size.cocci | */misc/minmax.cocci | */misc/swap.cocci) where=modules ;;
+		# Propose what only the kernel has: ARRAY_SIZE(), min(), swap(), str_true_false().
+		*/misc/array_size.cocci | */misc/minmax.cocci | */misc/swap.cocci | \
+			*/api/string_choices.cocci) where=modules ;;
 		esac
 		# Its remarks about the rule itself don't matter.
 		# shellcheck disable=SC2086 # several
