@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A keyed permutation: numbers that look random, of which none comes twice. Regions get their
+ * A keyed permutation: numbers that look random, none of them twice. Regions get their
  * addresses and ids from it, so that a client cannot guess those of others.
  */
 #ifndef PERMUTE_H

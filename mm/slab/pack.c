@@ -288,7 +288,7 @@ static void pack_want(struct farswap_device *device, bool ahead)
  * farswap_pack_is_ready() - check whether a page can go to a packed slab now, and have one mapped
  * @device:	the device
  *
- * A page is not compressed in vain while no donor has room.
+ * While no donor has room, no page is compressed only to be refused.
  *
  * Context: process context; does not sleep.
  * Return: true if a packed slab is mapped; a hint.
