@@ -120,10 +120,12 @@ const struct kmsg_line *kmsg_last(const char *word, const char *other)
 bool kmsg_text(const char *start, char text[KMSG_TEXT])
 {
 	const struct kmsg_line *line = kmsg_last(start, "");
+	const struct kmsg_line *detached = kmsg_last("farswap: detached", "");
 
-	if (line)
-		snprintf(text, KMSG_TEXT, "%s", strstr(line->text, start) + strlen(start));
-	return line;
+	if (!line || line <= detached)
+		return false;
+	snprintf(text, KMSG_TEXT, "%s", strstr(line->text, start) + strlen(start));
+	return true;
 }
 
 uint64_t kmsg_age_s(const struct kmsg_line *line)

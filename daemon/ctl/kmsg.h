@@ -20,7 +20,10 @@ struct kmsg_line {
 bool kmsg_can_read(void);
 /* Return the last line of the log that contains both words, or NULL. */
 const struct kmsg_line *kmsg_last(const char *word, const char *other);
-/* Copy what follows @start in the last line that has it. Return false if there is none. */
+/*
+ * Copy what follows @start in the last line that has it. Return false if there is none since
+ * farswap was last detached.
+ */
 bool kmsg_text(const char *start, char text[KMSG_TEXT]);
 /* Seconds since a line was logged. */
 uint64_t kmsg_age_s(const struct kmsg_line *line);

@@ -38,6 +38,11 @@ both_halves() {
 		farswapctl stats | grep " store_remote$" &&
 		timeout 3 farswapctl --json stats --watch 1 | grep -m 1 '{"seconds":1,"growth":{"store_remote"' ||
 		return 1
+	wait_for 40 same_counts
+}
+
+# A region of a session that ended a moment ago is lent until grace_ms are over.
+same_counts() {
 	farswapctl --json status >"$TMP/status" || return 1
 	cat "$TMP/status"
 	here=$(sed 's/.*"gauges":{[^}]*"mapped_slabs":\([0-9]*\).*/\1/' "$TMP/status")
@@ -140,9 +145,12 @@ own_address() {
 	return "$own_status"
 }
 
-# Before a line of donors is refused: check would say why instead.
+# A line of donors that was refused is the reason, but not after farswap was detached.
 no_donors_at_all() {
 	echo >"$FARSWAP/donors"
+	! sh -c "echo here >$FARSWAP/donors" 2>/dev/null &&
+		finds 'donors: .*the log says: "here" is not an address' 'editor' || return 1
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" || return 1
 	finds 'donors: this machine has no donors' 'farswapctl donors add ADDRESS'
 	none_status=$?
 	use "$victim,$other" && wait_for 90 donors_live 2 && return $none_status
