@@ -28,7 +28,9 @@ typedef unsigned int gfp_t;
 #define U64_MAX		UINT64_MAX
 
 #define GFP_KERNEL	0
+#define GFP_NOWAIT	0
 #define __GFP_NOWARN	0
+#define __GFP_NOMEMALLOC	0
 
 #define BIT(n)			(1UL << (n))
 #define BIT_ULL(n)		(1ULL << (n))
@@ -107,6 +109,11 @@ static inline void *kcalloc(size_t n, size_t size, gfp_t gfp)
 }
 
 static inline void *kmalloc(size_t size, gfp_t gfp)
+{
+	return kvcalloc(1, size, gfp);
+}
+
+static inline void *kzalloc(size_t size, gfp_t gfp)
 {
 	return kvcalloc(1, size, gfp);
 }
