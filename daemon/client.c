@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clients. One is known by its address: the rest of what it says about itself is its own claim.
+ * The clients. Clients are identified by their address, because everything else in HELLO is
+ * unverified.
  *
  * Connections without HELLO cost the client nothing, and the donor a queue pair for seconds. So few
  * of them are kept for one address, and connect requests are limited.
@@ -20,7 +21,7 @@
 /* Connect requests at once, and in the long run. */
 #define CLIENT_CONNECTS		128
 #define CLIENT_CONNECTS_SECOND	64
-/* Addresses are hashed, so that there is nothing to remember of one that has gone. */
+/* Addresses are hashed, so that no state remains of a client that has disconnected. */
 #define CLIENT_BUCKETS		1024
 
 struct list client_list = { &client_list, &client_list };
@@ -158,7 +159,7 @@ unsigned int client_reserve(const struct client *client)
 	return client->min < region_limit() ? client->min : region_limit();
 }
 
-/* Unused reserves of the others that are connected. */
+/* The unused reserves of the other connected clients. */
 static unsigned int client_owed(const struct client *except)
 {
 	unsigned int owed = 0;

@@ -25,18 +25,18 @@ struct client_config {
 	unsigned int clients;		/* most sessions in all */
 };
 
-/* Exists while it has sessions. */
+/* A client; exists while it has sessions. */
 struct client {
 	struct list link;
-	struct list line;		/* in the line of those with MAPs that wait */
-	struct list maps;		/* its MAPs that wait, oldest first */
-	unsigned int served;		/* of them, since it came to the head of the line */
+	struct list line;		/* in the list of clients with waiting MAPs */
+	struct list maps;		/* its waiting MAPs, oldest first */
+	unsigned int served;		/* MAPs served since it came to the head of the list */
 	struct sockaddr_storage address;
 	struct region_account account;
 	unsigned int weight;
 	unsigned int min;		/* regions */
 	unsigned int max;
-	unsigned int share;		/* for evict.c, while it begins an eviction */
+	unsigned int share;		/* used by evict.c while it begins an eviction */
 	unsigned int sessions;
 	unsigned int half_open;		/* sessions without HELLO */
 };
@@ -56,19 +56,19 @@ void client_put(struct client *client);
 /* Return the client with this address, or NULL if it has no session. */
 struct client *client_find(const struct sockaddr *address);
 /*
- * Count a connect request. Return false if the client has made too many, or has too many sessions;
- * for one that @resumes there may be twice as many, because it still has the old ones.
+ * Count a connect request. Return false if the client has made too many connect requests or has too
+ * many sessions; the limit is doubled for one that @resumes, because its old sessions still count.
  */
 bool client_may_connect(const struct sockaddr *address, bool resumes);
 void client_half_open(struct client *client, int change);
 /* Number of sessions without HELLO in all, and their limit. */
 unsigned int client_nr_half_open(void);
 unsigned int client_half_open_max(void);
-/* Its reserve, in regions, or what there is of it while the pool is smaller. */
+/* Its reserve, in regions, or less while the pool is too small for it. */
 unsigned int client_reserve(const struct client *client);
 /* Number of regions that the client can still get. */
 unsigned int client_left(const struct client *client);
-/* Its part of the pool, in regions, among all clients that are there. */
+/* Its share of the pool, in regions, among all connected clients. */
 unsigned int client_fair(const struct client *client);
 
 #endif

@@ -25,7 +25,7 @@ int config_file_line(const struct config_at *at, char *line, config_set_fn set, 
 /* Call @set for each line of the file. Return 0, or -errno and one line in @error. */
 int config_file_read(const char *path, config_set_fn set, void *data,
 		     char error[CONFIG_ERROR_MAX]);
-/* The same for each file @path.d/NAME.conf, in the order of the names. */
+/* Call @set for each line of the files @path.d/NAME.conf, in the order of their names. */
 int config_file_read_drop_ins(const char *path, config_set_fn set, void *data,
 			      char error[CONFIG_ERROR_MAX]);
 

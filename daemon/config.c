@@ -385,7 +385,7 @@ static int config_check_client(const struct config *config, const struct config_
 	return 0;
 }
 
-/* Give the clients' rules what they don't say, and check them. */
+/* Fill in the defaults of the clients' rules, and check them. */
 static int config_check_clients(struct config *config, const struct config_at *at)
 {
 	int err = config_check_client(config, at, &config->client.usual);

@@ -121,7 +121,7 @@ static void control_completed(struct session *session, const struct ibv_wc *wc)
 		return;
 	}
 	if (wc->wr_id & CONTROL_RECV) {
-		/* A WRITE with immediate data also uses a receive up. */
+		/* A WRITE with immediate data consumes a receive, too. */
 		if (wc->opcode != IBV_WC_RECV ||
 		    wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)) {
 			session_end(session, STAT_END_BAD_TYPE, "message: not a plain SEND");

@@ -385,8 +385,8 @@ static bool evict_is_taking_lost(void)
 }
 
 /*
- * May a client that asks for memory have that of a session without connections? A client that has
- * gone keeps its reserve, and its part of the pool from those that have theirs.
+ * May the memory of a session without connections go to a client that asks for some? A disconnected
+ * client keeps its reserve. It keeps its share, too, if the asking client has its own.
  */
 static bool evict_may_take(const struct client *from, const struct client *client)
 {
@@ -418,7 +418,7 @@ static bool evict_lost(const struct client *client)
 	return false;
 }
 
-/* Evict so many regions of others that the client can have its reserve. */
+/* Evict as many regions of others as the client lacks of its reserve. */
 static bool evict_reserve(const struct client *client)
 {
 	unsigned int leaving = region_leaving(false), missing;

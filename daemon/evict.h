@@ -39,8 +39,8 @@ struct evict_job *evict_start(uint64_t count, bool ordinary,
 			      void (*done)(void *arg, const struct evict_result *result),
 			      void *arg);
 /*
- * Take memory back for a client that asks for more than is free: of clients that have gone, and of
- * others as long as it has less than its reserve. Return false if there is none to be had.
+ * Take memory back for a client that asks for more than is free: from disconnected clients, and
+ * from others while it has less than its reserve. Return false if no region can be taken.
  */
 bool evict_for(const struct client *client);
 /* Number of the job for evict_is_querying(); stays valid after its end. */

@@ -80,7 +80,7 @@ bool fill_zero_step(void)
 	return true;
 }
 
-/* Return the better region to give up: ordinary pages are of more use to others. */
+/* Return the region to give up first: ordinary pages are more useful to other programs. */
 static struct region *fill_prefer(struct list *list, struct region *other)
 {
 	struct list *pos;

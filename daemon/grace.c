@@ -64,7 +64,7 @@ unsigned int grace_count(void)
 	return grace.count;
 }
 
-/* Whoever reads the network knows the secret, but does not receive what is sent to the client. */
+/* An eavesdropper knows the secret, but does not receive packets that are sent to the client. */
 bool grace_is_from(const struct session *session, const struct sockaddr *from)
 {
 	return grace.anywhere || address_equal((const struct sockaddr *)&session->client->address,

@@ -226,7 +226,7 @@ static int message_map_try(struct session_map *wait, uint64_t now, struct region
 
 	if (session_leaving())
 		return FARSWAP_STATUS_LEAVING;
-	/* It has all it may have, or what is free is the reserve of others. */
+	/* The client has reached its limit, or the free regions are reserved for others. */
 	if (now >= wait->until_ms || client->account.lent >= client->max ||
 	    (free && !client_left(client)))
 		return FARSWAP_STATUS_NO_MEMORY;

@@ -69,7 +69,7 @@ static void request_settle(struct session *session, uint64_t region, uint32_t se
 	session->next_settled = (session->next_settled + 1) % SESSION_SETTLED;
 }
 
-/* Return true once for each eviction that was settled with this sequence number. */
+/* Return true once for each settled eviction with this sequence number. */
 static bool request_was_settled(struct session *session, uint64_t region, uint32_t seq)
 {
 	int i;

@@ -149,8 +149,8 @@ static void region_registered(struct worker_job *job)
 
 /*
  * Register a free region for @owner. A device may reuse a revoked rkey for the next registration,
- * perhaps of a client that does not know yet that it was revoked. So no address is used twice. Nor
- * can one be guessed: an rkey and a queue pair's number are easier to.
+ * perhaps of a client that does not know yet that it was revoked. So no address is used twice.
+ * Addresses are also random, because an rkey and a queue pair number can be guessed.
  */
 static void region_stage(struct region *region, struct region_owner *owner)
 {

@@ -32,7 +32,7 @@ enum region_state {
 	REGION_DIRTY,		/* may contain a client's data: must be zeroed */
 	REGION_FREE,		/* zeroed */
 	REGION_STAGING,		/* being registered for its owner */
-	REGION_STAGED,		/* registered for its owner, who does not know it */
+	REGION_STAGED,		/* registered for its owner, which does not know the rkey yet */
 	REGION_MAPPED,		/* lent */
 	REGION_EVICT_WAIT,	/* EVICT must be sent */
 	REGION_EVICTING,	/* EVICT was sent */
@@ -106,7 +106,7 @@ int region_reserve(void);
 void region_exit(void);
 
 void region_owner_add(struct region_owner *owner, void *pd);
-/* Stage no more regions for it. */
+/* Stop staging regions for this owner. */
 void region_owner_leave(struct region_owner *owner);
 /* Move all regions, and the domain if there is one, from @from to @to, which has none. */
 void region_owner_move(struct region_owner *from, struct region_owner *to);

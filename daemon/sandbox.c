@@ -139,7 +139,7 @@ static int sandbox_find_user(const char *name, uid_t *uid, gid_t *gid)
 	return 0;
 }
 
-/* Only the group that may open the RDMA devices, if there is one, comes with the user's. */
+/* Besides the user's group, keep only the group that may open the RDMA devices, if there is one. */
 static int sandbox_set_groups(gid_t gid)
 {
 	struct stat node;
@@ -214,7 +214,7 @@ int sandbox_drop(const char *user)
 		log_err("cannot drop capabilities: %s", strerror(-err));
 		return err;
 	}
-	/* Nobody with the same user id may look into lent memory. */
+	/* Processes with the same user id must not read lent memory. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
 }

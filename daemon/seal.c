@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The filter of system calls once the daemon runs. It parses messages of strangers and drives
- * libraries of vendors: whoever takes it over must not be able to start programs, to reach others
- * by Unix sockets, or to look into other processes.
+ * The filter of system calls once the daemon runs. farswapd parses untrusted messages and runs
+ * vendors' libraries. An attacker who takes it over must not be able to start programs, to connect
+ * to Unix sockets, or to access other processes.
  *
  * It lists what is refused, because nobody knows all that the libraries of all adapters call.
  */
@@ -97,7 +97,7 @@ static void seal_build(struct seal *seal)
 	seal_if(seal, SEAL_ARCH, 1);
 	seal_return(seal, SEAL_REFUSE);
 	seal_load(seal, offsetof(struct seccomp_data, nr));
-	/* Calls of x32, which have other numbers. */
+	/* Refuse x32 calls, which have other numbers. */
 	seal_add(seal, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 1U << 30, 0, 1));
 	seal_return(seal, SEAL_REFUSE);
 	for (i = 0; i < ARRAY_SIZE(seal_calls); i++) {
@@ -129,7 +129,7 @@ void sandbox_seal(void)
 
 	seal_build(&seal);
 	program.len = seal.len;
-	/* All threads, also those that libraries have made. */
+	/* Apply the filter to all threads, including those of libraries. */
 	if (syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
 		log_warn("cannot filter system calls: %s", strerror(errno));
 }

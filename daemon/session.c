@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sessions: their begin, their connections and their end. control.c, message.c and peer-request.c
+ * Sessions: setup, connections and teardown. control.c, message.c and peer-request.c
  * handle the messages.
  *
  * A session ends in steps, one per turn of the loop. First its queue pairs are destroyed, so
@@ -437,8 +437,8 @@ static struct session *session_alloc(struct rdma_cm_id *id)
 }
 
 /*
- * A client that resumes replaces its old session when it sends HELLO. The factor bounds how
- * many clients connect without ever doing so.
+ * A client that resumes replaces its old session when it sends HELLO. The factor bounds the number
+ * of clients that connect without HELLO.
  */
 bool session_is_full(bool resumes)
 {

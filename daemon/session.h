@@ -51,7 +51,7 @@ struct conn {
 	struct session *session;
 	struct rdma_cm_id *id;
 	enum conn_state state;
-	bool left;			/* the client has disconnected it */
+	bool left;			/* the client has disconnected this queue pair */
 	struct loop_timer timer;	/* limit for connecting */
 };
 
@@ -67,7 +67,7 @@ struct session_request {
 
 /* A MAP that waits for a region. Free if session is NULL. */
 struct session_map {
-	struct list link;	/* of those of its client */
+	struct list link;	/* in the list of its client's MAPs */
 	struct session *session;
 	uint32_t seq;
 	uint64_t until_ms;	/* refused after this time */
@@ -128,7 +128,7 @@ struct session {
 	bool has_owner;
 	bool resuming;			/* RESUME must come before anything else */
 	unsigned int nr_claims;		/* regions named in RESUME */
-	unsigned int nr_gone;		/* those that the donor no longer has */
+	unsigned int nr_gone;		/* regions that the donor no longer has */
 	bool rekeyed;			/* other device: the client must query all rkeys */
 	bool device_gone;
 	bool sweeping;			/* regions that were not claimed are being reclaimed */
@@ -198,7 +198,7 @@ void grace_leave(void);
 unsigned int grace_count(void);
 /* Is there a session with this secret that can be resumed from this address? */
 bool grace_may_resume(uint64_t secret, const struct sockaddr *from);
-/* May what comes from this address belong to the session? */
+/* May a connection from this address belong to the session? */
 bool grace_is_from(const struct session *session, const struct sockaddr *from);
 /* Return the session that @hello names and may resume, or NULL. */
 struct session *grace_find(const struct session *session, const struct farswap_hello *hello);

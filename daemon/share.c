@@ -74,7 +74,7 @@ unsigned int share_left(unsigned int lent, unsigned int min, unsigned int max, u
 {
 	unsigned int left = free > owed ? free - owed : 0;
 
-	/* A reserve is got from the others, if need be. */
+	/* The reserve is evicted from others if necessary. */
 	if (lent < min && left < min - lent)
 		left = min - lent;
 	if (lent >= max)

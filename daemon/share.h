@@ -21,15 +21,15 @@ struct share {
 };
 
 /*
- * Choose whose regions are evicted, @count or as many as there are. First regions without
- * connections, client by client; then always one of the client that has most for its weight.
- * Reserves are taken last; with @spare they are not taken.
+ * Choose whose regions are evicted, @count or as many as there are. Take regions without
+ * connections first, client by client, then one at a time from the client that has most for its
+ * weight. Reserves are taken last; with @spare they are not taken.
  */
 void share_take(struct share *shares, unsigned int nr, unsigned int count, bool spare);
 /* The client's part of @limit regions, among clients of @weights in all. */
 unsigned int share_fair(unsigned int limit, unsigned int weight, unsigned int weights);
 /*
- * Return how many more regions a client may get. @free: regions that nobody has; @owed: unused
+ * Return how many more regions a client may get. @free: regions that are not lent; @owed: unused
  * reserves of the others.
  */
 unsigned int share_left(unsigned int lent, unsigned int min, unsigned int max, unsigned int free,

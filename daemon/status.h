@@ -13,7 +13,7 @@ void status_show(FILE *out);
 void status_json(FILE *out);
 /* Metrics, without the mark of the end of OpenMetrics. */
 void status_metrics(FILE *out);
-/* The same in Prometheus's text format. */
+/* Metrics in Prometheus's text format. */
 void status_metrics_plain(FILE *out);
 
 #endif

@@ -85,7 +85,8 @@ struct farswap_rdma_chan {
  * @posted:	first I/O of each posted work request, in the order posted
  * @backlog:	accepted I/Os that are not posted; [1] are urgent and go first. Empty unless
  *		something is posted or the connection is dead
- * @turn:	counts posts while both lists wait: each eighth post is not urgent
+ * @turn:	counts posts while both backlogs have requests: every eighth post takes one that is
+ *		not urgent
  * @sges:	gather entries of the work request that is being posted; on the stack they
  *		would be cleared on each call
  */

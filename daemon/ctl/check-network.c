@@ -138,7 +138,7 @@ void check_rdma(void)
 		rdma_check_gsi();
 }
 
-/* A reason in the log why a donor is not used, and the command against it. */
+/* A log message that explains why a donor is not used, and the command that cures it. */
 struct donor_reason {
 	const char *log;		/* a part of the line */
 	const char *message;		/* after the address; NULL: what the log says */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What all parts of farswapctl share: the options, the exit status, files, the commands.
+ * Shared by all parts of farswapctl: the options, the exit status, files, the commands.
  */
 #ifndef CTL_H
 #define CTL_H

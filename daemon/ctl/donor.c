@@ -74,7 +74,7 @@ int cmd_drain(char **args, unsigned int nr)
 	(void)nr;
 	while (bar && !ask_wait(fd, DRAIN_LOOK_MS)) {
 		left = donor_lent();
-		/* A client may have mapped one just before. */
+		/* A client may have mapped a region just before. */
 		if (left > all)
 			all = left;
 		donor_bar(left, all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The options, and the end of the program: with a message, or with its output written.
+ * Parses the options, and ends the program with an error message or after flushing its output.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * A screen of 80 by 24 characters, drawn once a second: pages by place, latency of page faults,
  * memory, donors. It needs no library: terminals agree on the few sequences that it uses. If the
- * output is no terminal, it is one frame.
+ * output is not a terminal, it prints one frame.
  */
 #include <errno.h>
 #include <inttypes.h>

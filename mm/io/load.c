@@ -381,8 +381,8 @@ static bool load_again(struct load_request *request)
 }
 
 /*
- * Give up a large folio, so that the task that waits for it has its pages read one by one. The
- * locked folio keeps the slab. Context: process context, if the folio is in the swap cache.
+ * Give up a large folio: the waiting task then reads its pages one by one. The folio lock pins the
+ * slab. Context: process context, if the folio is in the swap cache.
  */
 static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 {
@@ -607,7 +607,7 @@ static bool load_packed(struct folio *folio, struct farswap_device *device, bool
 		return false;
 	farswap_activity_account(&object.slab->activity, farswap_slab_second(), 1);
 	taken = READ_ONCE(device->backups.nr) && load_staged(folio, object.slab, object.slot);
-	/* The request uses the object from then on. */
+	/* If the read begins, the request keeps the reference on the object. */
 	if (!taken && folio_test_swapcache(folio) &&
 	    load_remotely(folio, object.slab, object.slot, object.nr, object.bytes, urgent))
 		return true;

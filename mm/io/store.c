@@ -87,7 +87,7 @@ static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned i
 /**
  * fanout_begin() - begin a write to each region of a slab
  * @fanout:	fan-out of the store
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @slot:	first slot; its remote bit is clear
  * @nr:		number of slots
  * @sole:	the swap device may not get the pages

@@ -254,7 +254,7 @@ void farswap_mapping_remove(struct farswap_mapping *mapping)
 
 /**
  * farswap_mapping_get() - take a reference on a mapping by its place
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @nth:	less than FARSWAP_REPLICAS_MAX
  *
  * Context: any.
@@ -318,7 +318,7 @@ static struct farswap_mapping *mapping_find_now(struct farswap_slab *slab,
 
 /**
  * farswap_mapping_find() - find a mapping to read slots from
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @slot:	the first slot
  * @nr:		how many
  * @avoid:	a mapping to use only if all others are suspect, or NULL; may be freed

@@ -204,7 +204,7 @@ bool farswap_object_get(struct farswap_device *device, pgoff_t offset,
 
 /**
  * farswap_object_at() - find the object that begins at a unit
- * @slab:	a packed slab that has bits
+ * @slab:	a packed slab with bitmaps
  * @slot:	the unit
  * @object:	set to the object
  *
@@ -220,7 +220,7 @@ bool farswap_object_at(struct farswap_slab *slab, unsigned int slot,
 
 /**
  * farswap_pack_offset() - get the swap offset of a unit
- * @slab:	a packed slab that has bits
+ * @slab:	a packed slab with bitmaps
  * @slot:	the unit
  *
  * Context: any.

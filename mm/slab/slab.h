@@ -315,7 +315,7 @@ static inline unsigned int farswap_slab_pages(const struct farswap_slab *slab, u
 
 /**
  * farswap_slab_starts() - check whether a page begins at a slot
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @slot:	a slot
  *
  * Context: any; a hint while the page can be stored or freed.

@@ -19,7 +19,7 @@ DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
 /**
  * farswap_write_begin() - begin a write
  * @write:	set to the write
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @nth:	the place of the mapping in the slab
  * @slot:	the first slot
  * @nr:		number of slots
@@ -73,7 +73,7 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 /**
  * farswap_write_begin_any() - begin a write to one region of a slab
  * @write:	set to the write
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @slot:	the first slot
  * @nr:		number of slots
  *
@@ -95,7 +95,7 @@ bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *s
 
 /**
  * farswap_write_mark() - mark slots stale in all mappings before they are written
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  * @slot:	the first slot
  * @nr:		number of slots
  *

@@ -196,7 +196,7 @@ static void evict_test_requested(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, timer_pending(&mapping->evict_timer));
 	KUNIT_EXPECT_FALSE(test, farswap_evict_is_near(mapping));
 
-	/* Again: it is being given back already, and only once. */
+	/* A second EVICT has no effect: the region is being given back already. */
 	farswap_evict_begin(place->donor, REGION, DEADLINE_MS);
 	KUNIT_EXPECT_TRUE(test, farswap_mapping_is(mapping, FARSWAP_MAPPING_REVOKED));
 	KUNIT_EXPECT_EQ(test, farswap_mapping_in_use(mapping), 1);

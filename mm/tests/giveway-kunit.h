@@ -222,7 +222,7 @@ static void giveway_test_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, client.given, CLIENT_ROOM, "no more give way");
 }
 
-/* All memory is used equally. */
+/* All memory is accessed equally often. */
 static void giveway_test_uniform(struct kunit *test)
 {
 	u32 i, second;

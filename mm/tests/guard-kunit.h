@@ -21,7 +21,7 @@ static struct farswap_mapping *guard_test_mapping(struct kunit *test)
 	return mapping;
 }
 
-/* Try stores of every position and length, inside the run and outside. */
+/* Try stores at every position and of every length, inside and outside the run. */
 static void guard_test_excludes(struct kunit *test)
 {
 	struct farswap_mapping *to = guard_test_mapping(test), *other = guard_test_mapping(test);

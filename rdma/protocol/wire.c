@@ -391,7 +391,7 @@ u64 farswap_wire_read_evict(const void *buf, u32 *deadline_ms)
  * @buf:	the message
  * @region:	FARSWAP_ACTIVITY_REGIONS numbers; as many as returned are set
  *
- * Return: how many regions are meant.
+ * Return: number of regions in the message.
  */
 unsigned int farswap_wire_read_check_activity(const void *buf, u64 *region)
 {

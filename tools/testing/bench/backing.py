@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What a client swaps to: farswap, or what else there is. Each is a class whose start() has
-swap in use when it returns; donors are the machines it needs beside the client.
+The kinds of swap that the benches compare: farswap and its alternatives. Each is a class whose
+start() has swap in use when it returns; donors are the machines it needs beside the client.
 """
 
 import os
@@ -17,7 +17,7 @@ SLAB_MB = 64
 
 
 class Backing:
-    """A disk of the client's own; megabytes: what it must hold."""
+    """A local disk of the client that holds so many megabytes."""
 
     name = "disk"
     about = "a virtual disk: a file in this machine's page cache"
@@ -27,10 +27,10 @@ class Backing:
     iops = 0
     # Whether the client has a disk of its own for it.
     on_disk = True
-    # Whether what is swapped leaves the client.
+    # Whether swapped pages leave the client.
     network = False
-    # Whether it is the client's own memory that it goes to: then that can't be scarce, and
-    # the load gets a limit of its own.
+    # Whether pages are swapped to local memory: the load then gets a memory limit of its own,
+    # because the machine's memory cannot be scarce.
     inside = False
 
     def __init__(self, megabytes):
@@ -41,7 +41,7 @@ class Backing:
         return self.megabytes if self.on_disk else 0
 
     def more_memory(self, _load):
-        """MB that the client has beside that which all have, for a load of so many."""
+        """Extra memory of the client for a load of that size, in MB."""
         return 0
 
     def programs(self):
@@ -52,7 +52,7 @@ class Backing:
         cluster.swap_on()
 
     def warm(self, _cluster):
-        """The other part of start(), so that another program finds the same state."""
+        """The repeatable part of start(): each program finds the same state after it."""
 
     def remote_percent(self, _cluster):
         """The share of pages read from donors; None where it is not counted."""
@@ -71,7 +71,7 @@ def swap_on(client, device):
 
 
 class ThrottledDisk(Backing):
-    """As slow as a real one at random."""
+    """As slow as a real disk at random access."""
 
     name = "disk, 250 IOPS"
     about = "the same, limited to what a 7,200 rpm disk does at random"
@@ -79,7 +79,7 @@ class ThrottledDisk(Backing):
 
 
 class Local(Backing):
-    """No swapping: the client has memory for all."""
+    """No swap: the client's memory holds the whole load."""
 
     name = "local"
     about = "memory for all: nothing is swapped"
@@ -118,8 +118,8 @@ class Farswap(Backing):
         self.before = self.counters(cluster)
 
     def warm(self, cluster):
-        # The first slab's first pages go to the disk until it is mapped, which isn't what is
-        # measured. Those behind it are mapped ahead.
+        # Do not measure the first slab: its first pages go to the disk until it is mapped. Later
+        # slabs are mapped in advance.
         group = "/sys/fs/cgroup/warm"
         cluster.client.check(
             f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p {group} && "
@@ -138,7 +138,7 @@ class Farswap(Backing):
 
 
 class FarswapReplica(Farswap):
-    """Each page on two donors, none on the disk."""
+    """Each page is on two donors and none on the disk."""
 
     name = "farswap, replica"
     about = "backup=replica, two donors"
@@ -147,7 +147,7 @@ class FarswapReplica(Farswap):
 
 
 class FarswapNone(Farswap):
-    """A donor's death costs what it had."""
+    """The pages of a donor that dies are lost."""
 
     name = "farswap, no backup"
     about = "backup=none, one donor"
@@ -155,7 +155,7 @@ class FarswapNone(Farswap):
 
 
 class Zram(Backing):
-    """Compressed in the client's own memory; what fault.c writes doesn't compress."""
+    """zram: pages compressed in local memory; the pages of fault.c do not compress."""
 
     name = "zram"
     about = "in the client's own memory, of which it gets as much more"
@@ -163,7 +163,7 @@ class Zram(Backing):
     on_disk = False
 
     def more_memory(self, load):
-        # With what it needs to find and hold pages that don't compress.
+        # The extra memory with which zram finds and holds incompressible pages.
         return load * 9 // 8
 
     def start(self, cluster):
@@ -173,14 +173,14 @@ class Zram(Backing):
 
 
 class RamDisk(Backing):
-    """Next to nothing but the kernel's own part and a copy; for what is counted."""
+    """A RAM disk: the kernel's own cost and one copy, as a reference for counts."""
 
     name = "RAM disk"
     about = "in the client's own memory; its instructions are counted, no more"
 
 
 class Zswap(Backing):
-    """A compressed pool in front of the disk."""
+    """zswap: a compressed pool in front of the disk."""
 
     name = "zswap"
     about = "a pool of a fifth of the client's memory, before the disk"
@@ -241,7 +241,7 @@ class NvmeTcp(Nvme):
 
 
 class Nbd(Backing):
-    """A file in the donor's memory, by its user-space server."""
+    """NBD: a file in the donor's memory, served from user space."""
 
     name = "NBD"
     about = "a file on a tmpfs of the donor"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-farswap beside what else a machine can swap to, on the same virtual machines in one run: page
+Compares farswap with other kinds of swap, on the same virtual machines in one run: page
 faults, HPBD's two programs, and two key-value servers. Prints tables, and leaves CSV and plots
-in a folder. Raw RDMA between the same machines is measured before and after each: what
-counts is the ratio to that, and to each other, within one run.
+in a folder. Raw RDMA between the same machines is measured before and after each: only the ratios
+to that, and to each other, within one run are meaningful.
 
 Parts:
   faults    memory of one and a half times the machine's: random reads, rewritten or not, in
@@ -55,7 +55,7 @@ THREADS = (1, 2, 4)
 # Relative to the swapped memory. On a device that is more than half full the kernel frees each slot
 # when it is read, and so writes the page again although it is unchanged.
 DEVICE_PARTS = 9 / 4
-# MB of the programs that are not meant to need more than the whole machine.
+# Memory of the programs that fit into the machine, MB.
 LOCAL_MB, WRITER_MB, HPBD_MB, SERVER_KEYS = 96, 64, 32, 40000
 MIXES = {"ETC": 95, "SYS": 75}
 # The counted load's, MB and accesses; and how far its figures may be from those of the same again.
@@ -73,7 +73,7 @@ class BrokenGuest(Exception):
 
 @contextlib.contextmanager
 def boot(args, backing, memory, cpus=1, programs=()):
-    """The cluster that a kind of swap needs, which isn't in use yet."""
+    """A cluster that meets the needs of a kind of swap, which is not started yet."""
     far = isinstance(backing, backings.Farswap)
     with harness.Cluster(
             donors=backing.donors, client_mem=memory, client_cpus=cpus,
@@ -102,7 +102,7 @@ def make_cgroup(client):
 
 
 def numbers_of(lines):
-    """({name: number}, {upper bound in µs: how many}) of what a program said."""
+    """Parses the output of a program: ({name: number}, {upper bound in µs: count})."""
     numbers, buckets = {}, {}
     for line in lines:
         _, *words = line.split()
@@ -118,7 +118,7 @@ def numbers_of(lines):
 
 
 class Bench:
-    """The measurements to make, and their results."""
+    """The planned measurements and their results."""
 
     def __init__(self, args):
         self.args = args
@@ -127,7 +127,8 @@ class Bench:
         self.found = report.Results()
 
     def attempt(self, part, backing_class):
-        """True, or None where the emulator broke a guest. Only what came to its end counts."""
+        """True, or None where the emulator broke a guest. Only measurements that completed
+        count."""
         self.found = report.Results()
         try:
             getattr(self, part)(backing_class)
@@ -158,7 +159,7 @@ class Bench:
 
     @contextlib.contextmanager
     def boot(self, part, backing, memory, **options):
-        """As boot(), with raw RDMA before and after what is in the block."""
+        """Like boot(), and measures raw RDMA before and after the block."""
         with boot(self.args, backing, memory, **options) as cluster:
             self.raw(cluster, backing, part)
             yield cluster
@@ -174,7 +175,7 @@ class Bench:
             raise harness.ClusterError(f"{backing.name}: kernel: {complaints[0]}")
 
     def phase(self, cluster, backing, program, load, setting=""):
-        """One of fault.c's, and what it cost."""
+        """Runs a load of fault.c and measures its cost."""
         client = cluster.client
         client.check(f"echo {READAHEAD.get(load, 0)} >/proc/sys/vm/page-cluster")
         with Costs(cluster) as costs:
@@ -231,7 +232,7 @@ class Bench:
         return [percent for percent in most if percent in self.args.local]
 
     def limit(self, client, whole, percent):
-        """Limits a cgroup to a share of the memory it needs; without a limit at 100."""
+        """Limits a cgroup to a share of the memory it needs, in per cent; 100 means no limit."""
         limit = "max" if percent == 100 else int(whole * percent / 100)
         client.check(f"echo {limit} >{CGROUP}/memory.high && echo {limit} >{CGROUP}/memory.max",
                      self.args.timeout)
@@ -262,10 +263,10 @@ class Bench:
                                     f"{self.args.accesses} 1", CGROUP)
             program.ask("fill")
             self.limit(client, LOCAL_MB << 20, 50)
-            # As much again, before, so that most of what is in memory is clean.
+            # Read as much before the measurement, so that most pages in memory are clean.
             program.ask("read", self.args.timeout)
             self.phase(cluster, backing, program, "read", "alone")
-            # Memory that nobody has written yet, again and again: so it reads none back.
+            # Write fresh memory each time, so that the program reads no page back.
             writer = Program(client, "sh -c 'while fault %d 1 1 read; do :; done'" % WRITER_MB,
                              LOCAL, "writer")
             writer.wait_lines(1, self.args.timeout)
@@ -318,7 +319,7 @@ class Bench:
             seconds = self.args.seconds / (4 if percent in BRIEF else 2)
             self.limit(client, whole, percent)
             for mix, gets in MIXES.items():
-                # As much again, before, to have the popular keys in memory.
+                # Read as much before the measurement, so that the popular keys are in memory.
                 program.ask(f"run {gets} {seconds}", self.args.timeout)
                 with Costs(cluster) as costs:
                     numbers, buckets = numbers_of(
@@ -337,7 +338,7 @@ class Bench:
         args = argparse.Namespace(mem=COUNTED_MB, accesses=COUNTED_ACCESSES,
                                   append=self.args.append, timeout=self.args.timeout)
         device = COUNTED[backing_class]
-        # farswap's twice: what is called repeatable has to be.
+        # Measure farswap twice, to prove that the counts are repeatable.
         runs = [instructions.one_run(args, device, 1)
                 for _ in range(2 if device == "farswap" else 1)]
         for row in instructions.ROWS:
@@ -361,11 +362,11 @@ def server_programs():
 # The share of its memory that a server has, per cent.
 SERVER_PERCENTS = {backings.Farswap: PERCENTS, backings.NvmeRdma: PERCENTS,
                    backings.Nbd: (75, 50, 25), backings.Local: (100,)}
-# A short measurement suffices for these.
+# A short measurement is enough for these.
 BRIEF = (100, 10)
 # Whose instructions are counted, and what instructions.py calls them.
 COUNTED = {backings.FarswapNone: "farswap", backings.Zram: "zram", backings.RamDisk: "brd"}
-# The configurations that each part compares: all of them only if it is quick.
+# The kinds of swap that each part compares; only quick parts compare all.
 PARTS = {
     "faults": backings.TIMED,
     "local": (backings.Farswap, backings.NvmeRdma, backings.Nbd),
@@ -413,7 +414,7 @@ class Said:
 
 
 def common_options(about, runs, seconds, timeout=300):
-    """A parser, for whatever measures between a client and its donors."""
+    """A parser with the options that all benches of a client and its donors share."""
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=runs)
@@ -485,7 +486,7 @@ def main():
     try:
         measure(args, bench)
     finally:
-        # A run that is interrupted leaves what it has.
+        # An interrupted run still prints its results.
         bench.results.write(args.out)
     spread = "median (lowest–highest)" if args.runs > 1 else \
         "1 run, so that no spread is known but raw RDMA's, of before and after"

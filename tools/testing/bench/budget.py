@@ -30,14 +30,14 @@ TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 # Functions that are followed from their first instruction until they return.
 WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}
 FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
-# Through these any function calls any other.
+# Thunks: an indirect call goes through these.
 THUNK = re.compile(r"^__x86_")
 # Whose an instruction is: of the first of those it is called by that is here.
 OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
                                 r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
-# The purpose of farswap's own functions.
+# The purpose of each function of farswap.
 STAGES = (
     ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
     ("request, taken and given back", re.compile(r"^farswap_request")),
@@ -59,7 +59,7 @@ LEAST = 20
 
 
 def record(client, path, megabytes):
-    """Every instruction that the guest executes from now on, until there are so many MB."""
+    """Traces every instruction that the guest executes from now on, up to so many MB."""
     def monitor(line):
         client.qmp("human-monitor-command", **{"command-line": line})
 
@@ -76,7 +76,7 @@ def record(client, path, megabytes):
 
 
 class Stack:
-    """The functions that have been called and not returned, as they can be told from outside."""
+    """The call stack, reconstructed from the trace: functions that have not returned yet."""
 
     def __init__(self, symbols):
         self.symbols = symbols

@@ -34,7 +34,7 @@ TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 
 MB = 1 << 20
 SLAB_MB = 4
-# Work for each: what takes about as long of a processor.
+# Accesses of each program, so that all need about the same CPU time.
 KINDS = {"etc": 40, "sys": 40, "sort": 1, "graph": 6}
 SHARES = (100, 100, 75, 100, 50, 100, 75, 100, 50, 75)
 NEEDS = (20, 24, 28, 32, 36)
@@ -43,7 +43,8 @@ UNEVEN = (2.0, 2.8)
 SOCKET = "/run/farswapd/control"
 COUNTERS = ("load_remote", "load_device", "load_fallback")
 # Why the disk alone has pages: their page-outs did not go to a donor, by cause, or the donor took
-# the region back before all of it was copied. The last two bring such pages to donors.
+# the region back before all of it was copied. The last two counters are of such pages that were
+# later written to donors.
 ASTRAY = ("store_no_slab", "store_busy", "map_failed", "slab_evicted", "slab_gave_way",
           "rebuilt", "promoted")
 TX = "/sys/class/net/eth0/statistics/tx_bytes"
@@ -56,7 +57,7 @@ def local_mb(container):
 
 
 def draw_containers(args):
-    """Kinds, needs and shares in fixed numbers, on machines at random, but as uneven as said."""
+    """Distributes fixed numbers of programs at random, until the imbalance is as wanted."""
     for attempt in range(10000):
         draw = random.Random(f"{args.seed} {attempt}")
         weights = [draw.random() ** 2 + 0.03 for _ in range(args.machines)]
@@ -75,7 +76,7 @@ def draw_containers(args):
 
 
 class Machine:
-    """One guest: its programs, and what its memory is used for, second by second."""
+    """A guest: its programs, and the use of its memory, second by second."""
 
     def __init__(self, vm, containers, lends):
         self.vm = vm
@@ -141,7 +142,7 @@ def wait_for(machines, word, timeout):
 
 
 class Run:
-    """All programs once, over farswap or not."""
+    """Runs all programs once, with or without farswap."""
 
     def __init__(self, args, containers, far):
         self.name = "farswap" if far else "disks alone"
@@ -193,7 +194,7 @@ class Run:
             machine.end()
 
     def used(self, window):
-        """Each machine's memory in use, the mean of the window, as a part of what it has."""
+        """The share of each machine's memory that is in use, averaged over the window."""
         return [statistics.mean(series[:window]) / capacity
                 for series, capacity in zip(self.series, self.capacity)]
 

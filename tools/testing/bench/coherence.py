@@ -16,12 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 PLUGIN = os.path.join(HERE, "cachelines.so")
 
-# The first two are called once a page. Transfers count for the innermost.
+# The first two are called once a page. A transfer counts for the innermost function.
 PAGING = ("swap_read_folio", "swap_writepage")
 IN = ("swap_read_folio", "do_swap_page")
 OUT = ("swap_writepage", "shrink_folio_list", "try_to_free_mem_cgroup_pages", "reclaim_pages",
        "balance_pgdat")
-# Copies the contents of pages that are staged.
+# The function that copies pages to the staging pool.
 COPY = "copy_mc_to_kernel"
 WAYS = (*PAGING, "do_swap_page", *OUT[1:], "handle_softirqs", "free_swap_cache",
         "__folio_batch_add_and_move", "do_wp_page", COPY)
@@ -37,10 +37,10 @@ SKIP = re.compile(
     r"ram_copy_page)( \[\w+\])?$")
 THUNKS = re.compile(r"^__x86_(indirect|return)_\w*thunk")
 INTERRUPTS = re.compile(r"asm_sysvec_|asm_common_interrupt$|asm_exc_nmi$")
-# Those that are inlined in modules, or that copy on behalf of others than the staging pool.
+# Functions that copy the contents of pages, other than COPY and those in SKIP.
 CONTENTS = re.compile(r"^(ram_do|ram_copy|copy_(to|from)_brd|(__)?memcpy(_orig)?$)")
 MODULES = {"farswap": "mm/farswap.ko", "farswap_ram": "tools/testing/modules/farswap-ram.ko"}
-# Where each processor's own APIC is.
+# Address of each processor's local APIC.
 FIXMAP = 0xffffffffff000000
 
 KINDS = ("read of a modified line", "write of a modified line", "write of a line others have read")
@@ -108,14 +108,14 @@ class Counter:
         control.switch_to = symbols.start("__switch_to_asm")
 
     def begin(self, quantum, pause_ns, slow):
-        """All code is translated again, with calls of the plugin."""
+        """Translate all code again, now with calls of the plugin."""
         control = self.control
         control.quantum, control.pause_ns, control.slow = quantum, pause_ns, slow
         control.instrument = 1
         self.client.qmp("human-monitor-command", **{"command-line": "log nochain"})
 
     def count(self, run):
-        """What run() returns, with the counters of what happened meanwhile."""
+        """Returns the result of run() and the counters of transfers during it."""
         control = self.control
         self.events[:] = bytes(len(self.events))
         control.lost = 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Two revisions beside each other, in turn, on this machine: what a page costs in instructions
+Compares two revisions, alternating, on this machine: what a page costs in instructions
 (instructions.py), and page faults over the network (bench.py; with --runs 0 none). Prints for
 each figure the ratio of this tree to the other revision. The programs that measure, and the
 guests' kernel, are this tree's in both.
@@ -105,7 +105,7 @@ def main():
         host.note_other_work()
         runs = []
         for number in range(args.runs):
-            # Not always the same first.
+            # Alternate the order.
             order = sorted(trees, reverse=bool(number % 2))
             found = {name: network_run(args, trees[name]) for name in order}
             runs.append({name: found[name] for name in trees})

@@ -40,7 +40,7 @@ GOALS = {
 
 
 class Remapped(backings.FarswapNone):
-    """Regions are mapped anew for each measurement, so none is mapped here."""
+    """No region is mapped here: each measurement maps new ones."""
 
     def warm(self, cluster):
         pass
@@ -51,7 +51,7 @@ def regions(client):
 
 
 def fresh(client, way):
-    """No region is mapped, and pages are compressed from now on, or not."""
+    """Start without mapped regions, and switch compression on or off."""
     client.check(f"echo 0 >{farswap.SYSFS}/attached && echo {way} >{farswap.SYSFS}/compress && "
                  f"echo 1 >{farswap.SYSFS}/attached")
     client.wait_for(f"grep -q ' live ' {farswap.DEBUG}/donors", 20, f"cat {farswap.DEBUG}/donors")

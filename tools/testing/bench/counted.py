@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-One machine alone whose virtual time counts instructions, a nanosecond for each: figures that
-repeat to a per cent, whatever else this machine does.
+Boots a single machine whose virtual clock advances a nanosecond per instruction, so that its
+figures repeat to a per cent however busy the host is.
 """
 
 import harness
@@ -12,7 +12,7 @@ RAM = "/sys/module/farswap_ram/parameters"
 
 
 def machine(mem, root=None, append="", programs=(), *, memory=0, disk=0, slab_mb=2):
-    """For loads of so many MB, and with a disk of a third more, or of so many MB."""
+    """Boots it for loads of so many MB, with a disk of a third more or of the given size."""
     return harness.Cluster(
         donors=0, client_mem=memory or mem * 4, disks=[(disk or mem * 4 // 3, 0)], counted=True,
         append=f"farswap.hotslab=0 farswap.slab_mb={slab_mb} farswap.backup=none "
@@ -21,15 +21,16 @@ def machine(mem, root=None, append="", programs=(), *, memory=0, disk=0, slab_mb
 
 
 def make_cgroup(client, mem):
-    """For a quarter of the load. At memory.max large folios are rarely allocated."""
+    """Creates a cgroup with a memory limit of a quarter of the load. At memory.max large folios are
+    rarely allocated."""
     client.check(f"echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir {CGROUP}; "
                  f"echo {mem // 4}M >{CGROUP}/memory.high")
 
 
 def use_farswap(client, mem, donors=1, regions=0):
     """
-    All pages of a load go to this machine's own memory, which any number of donors lend; or so
-    many regions of each, which take memory only where they are written.
+    Sets up the RAM transport, with room for all pages of a load or with so many regions of each
+    donor; a region takes memory only where it is written.
     """
     make_cgroup(client, mem)
     options = f"sparse=1 regions={regions}" if regions else f"regions={mem * 2 // 3 + 2}"
@@ -43,9 +44,9 @@ def use_farswap(client, mem, donors=1, regions=0):
 
 def warm(mem):
     """
-    A command to go before a load of fault.c, in the same shell. Whose time the disk takes
-    isn't counted: slabs for all of it come first, each time anew, since while nobody has
-    anything to do hours pass, and slabs are given back.
+    A shell command that must precede a load of fault.c. The time of the disk is not counted, so map
+    all slabs first. Repeat that for each load: virtual time runs fast while the machine is idle,
+    and idle slabs are given back.
     """
     return (f"echo $$ >{CGROUP}/cgroup.procs; "
             f"for i in 1 2 3; do fault {mem} 1 1 read >/dev/null; done;")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-What happens now and then, each beside its reference of the same run, and beside the
-Infiniswap paper's figure: an idle slab's eviction and a slab's mapping against the
-round trip of a control message, what evictions and a donor's death cost a program, and
-what the backup costs page-outs.
+Measures rare events, compared with a reference of the same run and with the figure of the
+Infiniswap paper: an idle slab's eviction and a slab's mapping against the round trip of a control
+message, what evictions and a donor's death cost a program, and what the backup costs page-outs.
 
-A client and its donors run as virtual machines on this one. Windows with and without
-what is measured alternate; a figure is the median of the pairs, with the lowest and the
-highest. Status 0 if every goal is met.
+A client and its donors run as virtual machines on this one. Windows with and without the event
+alternate; a figure is the median of the pairs, with the lowest and the highest. Status 0 if every
+goal is met.
 """
 
 import argparse
@@ -30,11 +29,11 @@ TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 SLAB_MB = 2
 # The module's own default; the emulated clusters of tests have more.
 IO_TIMEOUT_MS = 1000
-# Slots are handed out all around it: no more than two donors can hold.
+# The kernel allocates slots all over the device: it must not exceed the memory of two donors.
 SWAP_MB = 128
-# That which a program fills that then sleeps: enough for all that is evicted of it.
+# The device of the idle program, large enough for all slabs that are evicted.
 IDLE_MB = 2048
-# In many short windows, for a small difference.
+# The difference is small, so measure many short windows.
 CHOICE_PAIRS, CHOICE_SECONDS, CHOICE_SLABS = 9, 3, 8
 
 
@@ -44,7 +43,7 @@ def spread(values, unit=""):
 
 
 class Bench:
-    """The cluster, and what was found: rows of the table."""
+    """The cluster, and the results as rows of the table."""
 
     def __init__(self, cluster, args):
         self.cluster = cluster
@@ -70,7 +69,7 @@ class Bench:
         return farswap.counters(self.debug("stats"))
 
     def median_since(self, before, name):
-        """The median of the times after that output of debug("latency"), in µs."""
+        """The median of the latencies since an earlier debug("latency"), in µs."""
         now, then = (farswap.histogram(text, name) for text in (self.debug("latency"), before))
         median = farswap.percentile(farswap.grown(now, then), 50)
         if not median:
@@ -90,7 +89,7 @@ class Bench:
         return held
 
     def spread_out(self):
-        """Until every donor that is on has a slab: the others give some away."""
+        """Evict slabs of the other donors until every running donor has one."""
         deadline = time.monotonic() + 60
         while True:
             held = self.held()
@@ -105,7 +104,7 @@ class Bench:
 
     # An idle slab is evicted; a slab is mapped.
     def latency(self):
-        """First of all: the daemons' histograms are since they started."""
+        """Run this first: the histograms of a daemon count since its start."""
         megabytes = LOCAL + min(18 * len(self.cluster.donors), SWAP_MB * 2 // 3)
         step_kb, period = 512, 50
         steps = megabytes * 1024 // step_kb
@@ -166,7 +165,7 @@ class Bench:
     def busy(self):
         load = Load(self.client, self.args.megabytes)
         load.wait_lines(10)
-        # Reading from it costs as much as it should.
+        # From here on a read from the disk has its real cost.
         self.limit_disk(self.args.iops)
         load.wait_lines(5)
         self.spread_out()
@@ -176,7 +175,7 @@ class Bench:
         self.cluster.request(["iops", "vda", str(iops)])
 
     def act(self, load, command, seconds, rate):
-        """Have the donors run a command in turn, so many a second; accesses a second."""
+        """Run a command on the donors in turn, so many a second; returns accesses a second."""
         donors, first = itertools.cycle(self.cluster.donors), load.wait_lines(1)
         began, done, jobs = time.monotonic(), 0, []
         while len(load.lines) <= first + seconds:
@@ -193,8 +192,8 @@ class Bench:
 
     def raw_copy(self, run_kb=32, iterations=600):
         """
-        What raw verbs need to bring a slab from one donor to another through the client,
-        with nothing else going on, in ms: how much of a second no eviction can do without.
+        The time in ms that raw verbs need to copy a slab from one donor to another through an idle
+        client: a lower bound for an eviction that migrates.
         """
         source, target = self.cluster.donors[:2]
         rates = [raw.bandwidth(self.client, donor, verb, run_kb << 10, iterations)
@@ -208,7 +207,7 @@ class Bench:
         load, seconds, rate = self.busy(), 6, self.args.rate
         losses, rates, fewer, before = [], [], [], self.stats()
         for _ in range(self.args.pairs):
-            # The same but for the evictions: it takes the donors' time, too.
+            # The same load on the donors, without evictions.
             without = self.act(load, "farswapctl status >/dev/null", seconds, rate)
             evicted, began = self.stats()["slab_evicted"], time.monotonic()
             during = self.act(load, "farswapctl evict 1 >/dev/null", seconds, rate)
@@ -230,8 +229,8 @@ class Bench:
 
     def sleeping(self):
         """
-        A program whose slabs, on a swap device of their own, nobody uses. Before any other:
-        that device is full then.
+        Start a program that stays idle, with its slabs on a swap device of their own. Must run
+        before the other programs, so that the device is full by then.
         """
         self.client.check("mkswap /dev/vdb >/dev/null && swapon_at 10 /dev/vdb")
         steps, period = (LOCAL + IDLE_MB) * 2, 30
@@ -278,7 +277,7 @@ class Bench:
                  spread(losses, " %"), loss < 1)
 
     def one_death(self, load, donor, how):
-        """The loss of throughput in the 10 s after it, against the 20 s before, %."""
+        """Throughput lost in the 10 s after the death, relative to the 20 s before, %."""
         self.spread_out()
         load.wait_lines(5)
         before = load.window(20)
@@ -289,7 +288,7 @@ class Bench:
             donor.kill()
         load.wait_lines(10)
         after = load.rate(first, 10)
-        # Without its power it is silent first, and suspect.
+        # A donor without power is silent, so it is suspect first.
         if self.lost() == lost and self.is_live(donor):
             raise harness.ClusterError("a donor's death went unnoticed")
         each = [round(load.rate(first + second, 1)) for second in range(10)]
@@ -320,7 +319,7 @@ class Bench:
             self.set("backup", backup)
             losses = []
             for donor in itertools.islice(donors, self.args.deaths):
-                # Until what there is of replicas is whole.
+                # Wait until all replicas are complete.
                 load.wait_lines(10)
                 losses.append(self.one_death(load, donor, how))
                 if how == "kill":
@@ -341,9 +340,9 @@ class Bench:
             raise harness.ClusterError(f"memory was wrong: {load.lines[-1]}")
 
 
-# In this order: the donors that die stay dead.
+# The order matters: a killed donor is not restarted.
 NAMES = ("latency", "staging", "evictions", "choice", "death")
-# Those that lose no page with a donor.
+# The backups with which a donor's death loses no page.
 BACKUPS = ("disk", "replica")
 DEATHS = ("kill", "power")
 
@@ -351,7 +350,7 @@ DEATHS = ("kill", "power")
 def run(args, names):
     programs = [os.path.join(TOP, "tools/testing/selftests/farswap", name)
                 for name in ("load", "swapon_at")] + [os.path.join(HERE, "grow")]
-    # Room for the slabs that are idle, too.
+    # Leave room for the idle slabs.
     more = IDLE_MB // 6 if "choice" in names else 0
     with harness.Cluster(
             donors=6 if set(names) & {"evictions", "choice", "death"} else 2,

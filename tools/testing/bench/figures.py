@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Draws the plots of Documentation/mm/farswap/performance.rst, in ratios, from what bench.py
-(part local) and events.py (part death) left: faults.svg, local.svg, death.svg.
-Draws those that there is data for; status 1 if there is none for any.
+Draws the plots of Documentation/mm/farswap/performance.rst, in ratios, from the results of bench.py
+(part local) and events.py (part death): faults.svg, local.svg, death.svg. Skips a plot without
+data; the exit status is 1 if all are skipped.
 """
 
 import argparse

@@ -30,8 +30,8 @@ SETTINGS = (
     (1, 2, 96, 20000, 1536, 9800),
 )
 GOAL = 1.05
-# Per cent of the reads. Among slabs of something else the first pages of those that are just
-# being mapped go to the disk; the median fault is of a donor all the same.
+# Per cent of the reads. While slabs are being mapped their first pages go to the disk; the median
+# fault still reads from a donor.
 LEAST_REMOTE, LEAST_REMOTE_AMONG = 99, 90
 
 
@@ -48,8 +48,8 @@ def one_setting(args, setting):
         cluster.swap_on()
         counted.use_farswap(client, mem, donors, disk // slab_mb + 2)
         if ballast:
-            # The load makes slabs be mapped ahead, each of these the next one. A page table
-            # for each of its pages is more than the load may have.
+            # Each slab that the load fills has the next one mapped in advance. A page table per
+            # page would exceed the memory limit of the load.
             client.check(f"{counted.warm(mem)} echo $$ >/sys/fs/cgroup/cgroup.procs && "
                          f"ballast {ballast}", args.timeout)
         before = farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))

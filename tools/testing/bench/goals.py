@@ -31,7 +31,7 @@ GOALS = (
 
 
 def by_run(results, swap, key, runs):
-    """The median of each run, or None if there isn't one of each."""
+    """The median of each run, or None if a run lacks it."""
     load, setting, value = key
     numbers = results.numbers.get((load, swap, setting, value), [])
     if not numbers or len(numbers) % runs:

@@ -43,7 +43,7 @@ def pairs(line):
 
 
 class Machine:
-    """A donor, or one that was; what its programs say."""
+    """A machine that lends memory or did so, and the output of its programs."""
 
     def __init__(self, vm, lends):
         self.vm = vm
@@ -70,8 +70,8 @@ class Machine:
 
 def warm_up(cluster):
     """
-    Have both donors use their memory once, so that no page of it is new to the
-    emulator, which takes its time for such. Only the first then lends.
+    Touch the memory of both donors once, because the emulator is slow at the first access to a
+    page. Only the first then lends.
     """
     for vm in cluster.donors:
         farswapd.stop(vm, 20)
@@ -116,7 +116,7 @@ def one_round(cluster, args):
     jobs = []
     for machine in machines:
         jobs.append(machine.grow(args, nr))
-        # Out of step, since they share the host's processors.
+        # Run them one after the other, because they share the host's processors.
         time.sleep(args.period / 2000)
     for machine, job in zip(machines, jobs):
         machine.grown(job, args.timeout + nr * args.period // 1000)
@@ -136,8 +136,8 @@ def in_time(machine):
 
 def slowdown(ours, theirs):
     """
-    (by how much our steps took longer than theirs, %, what of that may be chance):
-    two standard errors, since two emulated machines share the host's processors.
+    (how much longer our steps took than theirs, %, the random part of that as two standard errors).
+    Two emulated machines share the host's processors.
     """
     means, errors = zip(*((statistics.mean(times), statistics.stdev(times) / len(times) ** 0.5)
                           for times in ([step["busy_us"] for step in run]
@@ -154,7 +154,7 @@ def part(rounds, begin, end):
 
 
 def parts(rounds, steps):
-    """That of each so many steps, and the number of the first; the worst comes first."""
+    """The slowdown of each window of so many steps and the window's first step, worst first."""
     nr = min(len(lender.steps) for lender, _ in rounds)
     return sorted(((*part(rounds, begin, begin + steps), begin)
                    for begin in range(0, nr - steps + 1, steps)), reverse=True)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Where the time of both machines goes while pages go out to a donor, and while they come in at
-random: what each executes is sampled, with what called it, some hundred times a second. farswap
-without a backup, and with one on the disk, beside NVMe over RDMA; microseconds of a machine's
-time for each page. Code that runs with interrupts off is counted where they are enabled again.
+Profiles both machines during page-out to a donor and during random page-in: samples the call stacks
+some hundred times a second. Compares farswap without a backup, farswap with one on the disk, and
+NVMe over RDMA, in microseconds of a machine's time per page. Code that runs with interrupts off is
+counted where they are enabled again.
 """
 
 import collections
@@ -143,7 +143,7 @@ def measure_swap(kind, args):
         for load in LOADS:
             found[load] = one_load(cluster, program, load, args)
             print(f"  {backing.name}: {load}", flush=True)
-            # So that reads find no page that is to be put out.
+            # Wait for pending page-outs, so that they do not disturb the reads.
             program.ask("clean", args.timeout)
         program.end()
         complaints = cluster.complaints()

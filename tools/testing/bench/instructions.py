@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-What a page costs in and out, in thousands of instructions, beside what else keeps pages in
-this machine's memory: farswap over farswap-ram, which copies, zram, and a RAM disk (brd). No
-network: what is left is the kernel's share, farswap's own and one copy of a page. fault.c's
-pages are incompressible. The kernel reads RAM disks and zram past its swap cache. budget.py
-shows farswap's own share.
+Counts the instructions of a page-in and a page-out, in thousands, for the kinds of swap that keep
+pages in local memory: farswap over farswap-ram, which copies, zram, and a RAM disk (brd). Without a
+network the cost is the kernel's share, farswap's own and one copy of a page. fault.c's pages are
+incompressible. The kernel reads RAM disks and zram past its swap cache. budget.py shows farswap's
+own share.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def use(client, device, mem):
 
 
 def boot(args):
-    """One machine, with what a load needs."""
+    """A machine that is set up for a load."""
     programs = [("/usr/bin/fault", os.path.join(HERE, "fault"), None)]
     cluster = counted.machine(args.mem, append=args.append, programs=programs)
     cluster.client.check(

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-How many cache lines change hands between processors for a page in and a page out, with many
-processors: the emulator counts them (cachelines.c), as many as it has been told to emulate,
-whatever this machine has. A load of fault.c with a thread on each; farswap over farswap-ram,
-zram, and a RAM disk (brd).
+Counts the cache lines that move between processors per page-in and page-out on many processors. The
+emulator counts them (cachelines.c), so the host may have fewer processors. A load of fault.c with a
+thread on each; farswap over farswap-ram, zram, and a RAM disk (brd).
 
-A count says what can't scale, not how long anything takes. Caches are unlimited, contents of
+A count shows contention that limits scaling, not time. Caches are unlimited, contents of
 pages are counted apart or not at all, and the kernel's own transfers are in columns of their
 own; most of those are interrupts that flush TLBs, since the threads share one address space.
 
@@ -73,7 +72,7 @@ GOAL_GROWTH = 1.1
 SHARED = (0.8, 1.0)
 # Instructions between sleeps of a processor, the length of these, and how much slower timers are.
 QUANTUM, PAUSE_NS, SLOW = 600, 60000, 30
-# Pages that a run must have put out and in, to say anything.
+# Fewest page-outs and page-ins for a meaningful run.
 LEAST_PAGES = 2000
 
 
@@ -109,7 +108,7 @@ def use(args, cluster, device):
         client.wait_for(f"grep -q live {farswap.DEBUG}/donors", 60, f"cat {farswap.DEBUG}/donors")
     else:
         instructions.use(client, device, args.mem)
-    # At memory.high it would be made to sleep.
+    # At memory.high the kernel would throttle it.
     client.check(f"echo {args.mem // 4}M >{counted.CGROUP}/memory.max; "
                  f"echo max >{counted.CGROUP}/memory.high")
 
@@ -132,7 +131,7 @@ def one_run(args, setting):
             load.ask("fill")
             load.ask("read")
             counter.begin(args.quantum, PAUSE_NS, SLOW)
-            # Translations, and all lines' states, come first.
+            # Warm up: translations, and the states of all lines.
             counter.count(lambda: load.ask("out"))
             before = pages(client)
             answer = counter.count(lambda: load.ask("out"))
@@ -154,7 +153,7 @@ def one_run(args, setting):
 
 
 def own_place(row):
-    """Of a transfer of farswap's, the innermost place in its source."""
+    """The innermost source line of farswap that caused a transfer."""
     return next((place for place in row.where if "/mm/" in place.removeprefix(TOP)), "")
 
 
@@ -211,7 +210,7 @@ def figures(setting, run):
 
 
 def show_places(setting, run, top):
-    """The instructions and the lines that change hands most, a page in or out."""
+    """The instructions and the cache lines with most transfers per page-in or page-out."""
     rows, pages_in, pages_out, *_ = run
     total = pages_in + pages_out
     by_place = collections.Counter()

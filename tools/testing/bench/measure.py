@@ -22,7 +22,7 @@ def sample(vm):
             values["rx"], values["tx"] = int(words[1]), int(words[2])
         elif words[0] == "daemon":
             # Per thread, in nanoseconds: sampling memory takes far less than a tick.
-            # Interrupts that came meanwhile are in it, unless the kernel keeps their time apart.
+            # Includes the time of interrupts, unless the kernel accounts for them separately.
             values["daemon"] += sum(map(int, words[1::2])) / 1e6
             values["daemon_runs"] += sum(map(int, words[2::2]))
         elif words[0] in ("pswpin", "pswpout"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Page-outs of a client with one processor and one donor, out of its own trace."""
+"""Analyses the page-outs in the trace of a client with one processor and one donor."""
 
 import collections
 import re
@@ -22,7 +22,7 @@ FIELD = re.compile(r"(\w+)=(0x[0-9a-f]+|-?\d+)")
 
 
 class Page:
-    """One that is put out: when each stage ended, s; and how many go with it."""
+    """A page-out: the end of each stage, s, and the number of pages in the same WRITE."""
 
     def __init__(self, time, entry):
         self.times = {"begun": time}
@@ -34,10 +34,9 @@ class Page:
 
 class PageOuts:
     """
-    Pages put out, stage by stage, in µs. Those that are merged into a WRITE are those behind its
-    first, in the order in which they were submitted: one processor has one queue for them. A page
-    is a packet, its acknowledgment the last before its end. Writes of others (promotion) are
-    passed over.
+    Pages put out, stage by stage, in µs. The pages of a merged WRITE are those submitted after its
+    first, because one processor has one queue. A page is a packet; its acknowledgment is the last
+    one before its completion. Other writes (promotion) are skipped.
     """
 
     def __init__(self):
@@ -45,15 +44,15 @@ class PageOuts:
         self.together = []
         self.begun = {}             # by the pid that does it
         self.waiting = []
-        # How far a work request's completion is from its I/O: so far in the same structure, and
-        # seen time and again.
+        # Distance of a work request's completion from its I/O, which is constant because both are
+        # in one structure.
         self.distances = collections.Counter()
         self.unsent = collections.defaultdict(collections.deque)    # pages or None, by queue pair
         self.came = {}              # the last acknowledgment, likewise
         self.by_entry = {}
 
     def position(self, cqe):
-        """The position of a posted request among those that wait; None if it is not there."""
+        """The index of a posted request among the waiting ones, or None."""
         likely = self.distances.most_common(1)
         if not likely or likely[0][1] < SURE:
             self.distances.update(cqe - page.io for page in self.waiting

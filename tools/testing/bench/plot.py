@@ -11,7 +11,7 @@ LINES = ("#c0392b", "#2980b9", "#16a085", "#8e44ad", "#e08e45", "#7a8ca3")
 
 
 def nice(most, parts):
-    """A round distance of about so many ticks."""
+    """A round interval that gives about so many ticks."""
     unit = 1
     while True:
         for factor in (1, 2, 5):
@@ -21,7 +21,7 @@ def nice(most, parts):
 
 
 class Axes:
-    """A rectangle of the picture, and what it shows."""
+    """A rectangle of the picture with its axes."""
 
     def __init__(self, first, last, most, top, height):
         self.first, self.last, self.most = first, last, most

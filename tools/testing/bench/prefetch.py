@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-farswap's prefetching beside the kernel's readahead, on the same transport: in one client with
-one donor, in turn, while everything else stays as it is. Prints for each load what came of both,
+Compares farswap's prefetching with the kernel's readahead on the same transport: in one client with
+one donor, alternating, with everything else unchanged. Prints the results of both for each load,
 and the ratio of each round.
 
 Loads, of memory one and a half times the machine's:
@@ -26,7 +26,7 @@ from programs import Asked
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 
-# And what the ratio is to be.
+# Each load, with the goal for its ratio.
 LOADS = {"sequential": 1.3, "strided": 1, "runs": 1, "both": 1, "read": 0.98}
 COUNTED = ("prefetched", "prefetch_used", "prefetch_unused")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs that run in the client while something is measured, and what they say."""
+"""Programs that run in the client during a measurement, and their output."""
 
 import time
 
@@ -11,7 +11,7 @@ LOCAL = 24
 
 
 class Program:
-    """One in the client, in a cgroup or not, and the lines that it says."""
+    """A program in the client, perhaps in a cgroup, and its lines of output."""
 
     def __init__(self, client, command, local=None, group="bench"):
         prefix, group = "", f"{CGROUP}/{group}"
@@ -27,7 +27,7 @@ class Program:
         self.lines += [line.decode() for line in lines]
 
     def wait_lines(self, nr, timeout=60):
-        """Until it has said that many more; the number of the last."""
+        """Wait for that many more lines; returns the number of the last."""
         deadline, wanted = time.monotonic() + timeout, len(self.lines) + nr
         while len(self.lines) < wanted:
             if self.job.ended.is_set() or time.monotonic() > deadline:
@@ -42,13 +42,13 @@ class Program:
 
 
 class Asked(Program):
-    """One that takes commands, a line each, and says "done" after what it answers."""
+    """A program that reads one command a line and prints "done" after each answer."""
 
     def __init__(self, client, command, group=None):
         self.client = client
         self.fifo = f"/run/{command.split()[0]}.commands"
         join = f"echo $$ >{group}/cgroup.procs && " if group else ""
-        # Somebody has it open all the time, or its end would come after the first.
+        # Keep the FIFO open, because the program would read end-of-file after the first command.
         client.check(f"rm -f {self.fifo}; mkfifo {self.fifo}")
         self.holder = client.spawn(f"exec sleep 100000 >{self.fifo}")
         super().__init__(client, f"sh -c '{join}exec {command} <{self.fifo}'")
@@ -87,5 +87,5 @@ class Load(Program):
         return self.rate(first, seconds)
 
     def rate(self, first, seconds):
-        """The same, from a line on."""
+        """The same, starting at a line."""
         return (self.value("reads", first + seconds) - self.value("reads", first)) / seconds

@@ -34,11 +34,11 @@ class Results:
             self.add_histogram(*key, counts)
 
     def median(self, *key):
-        """None where there is no such."""
+        """None where there is no value."""
         return statistics.median(self.numbers[key]) if key in self.numbers else None
 
     def swaps(self, load, setting, value):
-        """That there is something of, in the order in which they ran."""
+        """Those that have results, in the order of the runs."""
         return [key[1] for key in self.numbers
                 if (key[0], *key[2:]) == (load, setting, value)]
 
@@ -93,7 +93,7 @@ def table(title, rows, columns):
 
 
 def gnuplot(directory, name, script):
-    """One plot, as NAME.svg and NAME.png."""
+    """Draw one plot as NAME.svg and NAME.png."""
     for terminal in ("svg size 900,540 dynamic background '#ffffff'", "png size 900,540"):
         kind = terminal.split()[0]
         path = os.path.join(directory, f"{name}.{kind}")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Where the time of a page-out and of a page fault goes between two machines, stage by stage: from
-the client's own trace of it, the medians, and what the slowest of a hundred spend where; for faults
-also who had the processor meanwhile, work items by their function. Memory is filled, then pages
-are read at random, and then read and rewritten. The time of the probes is included.
+Breaks down the time of a page-out and of a page fault between two machines into stages, from the
+client's trace: the medians, and the mean of the slowest per cent; for faults also the tasks that
+had the processor, with kworkers by their work function. Memory is filled, then pages are read at
+random, and then read and rewritten. The time of the probes is included.
 """
 
 import collections
@@ -57,7 +57,7 @@ WORK = re.compile(r"function (\S+( \[\w+\])?)")
 
 
 def kind_of(task):
-    """Those of a kind have numbers in their names."""
+    """Drop the numbers in the names, to sum up tasks of a kind."""
     if task.startswith("kworker"):
         return "kworkers, between work items,"
     return "idle" if task.startswith("swapper") or task == "<idle>" else task.split("/")[0]
@@ -65,8 +65,8 @@ def kind_of(task):
 
 class Faults:
     """
-    Faults of one task that read a page, out of a trace: stage by stage, in µs; and who had the
-    processor meanwhile, with the interrupts that came.
+    Faults of one task that read a page, from a trace: the stages in µs, and the tasks and
+    interrupts that had the processor during each.
     """
 
     def __init__(self):
@@ -79,7 +79,7 @@ class Faults:
         self.works = {}
 
     def account(self, task, pid, time, name, text):
-        """The time until an event that has the processor turn to something else."""
+        """The time until an event that switches the processor to another context."""
         if self.times is not None:
             self.ran[self.works.get(pid) or kind_of(task)] += \
                 time - max(self.switched, self.times["begun"])
@@ -94,7 +94,7 @@ class Faults:
             self.account(task, pid, time, name, text)
         ours = task == PROGRAM
         if name == "begin" and ours:
-            # The kernel takes a fault again when it has slept.
+            # The kernel retries a fault that has slept.
             if self.times is None or "runs" not in self.times:
                 self.times, self.qp = {"begun": time}, None
                 self.ran = collections.Counter()
@@ -180,7 +180,7 @@ def measure(kind, args):
                                           args.timeout))
         print(f"  {backing.name}: fill, {len(found['fill'].found)} pages put out", flush=True)
         for load in LOADS:
-            # So that memory is full of what the load itself leaves there.
+            # Fill the memory with pages of the load itself.
             program.ask(load, args.timeout)
             found[load] = faults_of(trace(cluster.client, program, load, EVENTS, args.timeout))
             print(f"  {backing.name}: {load}, {len(found[load])} faults", flush=True)

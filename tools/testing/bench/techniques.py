@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-What techniques give that farswap does not have, or one that it has: each is a patch in techniques/,
-which says what it does and adds a switch. The tree with that patch is built apart, and the switch
-turned between two virtual machines, or in a client with two processors, by turns; so what is
-compared differs in nothing else. Prints for each load the ratio of each other value of the switch
-to 0, turn by turn, and how the technique's own counters grew.
+Measures the effect of techniques, mostly ones that farswap does not use: each is a patch in
+techniques/ that describes itself and adds a switch. The patched tree is built separately. The
+switch alternates between two virtual machines, or in a client with two processors, so that nothing
+else differs. Prints for each load the ratio of each other value of the switch to 0, turn by turn,
+and how the technique's own counters grew.
 """
 
 import os
@@ -33,7 +33,7 @@ FIGURES = {"fill": {"mb_per_s": True}, "sequential": {"mb_per_s": True},
 
 
 class Technique:
-    """A patch, and what it says of itself."""
+    """A patch and its description."""
 
     def __init__(self, name):
         self.name = name
@@ -94,14 +94,14 @@ class Turns:
                                                 for figure in FIGURES[load]), flush=True)
 
     def each(self, load, ask):
-        """One turn of each value, not always the same first."""
+        """One turn of each value, in alternating order."""
         values = self.technique.values
         for number in range(self.args.runs):
             for i in range(len(values)):
                 self.one(values[(number + i) % len(values)], load, ask)
 
     def fill_anew(self):
-        """Memory that another program has let go of meanwhile."""
+        """Memory that another program has freed since."""
         return self.client.check(f"fault -t {self.technique.threads} {self.memory} 1 1 read",
                                  self.args.timeout).splitlines()
 

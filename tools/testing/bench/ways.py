@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Both ways into the kernel, in turn: farswap built in the tree, called by the patched swap
+Compares both hook modes, alternating: farswap built in the tree, called by the patched swap
 code, and built out of it, attached to the same kernel. fault.c's loads, checked. Their
 purposes:
 
@@ -33,7 +33,7 @@ import counted
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 
-# Name, where below the kernel its root is, more kernel arguments. The last is compared with.
+# Name, where below the kernel its root is, more kernel arguments. The last one is the reference.
 DIRECT = ("direct", "", "")
 ASLEEP = ("asleep", "", "farswap.poll_us=0")
 SPINNING = ("spinning", "", "farswap.poll_us=1000")
@@ -79,7 +79,7 @@ def run_load(client, args, seed, prefix, megabytes, load):
 
 
 def prepare(client):
-    """Large folios only on request, and on a disk that has them as a whole."""
+    """Enable large folios only on request, with a disk that takes them whole."""
     client.check(f"echo 1 >/proc/sys/vm/overcommit_memory; echo never >{THP}/enabled; "
                  f"echo madvise >{THP}/hugepages-64kB/enabled; "
                  "echo 0 >/sys/block/vda/queue/rotational")
@@ -154,7 +154,7 @@ def arguments():
     parser.add_argument("--append", default="", help="client's kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="of each load, seconds")
     args = parser.parse_args()
-    # Without a delay of its own where there is a network.
+    # With a network, the transport adds no delay of its own.
     args.loads = [load for load in LOADS
                   if not args.network or not re.search("slow|link", load[0])]
     if args.only:
@@ -178,7 +178,7 @@ def main():
         host.note_other_work()
     runs = []
     for seed in range(1, args.runs + 1):
-        # Not always the same first: its caches are the colder ones.
+        # Alternate the order, because the caches are cold for the first.
         order = [(seed + i) % len(ways) for i in range(len(ways))]
         results = {}
         for i in order:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Does to a cluster what an event says, and undoes it. Each action returns a few
+The actions of the events on a cluster, each with its undo. Each action returns a few
 words on how it went, and raises ClusterError where something did not do what it
 must: come back, end in time, take a value.
 """
@@ -17,19 +17,19 @@ import schedule
 ZSWAP = "/sys/module/zswap/parameters"
 ADAPTER = "/sys/module/farswap_adapter/parameters"
 SWAP_DISK = "/dev/vdb"
-# Nothing that is asked of a machine takes longer, unless it hangs.
+# Seconds after which a command on a machine is taken for hung.
 PATIENCE = 240
 
-# Soft RoCE's link goes first, as a real adapter's RDMA device does. Unbound beside it, virtio_net
-# frees the packets it has sent only when the interface is gone, the interface waits for soft
-# RoCE, and soft RoCE waits for its packets, until it gives up after 50 s and warns.
+# Remove soft RoCE's link first, as a real adapter's RDMA device is. Otherwise virtio_net frees its
+# sent packets only after the interface is gone, the interface waits for soft RoCE, and soft RoCE
+# waits for those packets until it gives up after 50 s with a warning.
 UNBIND = ("rdma link del r0; nic=$(basename $(readlink /sys/class/net/eth0/device)) && "
           "cd /sys/bus/virtio/drivers/virtio_net && echo $nic >unbind && echo $nic >/run/nic")
 BIND = ("cd /sys/bus/virtio/drivers/virtio_net && cat /run/nic >bind && "
         "i=0; until [ -e /sys/class/net/eth0 ] || [ $((i += 1)) -gt 50 ]; do sleep 0.1; done; "
         "net-up")
 
-# Until farswapd has to give memory back, and no further: nobody is to die of it.
+# Grow until farswapd must give memory back, but stop before the OOM killer runs.
 GROW = """mkdir -p /run/grown && mount -t tmpfs -o size=95% none /run/grown && i=0
 available() { awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo; }
 while [ $i -lt 40 ] && [ $(available) -gt 60 ]; do
@@ -67,13 +67,13 @@ class Actions:
         self.may_lose = may_lose
         self.losses = losses
         self.power = power      # called with a client and whether it is on
-        self.grace_ms = grace_ms    # None: a donor may be given up that has not died
+        self.grace_ms = grace_ms    # None: a living donor may be given up, too
         self.stopping = threading.Event()
         self.in_use = {name: InUse() for name in cluster.machines}
         self.faults = collections.Counter()     # of adapters
 
     def probe(self):
-        """Why a kind of event is not possible with this tree, by kind."""
+        """The kinds of events that this tree cannot have, with the reasons."""
         client, donor = self.cluster.client, self.cluster.donors[0]
         left_out = {}
         if client.run(f"test -w {farswap.SYSFS}/backup")[0]:
@@ -112,7 +112,7 @@ class Actions:
         self.stopping.wait(event.hold)
 
     def for_a_while(self, vm, event, begin, end):
-        """A command, and later the one that undoes it; what the first has said."""
+        """Run a command, later the one that undoes it; returns the output of the first."""
         output = vm.check(begin, PATIENCE).strip()
         self.hold(event)
         vm.check(end, PATIENCE)
@@ -120,8 +120,8 @@ class Actions:
 
     def away(self, vm, event, begin, end):
         """
-        Without a network for a while, which must not outlast the grace. One command: a slow guest
-        takes long to begin another.
+        Take the network away for less than the grace period. Use one command, because a slow guest
+        is slow to start another.
         """
         output = vm.check(f"read a _ </proc/uptime; {{ {begin}; }} && sleep {event.hold} && "
                           f"{{ {end}; }}; status=$?; read b _ </proc/uptime; "
@@ -228,14 +228,14 @@ class Actions:
 
     @staticmethod
     def adapter_counts(vm):
-        """How often its adapter has failed so far, by the kind of fault."""
+        """The number of faults of its adapter so far, by kind."""
         names = "lost held refused slowed events"
         text = vm.check(f"cd {ADAPTER} && grep -H . {names}", PATIENCE)
         return {name: int(count) for name, _, count in
                 (line.partition(":") for line in text.split())}
 
     def do_adapter(self, vm, event):
-        """No page may be lost by it, so self.losses is not told."""
+        """This may lose no page, so self.losses is not notified."""
         words = [word.split("=") for word in schedule.FAULTS[event.detail].split()]
         before = self.adapter_counts(vm)
         self.for_a_while(vm, event,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Verified loads on clients with donors, and on machines that are both, while what can happen
-to them happens, in an order drawn from a seed. Prints each event and how it went, how
-long the worst access waited, and what was wrong, which is nothing or fails the run.
+Runs verified loads on clients, donors and machines that are both, and injects every kind of fault
+in a random order given by a seed. Prints each event with its result, the longest wait of an access,
+and every error; an error fails the run.
 
-The same seed, time, kinds and machines give the same events. All is over when this program is.
+The same seed, time, kinds and machines give the same events. All machines end with this program.
 """
 
 import argparse
@@ -29,15 +29,15 @@ TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 SELFTESTS = os.path.join(TOP, "tools/testing/selftests/farswap")
 
 HUNG = re.compile(r"blocked for more than|INFO: task")
-# Seconds, times what the client's kernel says. All donors are in use again so long after the
-# last event, or never.
+# Limit of the time from the last event until all donors are in use again, in seconds, scaled by the
+# slowness of the client's kernel.
 RECOVERY = 60
-# At no moment of it have they all been away for longer.
+# Longest time in which no donor is usable.
 ALONE = 120
-# Limit of the run's time beside its events: to undo the last one, and to verify.
+# Extra time of a run, to undo the last event and to verify.
 EXTRA = 240
-# With backup=replica and none, in ms: longer than any network is away, so that no donor is given
-# up that has not died. One is, now and then, with disk. A load gives up later (loads.STUCK).
+# The grace with backup=replica and none, in ms: longer than any network outage, so that no living
+# donor is given up. With disk this may happen. A load gives up later (loads.STUCK).
 GRACE_MS = 45000
 # Lines of a console after a complaint that are shown.
 CONTEXT = 60
@@ -81,7 +81,7 @@ class Run:
         self.failures.append(reason)
 
     def new_complaints(self):
-        """The consoles' bad lines, where there are new lines at all."""
+        """The complaints on the consoles that have new lines."""
         size = sum(os.path.getsize(os.path.join(vm.directory, "console"))
                    for vm in self.cluster.machines.values())
         if size == self.console_bytes:
@@ -89,7 +89,7 @@ class Run:
         self.console_bytes = size
         if not self.cluster.complaints():
             return []
-        # A warning may just be on its way; which one it is, its end tells.
+        # A warning may still be incomplete; its last line tells which one it is.
         time.sleep(2)
         return self.cluster.complaints()
 
@@ -107,7 +107,7 @@ class Run:
         return len(farswap.live(text))
 
     def wait_for_donors(self, clients, seconds):
-        """How long it took; None: not all are in use after so many seconds."""
+        """Returns the time it took, or None if a donor is still unused after so many seconds."""
         began = time.monotonic()
         while any(self.live_donors(vm) < len(self.cluster.lenders(vm)) for vm in clients):
             if time.monotonic() - began > seconds:
@@ -131,7 +131,7 @@ class Run:
             vm.run("modprobe -q farswap-adapter")
 
     def power(self, vm, on):
-        """A client is to lose its power, or has it again."""
+        """Called before a client loses power, and after it is back."""
         if not on:
             self.loads[vm.name].power_off()
             self.losses.off(vm)
@@ -173,7 +173,7 @@ class Run:
             self.begun[event.kind] += 1
             try:
                 outcome = self.actions.perform(event)
-            # Whatever it is: without the lane the run would prove less than it says.
+            # Catch every exception: without this lane the run would prove less than it reports.
             except Exception as error:      # pylint: disable=broad-exception-caught
                 if not self.actions.stopping.is_set():
                     self.fail(f"{text}: {error}")
@@ -183,7 +183,7 @@ class Run:
             self.say(f"#{event.number} {event.kind} {event.lane}: {outcome}")
 
     def play(self):
-        """All events, each lane's one after the other."""
+        """Runs all events; those of one lane run one after the other."""
         lanes = collections.defaultdict(list)
         for event in self.events:
             lanes[event.lane].append(event)
@@ -211,7 +211,7 @@ class Run:
             time.sleep(0.2)
 
     def finish(self):
-        """The machines are whole again: they have to work, and all has to be right."""
+        """Checks after the last event that every machine works and no data is wrong."""
         clients = self.cluster.clients
         for vm in self.cluster.machines.values():
             mended = self.actions.mend(vm)
@@ -225,7 +225,7 @@ class Run:
         self.finish_loads()
         self.say("the loads have ended")
         self.losses.check()
-        # One event may do nothing: some faults are of rare commands.
+        # One event may have no effect, because some faults concern rare commands.
         if self.done["adapter"] > 2 and not self.actions.faults.total():
             self.fail("nothing happened: no adapter has failed")
         # One that has just been booted may have done nothing yet.
@@ -233,7 +233,7 @@ class Run:
             if not any(self.stats(vm).get(name) for vm in clients):
                 self.fail(f"nothing happened: {name} is 0")
         for vm in clients:
-            # One may be seen while it is being freed.
+            # A slot may be seen while it is being freed.
             orphaned = min(self.stats(vm).get("orphaned_pages", 0) for _ in range(3))
             if orphaned:
                 self.fail(f"{vm.name}: {orphaned} remote bits have outlived their slots")
@@ -242,7 +242,7 @@ class Run:
             self.fail(f"unreferenced memory in the client\n{leaks}")
 
     def finish_loads(self):
-        """They verify all they have, and end."""
+        """Have the loads verify all their memory and end."""
         began = time.monotonic()
         while not self.failed():
             for one in self.loads.values():

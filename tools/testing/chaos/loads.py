@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The verified loads of a client, each in its cgroup, each again and again for a
-few seconds until they are told to finish; and what they have found.
+The verified loads of a client and their results. Each load runs in its cgroup for a few seconds,
+repeatedly, until it is stopped.
 """
 
 import re
@@ -106,7 +106,7 @@ class Load:
 
 
 class Loads:
-    """All that one client has."""
+    """All loads of a client."""
 
     # pylint: disable=too-many-arguments,too-many-positional-arguments
     def __init__(self, client, names, seed, may_lose, slow, fail):
@@ -122,7 +122,7 @@ class Loads:
         self.loads = [Load(self, name, seed) for name in names]
 
     def set_up(self):
-        """Where they run, after each boot; then they begin."""
+        """Creates the cgroups after each boot and starts the loads."""
         self.client.check("echo +memory >/sys/fs/cgroup/cgroup.subtree_control; "
                           "cd /sys/kernel/mm/transparent_hugepage && echo madvise >enabled && "
                           "for i in hugepages-*; do echo never >$i/enabled; done; "
@@ -143,7 +143,7 @@ class Loads:
             load.thread.start()
 
     def running(self):
-        """Those that have not ended."""
+        """The loads that are still running."""
         return [load.label for load in self.loads if load.thread.is_alive()]
 
     def tell(self):

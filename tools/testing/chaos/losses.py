@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Which pages a run may lose, and whether it has lost others.
+Decides which pages a run may lose, and whether it has lost others.
 
 A donor that dies takes the pages that only it has. With backup=none as many may be lost as it
 had then, no more, and none before one has died. With replica a donor may die only when
@@ -52,7 +52,7 @@ def view(text):
 
 
 def held(seen, address):
-    """Pages that a client has at a donor, and not on a device."""
+    """Number of a client's pages that are at a donor and not on a device."""
     return sum(slab.remote - slab.backed for slab in seen.slabs if address in slab.donors)
 
 
@@ -93,7 +93,7 @@ class Ledger:
             self.allowed += pages + sum(grown.get(name, 0) for name in GROWTH)
 
     def saw(self, seen):
-        """Returns what is wrong; None if nothing is."""
+        """Returns a description of the error, or None."""
         lost = seen.stats.get("lost", 0)
         if lost > self.allowed:
             return f"{lost} pages are lost, {self.allowed} were only with donors that died"
@@ -123,11 +123,11 @@ class Losses:
         self.ledgers[client.name] = Ledger()
 
     def detached(self, client):
-        """It has nothing at any donor any more, and begins new sessions when it attaches."""
+        """The client has no page at a donor, and opens new sessions when it attaches."""
         self.dead[client.name] = {}
 
     def off(self, client):
-        """It loses its power, and with it all it has."""
+        """The client loses power and all its pages."""
         self.ledgers.pop(client.name, None)
 
     def looks(self):
@@ -176,7 +176,7 @@ class Losses:
                     self.allow(before, donor)
 
     def allow(self, before, donor):
-        """A donor has lost what it had, or some of it, since that was looked at."""
+        """Notes that a donor has lost some or all of its regions since the last look."""
         if not self.may_lose:
             return
         for name, after in self.looks().items():
@@ -184,7 +184,8 @@ class Losses:
                 self.ledgers[name].allow(before[name], after, donor.address)
 
     def judge(self, seen):
-        """Has a client lost what it must not have lost? Not while more may be found out."""
+        """Checks whether a client has lost a page that it must not lose. It waits while a donor is
+        being taken down."""
         if self.takers:
             return
         for name, now in seen.items():
@@ -210,5 +211,5 @@ class Losses:
             self.judge(self.looks())
 
     def allowed(self):
-        """How many pages might be lost."""
+        """The number of pages that may be lost."""
         return sum(ledger.allowed for ledger in list(self.ledgers.values()))

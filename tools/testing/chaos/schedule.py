@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What happens when: a pure function of the seed, the time and the kinds of events.
+Schedules the events: a pure function of the seed, the time and the kinds.
 
 Each event belongs to a lane: a machine, or a load or another part of one that swaps, as
 "client2/anon". The events of one lane follow one another; different lanes don't wait for
@@ -65,13 +65,13 @@ KINDS = {
                   "memory.high of a load, in MB, and memory.reclaim"),
 }
 
-# All of a machine's lanes have to be free for these, and are not for as long.
+# These events occupy all lanes of a machine.
 WHOLE = ("poweroff",)
 
 # Seconds before the first event, and between two.
 FIRST = 6
 GAP = (0.4, 3.2)
-# The last one has so long to be over before the loads are stopped.
+# Time for the last event to end before the loads are stopped.
 TAIL = 4
 
 Event = collections.namedtuple("Event", "number at kind lane hold detail")
@@ -103,7 +103,7 @@ class Draw:
 
 
 class Machines(collections.namedtuple("Machines", "clients donors both")):
-    """So many of each; what they are called is as in cluster.py."""
+    """So many machines of each kind, with the names of cluster.py."""
 
     def _both(self):
         return [f"both{n + 1}" for n in range(self.both)]
@@ -115,7 +115,8 @@ class Machines(collections.namedtuple("Machines", "clients donors both")):
         return [f"donor{n + 1}" for n in range(self.donors)] + self._both()
 
     def loads(self, name):
-        """All of them on the first, or else half of them: they cost what all machines share."""
+        """All loads run on the first machine and half of them on others, because all machines share
+        the host."""
         at = self.swap().index(name)
         return LOADS if not at else LOADS[at % 2::2]
 

@@ -4,8 +4,8 @@
 Redis with a data set of more than twice its machine's memory, first over
 farswap and then over the swap device alone: a client and two donors as virtual
 machines on this one, with soft RoCE between them. Fills Redis with random
-values, reads the keys back, each once, then random ones for a time: that is
-what is measured. Every byte that is read is checked.
+values, reads the keys back, each once, then reads random keys for a time; only this is measured.
+Every byte that is read is checked.
 
 The swap device is limited to 250 operations a second, more than a 7,200 rpm
 disk does at random: a virtual disk is a file in the host's page cache and
@@ -170,7 +170,7 @@ def attempt(args, remote):
 
 
 def measure(cluster, args, remote):
-    # From disk the warm-up would take longer than anybody waits.
+    # From the disk the warm-up would take too long.
     warm = args.warm_seconds if remote else 5
     raw_us = [raw.read_latency(cluster.client, cluster.donors[0])[0]] if remote else []
     if remote:

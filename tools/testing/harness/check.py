@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Everything that decides whether this tree is good: fetch, build with warnings as
+The complete check of this tree: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
-clusters of virtual machines. These wait a third of the time: so the selftests are run
-from both ends and from the middle, after chaos and beside it, and what needs none when the
-processors have nothing else to do: first a kernel that looks for its own mistakes is built, on
-which KUnit, chaos, faults on purpose and some of the selftests are run, then lint and the models.
-Tests that may have failed because of the load are repeated alone at the end.
-The last line is "N passed, N failed", with ", N skipped" where some were.
+clusters of virtual machines. Clusters wait a third of the time. So three lanes run in parallel:
+selftests from both ends and from the middle, with chaos before the last. Steps without a cluster
+use the idle processors: first the build of a debug kernel, which runs KUnit, chaos, fault injection
+and some of the selftests, then lint and the models. Tests that may have failed because of the load
+are repeated alone at the end. The last line is "N passed, N failed", with ", N skipped" where some
+were.
 """
 
 import ctypes
@@ -22,16 +22,16 @@ import time
 from harness import image, ktap
 
 TOP = image.TOP
-# Seconds: twice as long as they take on two slow processors, which others may make slower.
-# Together with all else they stay under 90 minutes even if one of them hangs.
+# Limit in seconds: twice the time on two slow, shared processors. The whole check stays under 90
+# minutes even if a selftest hangs.
 SELFTESTS_DEADLINE = 2700
 SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
-# More than these don't fail by chance.
+# More failures than these are not random.
 AGAIN_AT_MOST = 3
 AGAIN_TIMEOUT = 600
 # A step that runs on idle processors may have to wait for all selftests.
 IDLE_TIMEOUT = SELFTESTS_TIMEOUT + 600
-# With this seed every kind of event is in them, whatever the machines.
+# With this seed the runs contain every kind of event, whatever the machines.
 CHAOS = [os.path.join(TOP, "tools/testing/chaos/chaos.py"), "--seed=1487", "--seconds=36"]
 CHAOS_OF_EQUALS = [*CHAOS, "--clients=1", "--both=2"]
 # The kernel is built once for what it is made of; the file says where, when it is there.
@@ -40,11 +40,12 @@ KERNEL = ["sh", "-c", 'kernel=$("$0" debug) && echo "$kernel" | tee "$1.new" && 
 KERNEL_TIMEOUT = 3600
 ON_KERNEL = ["sh", "-c", 'kernel=$(cat "$0") && exec "$@" --client-kernel="$kernel"']
 ON_KERNEL_TIMEOUT = 900
-# All take hours there, so each has its turn, from one commit to the next; each kind of fault too.
+# All selftests would take hours on that kernel, so each commit runs a few in rotation, and one kind
+# of fault.
 ON_KERNEL_SOME_TIMEOUT = 1500
 ON_KERNEL_SOME = ["--twice", "--env=SECONDS_EACH=3", "fault_injection.sh", "large_partly.sh"]
 
-# Below DESTDIR, with PREFIX=/usr.
+# Installed files, relative to DESTDIR, with PREFIX=/usr.
 INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farswap-rdma.ko*
     usr/sbin/farswapd usr/sbin/farswapctl usr/share/man/man8/farswapd.8
     usr/share/man/man8/farswapctl.8 usr/share/man/man5/farswapd.conf.5
@@ -110,8 +111,8 @@ def run(command, timeout, show=True, **kwargs):
 
 class Job(threading.Thread):
     """
-    A step in the background, perhaps after others; what it prints is shown at its
-    end. The thread waits for it too, or it would die with the thread.
+    A step that runs in the background, perhaps after others; its output is shown at its end. The
+    thread waits for the process, which would otherwise die with the thread.
     """
 
     def __init__(self, name, command, timeout, count=None, *, idle=True, after=(), env=None):
@@ -156,7 +157,7 @@ class Check:
         self.failures = []
 
     def step(self, name, command, timeout, count=None, **kwargs):
-        """One step; count() makes a Tally of its output, else it is one test."""
+        """Runs one step; count() makes a Tally of its output, otherwise it counts as one test."""
         print(f"== {name}", flush=True)
         started = time.monotonic()
         status, output = run(command, timeout, **kwargs)
@@ -225,7 +226,7 @@ def install_step(checks, make):
 
 
 def commits():
-    """How many have led to what is checked; 0 where git can't tell."""
+    """The number of commits up to the checked one; 0 if git does not know."""
     counted = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, "rev-list", "--count",
                               "HEAD"], text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, check=False)
@@ -241,10 +242,9 @@ def unit_directories():
 
 def clusters_step(checks, lint_and_models):
     """
-    In one lane the selftests from the first, in another from the middle; in the third chaos, the
-    selftests from the last, all that is for the other kernel as soon as there is one, and the
-    rest of the selftests.
-    lint_and_models(): the jobs that are begun when that kernel has been built.
+    One lane runs the selftests from the first, another from the middle. The third runs chaos, then
+    the selftests from the last; the steps on the debug kernel as soon as it is built; then the
+    remaining selftests. lint_and_models(): starts jobs once the debug kernel has been built.
     """
     runner = os.path.join(image.QEMU, "run-selftests.py")
     with tempfile.TemporaryDirectory(prefix="farswap-check-") as directory:
@@ -301,7 +301,7 @@ def check():
         print("nothing can be checked without the kernel and its tools")
         return checks
     kdir = output.strip().splitlines()[-1]
-    # All builds use these words: make rebuilds everything when they change.
+    # All builds use the same arguments, because make rebuilds everything when these change.
     make = ["make", "--no-print-directory", f"-j{os.cpu_count()}", f"KDIR={kdir}", "W=1",
             "KCFLAGS=-Werror", "WERROR=1"]
     built = [

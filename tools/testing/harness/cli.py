@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 A cluster of QEMU machines on this one: clients, donors and machines that are both,
-on Debian's stock kernel, with soft RoCE over an emulated network. Everything ends
-with the program, however it ends.
+on Debian's stock kernel, with soft RoCE over an emulated network. All machines end with the
+program.
 
 Examples:
   # a shell command in the client, with two donors beside it

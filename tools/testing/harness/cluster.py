@@ -23,7 +23,7 @@ from harness.spawn import spawner
 
 Result = TypeVar("Result")
 
-# As many as switch.c has ports for.
+# The number of ports of switch.c.
 MACHINES = 32
 
 # Parameters of the module, by default. Emulated machines may stall for a second.
@@ -169,7 +169,7 @@ class Cluster:
                     raise ClusterError(f"{vm.name}: {output}")
 
     def machine(self, name: str) -> Machine | None:
-        """By its name or its address; None if there is no such."""
+        """Find a machine by its name or address; None if there is none."""
         return next((vm for vm in self.machines.values() if name in (vm.name, vm.address)), None)
 
     def lenders(self, client: Machine) -> list[Machine]:
@@ -210,7 +210,7 @@ class Cluster:
         """Make a machine's cable bad: "delay" ms or "lose" percent; see switch.c."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as control:
             control.settimeout(10)
-            control.bind("")        # the kernel makes up a name, to answer to
+            control.bind("")        # the kernel chooses a name for the replies
             control.connect(self.switch_path + ".control")
             control.send(f"{vm.index} {what} {value}".encode())
             answer = control.recv(100).decode()

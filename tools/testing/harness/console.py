@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a guest's console says: pure functions of its text."""
+"""Parses the text of a guest's console."""
 
 import re
 
@@ -16,8 +16,8 @@ COMPLAINTS = re.compile(
 
 FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})")
 
-# Says a kernel at a breakpoint of its own that it has taken away again: QEMU 7.2 without KVM
-# now and then runs what it has translated before.
+# Printed by a kernel that hits a breakpoint it has already removed: QEMU 7.2 without KVM now and
+# then runs stale translated code.
 STALE_CODE = b"Oops: int3"
 
 # rxe warns of its own bug that read_without_data.sh is about.
@@ -34,7 +34,7 @@ def complaints(text: str) -> list[str]:
 def emulator_failed(text: str) -> bool:
     """
     Whether a guest died with flags that no processor can have. QEMU 7.2 without
-    KVM now and then writes another register's bits into them; what the guest
-    does is no matter, and no test says anything then.
+    KVM now and then writes another register's bits into them; this does not depend on the guest,
+    and the results of such a test are void.
     """
     return any(int(flags, 16) >> 22 for flags in FLAGS.findall(text))

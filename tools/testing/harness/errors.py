@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the harness raises."""
+"""Exceptions of the harness."""
 
 
 class ClusterError(Exception):
-    """The cluster, not what is tested in it, has failed."""
+    """The cluster itself has failed, not the test in it."""

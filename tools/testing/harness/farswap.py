@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The client's farswap: where its files are, and what they say."""
+"""The files of the client's farswap, and parsers for them."""
 
 SYSFS = "/sys/kernel/farswap"
 DEBUG = "/sys/kernel/debug/farswap"
 
 
 def counters(text: str) -> dict[str, int]:
-    """{name: number} of each line that is no more than that, as all in DEBUG/stats are."""
+    """{name: number} of each line that has only these two, as in DEBUG/stats."""
     return {words[0]: int(words[1]) for words in map(str.split, text.splitlines())
             if len(words) == 2 and words[1].isdigit()}
 
 
 def histogram(text: str, name: str) -> dict[int, int]:
-    """{upper bound: count} of one in DEBUG/latency, in ns."""
+    """{upper bound in ns: count} of a histogram in DEBUG/latency."""
     return {int(words[1]): int(words[2]) for words in map(str.split, text.splitlines())
             if words[:1] == [f"{name}_ns"]}
 
 
 def grown(now: dict, before: dict) -> dict:
-    """By how much each of counters() or histogram() has."""
+    """The growth of each value of counters() or histogram()."""
     return {name: value - before.get(name, 0) for name, value in now.items()}
 
 
 def percentile(counts: dict[int, int], percent: float) -> float | None:
     """
-    Of a histogram(), in µs; within a bucket, an eighth wide, in proportion. None if
-    nothing was timed.
+    A percentile of a histogram(), in µs, interpolated within its bucket, which is an eighth wide.
+    None without samples.
     """
     rank, seen = sum(counts.values()) * percent / 100, 0
     for bound, count in sorted(counts.items()):

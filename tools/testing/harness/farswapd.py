@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A donor's farswapd: ended, started, and asked what it counts."""
+"""Stops and starts a donor's farswapd, and reads its metrics."""
 
 from harness.machine import Machine
 
@@ -23,7 +23,7 @@ def start(vm: Machine, timeout: float = 60) -> None:
 
 
 def metric(vm: Machine, name: str) -> float | None:
-    """A number out of "farswapctl metrics", labels and all; None if there is no such."""
+    """The value of a metric, given with its labels; None if it does not exist."""
     for line in vm.check("farswapctl metrics").splitlines():
         if line.startswith(f"farswapd_{name} "):
             return float(line.split()[-1])

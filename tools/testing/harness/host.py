@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""This machine before a run: what guests get is fetched and built, and who else is busy."""
+"""Prepares this machine for a run: fetches and builds the guests' files, and reports its load."""
 
 import os
 import subprocess

@@ -18,12 +18,12 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.realpath(__file__)), 
 # The parts of the harness that are not in Python.
 QEMU = os.path.join(TOP, "tools/testing/qemu")
 FETCH = os.path.join(QEMU, "fetch.sh")
-# Whose farswap the guests get; only a comparison of two has it elsewhere.
+# The tree whose farswap the guests get; only a comparison of two trees changes it.
 BUILT = TOP
 
 # Loaded by /init, in this order.
 BOOT_MODULES = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm"]
-# There for tests that want them.
+# Available for tests that need them.
 MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-flakey
     dm-snapshot sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
@@ -35,7 +35,7 @@ MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko",
            "tools/testing/modules/farswap-ram.ko", "tools/testing/modules/farswap-disk.ko",
            "tools/testing/modules/farswap-adapter.ko",
            "tools/testing/modules/farswap-machine.ko", "tools/testing/modules/farswap-patch.ko"]
-# A kernel that tools/testing/tree/kernel.sh has built has them already.
+# A kernel of tools/testing/tree/kernel.sh has these modules already.
 TREE_MODULES = [os.path.basename(name)[:-len(".ko")] for name in MODULES]
 
 # Host programs, by name; those marked ? may be missing.
@@ -71,8 +71,8 @@ def kernel(root: str | None = None) -> tuple[str, str, str]:
 
 def machine_of(root: str | None) -> tuple[dict[str, int], str]:
     """
-    What a kernel needs: ({"memory": MB more than others, "cpus": at least, "slow": how many
-    times as long}, arguments).
+    The needs of a kernel: ({"memory": extra MB, "cpus": minimum, "slow": factor for timeouts},
+    kernel arguments).
     """
     needs = {"memory": 0, "cpus": 1, "slow": 1}
     path = os.path.join(root, "machine") if root else ""
@@ -343,7 +343,7 @@ def prune(directory: str, keep: int = 12) -> None:
             if time.time() - os.path.getmtime(path) > 600:
                 os.unlink(path)
     except FileNotFoundError:
-        pass            # another one does the same
+        pass            # another process is deleting the same file
 
 
 if __name__ == "__main__":

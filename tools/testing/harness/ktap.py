@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Counts what a test program says in KTAP, and what it fails to say."""
+"""Counts the KTAP results of a test program, and those that are missing."""
 
 import re
 

@@ -16,24 +16,24 @@ from harness.agent import Channel, Job, OnOutput
 from harness.errors import ClusterError
 from harness.spawn import spawner
 
-# For a kernel that is not slow.
+# Seconds, for a kernel that is not slow.
 BOOT_TIMEOUT = 240
 
-# Without what QEMU 7.2 is slow at without KVM, rep movsb byte by byte and the saving
-# of all registers around each packet's checksum; and without cmpxchg16b, whose
-# helper computes the flags from a stale state: an interrupt before the next
-# instruction that sets flags then saves another register's bits, and the return
-# from it is a double fault. Nor with page tables of five levels: they take longer to
-# walk, and Linux 6.12 with KASAN takes them for four (all memory is "wild") at an
-# interrupt while it reads the features of the processor again.
+# Omits the features at which QEMU 7.2 without KVM is slow: rep movsb, which copies byte by byte,
+# and pclmulqdq, with which each checksum of a packet saves all registers. Also omits cmpxchg16b,
+# whose helper computes the flags from a stale state: an interrupt before the next instruction that
+# sets flags then saves another register's bits, and the return from it is a double fault. Also
+# omits page tables of five levels: they take longer to walk, and Linux 6.12 with KASAN takes them
+# for four levels (all memory is "wild") in an interrupt that comes while it reads the CPU's
+# features again.
 CPU = "max,-erms,-pclmulqdq,-cx16,-la57"
 
 # A processor whose instructions take a nanosecond each.
 COUNTED_KHZ = 1000000
 
-# Ciphers that look whether they work, and keys that ask for modules, take emulated processors long.
-# Code that moves to another address is translated again each time, and each prefix
-# that one processor can do without is patched away, at a flush of the TLB.
+# Skip self-tests of ciphers and keys that request modules, which are slow on emulated processors.
+# Without norandmaps the emulator translates relocated code again; without noreplace-smp a single
+# processor patches away each lock prefix, with a TLB flush.
 QUICK_BOOT = ("cryptomgr.notests norandmaps noreplace-smp "
               "initcall_blacklist=crypto_kdf108_init,jent_mod_init,init_encrypted")
 
@@ -106,7 +106,7 @@ class Machine:
             "-chardev", f"file,id=console,path={self._path('console')},append=on",
             "-serial", "chardev:console",
             "-chardev", f"socket,id=agent,path={self._path('agent')},server=on,wait=off",
-            # As many ports as it may have, so many files does the emulator poll for each packet.
+            # Limit the ports: for each packet the emulator polls a file per possible port.
             "-device", "virtio-serial-pci,id=serial0,max_ports=2",
             "-device", "virtserialport,bus=serial0.0,nr=1,chardev=agent,name=agent",
             "-qmp", f"unix:{self._path('qmp')},server=on,wait=off",
@@ -150,7 +150,7 @@ class Machine:
         if self._boots():
             return
         failure = f"{self.name} did not boot\n{self.log_tail(60)}"
-        # With a kernel of Debian's, nothing of ours is in it yet.
+        # Debian's kernel has not loaded our modules yet.
         if self.root or console.STALE_CODE not in self._console_bytes()[self.powered_on_at:]:
             raise ClusterError(failure)
         print(f"the emulator broke a guest: a breakpoint that was gone; once more\n{failure}",
@@ -268,7 +268,7 @@ class Machine:
         return output
 
     def wait_for(self, condition: str, seconds: int, show: str = "true") -> None:
-        """Until a shell command succeeds; what another one shows is in the error."""
+        """Wait until a shell command succeeds; the error contains the output of another one."""
         self.check(f"i=0; until {condition}; do i=$((i + 1)); [ $i -lt {seconds * 5} ] || "
                    f"{{ {show}; exit 1; }}; sleep 0.2; done", 2 * seconds + 20)
 

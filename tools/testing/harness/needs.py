@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What selftests need of a cluster, as their "# cluster:" lines say, and which can share one."""
+"""Parses the "# cluster:" lines of selftests, and decides which tests can share a cluster."""
 
 import re
 
@@ -8,12 +8,12 @@ Needs = dict[str, int | str]
 NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
          "one_thread": 0, "append": ""}
-# A test doesn't mind if there are more than it needs.
+# A test accepts more of these than it needs.
 MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
 
 
 def parse(name: str, text: str) -> Needs:
-    """Of the test of that name, by the beginning of its text."""
+    """Parses the needs of a test from the beginning of its text."""
     needs: Needs = dict(NEEDS)
     match = re.search(r"^[#/ *]*cluster:(.*)$", text, re.MULTILINE)
     if match and re.search(r"\bboth=[1-9]", match[1]):

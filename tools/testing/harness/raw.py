@@ -8,7 +8,8 @@ from harness.machine import Machine
 
 
 def gid_index(machine: Machine) -> str:
-    """Where a machine has the GID of its IPv4 address: the link-local one may be added later."""
+    """The index of the GID for a machine's IPv4 address, which varies with the time at which the
+    link-local one is added."""
     gid = ipaddress.IPv6Address(f"::ffff:{machine.address}").exploded
     gids = "/sys/class/infiniband/r0/ports/1/gids"
     machine.wait_for(f"grep -q {gid} {gids}/*", 20, show=f"head -n 4 {gids}/[0-3]")
@@ -19,7 +20,7 @@ def run(client: Machine, donor: Machine, command: str, nr_bytes: int) -> list[st
     """The words of the result's line."""
     command += f" -d r0 -s {nr_bytes} -p 18600 -x "
     server = donor.spawn(command + gid_index(donor))
-    # Its port, as /proc/net/tcp has it; in state "listening".
+    # The port in hexadecimal in state LISTEN, as in /proc/net/tcp.
     donor.wait_for("grep -q ':48A8 0*:0000 0A ' /proc/net/tcp /proc/net/tcp6", 20)
     output = client.check(f"{command}{gid_index(client)} {donor.address}", 120)
     server.wait(20)
@@ -38,7 +39,7 @@ def read_latency(client, donor, iterations=2000):
 def bandwidth(client, donor, verb, nr_bytes, iterations, depth=128):
     """The bandwidth of "read" or "write" of that size and queue depth, MiB/s."""
     command = f"ib_{verb}_bw -F -n {iterations} -t {depth}"
-    # Once in dozens of times it says 0.
+    # perftest now and then prints 0; retry then.
     for _ in range(3):
         found = float(run(client, donor, command, nr_bytes)[3])
         if found:

@@ -32,7 +32,7 @@ from harness.needs import Needs, grouped, parse
 
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
-# Megabytes that a machine of few should not miss.
+# Large modules, which machines with little memory do not get by default.
 NFS_MODULES = ["nfsd", "nfsv4"]
 SHOWN_CONSOLE = 80
 
@@ -80,7 +80,7 @@ def listed_files() -> Iterator[tuple[str, str]]:
 
 
 def installed_files(directory: str) -> Iterator[tuple[str, str]]:
-    """The same of what the kernel's make has installed."""
+    """Like that, for tests that the kernel's make has installed."""
     for where, _, names in os.walk(directory):
         for name in names:
             path = os.path.join(where, name)
@@ -152,7 +152,7 @@ class Runner:
         return self.cluster.complaints(marks)
 
     def look_for_complaints(self) -> None:
-        # Then no test says anything.
+        # The results are void if the emulator failed.
         if self.cluster.emulator_failed():
             return
         complaints = self.complaints()
@@ -164,7 +164,7 @@ class Runner:
             self.total.add(result)
 
     def look_for_leaks(self) -> None:
-        # Debian's kernel looks for none, and a client that hangs would not answer.
+        # Debian's kernel does not detect leaks, and a hung client would not answer.
         leaks = self.cluster.leaks() if self.args.client_kernel else ""
         if leaks:
             result = ktap.Tally()
@@ -328,7 +328,7 @@ def arguments() -> argparse.Namespace:
 
 
 def is_ours(name: str, share: str | None) -> bool:
-    """Has no other run begun this test?"""
+    """Claim a test: true if no other run has begun it."""
     if not share:
         return True
     try:

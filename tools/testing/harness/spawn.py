@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Child processes that end with this one, however it ends."""
+"""Child processes that are killed when this one ends."""
 
 import ctypes
 import functools
@@ -48,5 +48,5 @@ class Spawner:
 
 @functools.cache
 def spawner() -> Spawner:
-    """The one of this process."""
+    """The spawner of this process."""
     return Spawner()

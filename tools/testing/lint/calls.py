@@ -3,12 +3,11 @@
 """Which file calls which, from the symbols of the built objects.
 
 Calls between the folders of mm/ go down only: main.c and the others that hear from outside
-(top), hook, the other files of mm/ itself, io, migrate, backup, slab, donor. What every file
-may use (state.c, stats.c, latency.c) and the functions that the hook offers (hook/kernel.c)
-are below all of them. In rdma/ the files that use verbs call those of protocol/, which call
-none of them; noise*.c is a library. No more than CIRCLES files of a folder call each other in a
-circle.
-Pointers to functions are not calls. Prints what is wrong; exit status 1 if anything is.
+(top), hook, the other files of mm/ itself, io, migrate, backup, slab, donor. Files that every other
+may use (state.c, stats.c, latency.c) and the functions of hook/kernel.c are below all of them. In
+rdma/ the files that use verbs call those of protocol/, which call none of them; noise*.c is a
+library. No more than CIRCLES files of a folder call each other in a circle. Pointers to functions
+are not calls. Prints what is wrong; exit status 1 if anything is.
 """
 import os
 import subprocess

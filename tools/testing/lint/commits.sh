@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Checks the subject and the sign-off of the last commits, as far back as the commit that added
-# this file: earlier ones did not follow these rules. An export without history passes.
+# Checks the subject and the sign-off of each commit since the one that added this file; older
+# commits do not follow these rules. An export without history passes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 [ -e .git ] || exit 0

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# make tree, on as much of a kernel's source as the patches are about: done twice it is what it
-# is done once, and touches nothing; what was changed there is brought again, all that git has goes
-# there, and undone nothing is left, of a build neither. Silent if so. For each kernel whose source
-# is there already.
+# Tests "make tree" on the patched part of a kernel's source: a second run changes nothing, a
+# modified file is restored, every tracked file is copied, and undoing it leaves no file behind, not
+# even of a build. Silent on success. Covers each kernel whose source is in the cache.
 set -eu
 export LC_ALL=C
 
@@ -24,7 +23,7 @@ archive() {
 	"$fetch" --source
 }
 
-# wanted VERSION: what is patched there, and what tells a kernel's source
+# wanted VERSION: the files that the patches change, and those that identify a kernel's source
 wanted() {
 	sed -n "s|^--- a/|linux-source-$1/|p" "$tree/$1"/*.patch
 	echo "linux-source-$1/Makefile"
@@ -52,7 +51,7 @@ stamps() {
 	(cd "$work/tree" && find . -path ./.farswap -prune -o -type f -printf '%p %T@\n' | sort)
 }
 
-# build: as make does there
+# build: create the files that a build leaves
 build() {
 	for place in $(cd "$work/tree" && find mm drivers -path '*/farswap/*.c') mm/frontswap.c; do
 		object=${place%.c}.o
@@ -70,7 +69,7 @@ build() {
 	done
 }
 
-# left_behind: what git has of our directories and graft.sh does not put there
+# left_behind: tracked files that graft.sh does not copy
 left_behind() {
 	[ -e "$top/.git" ] || return 0
 	git -c safe.directory='*' -C "$top" ls-files mm rdma Kconfig include Documentation \
@@ -79,7 +78,7 @@ left_behind() {
 		'mm/hook/(ftrace|kernel|symbol)\.[ch]|include/compat\.h|.*/\.shellcheckrc' || true
 }
 
-# from_the_cache VERSION: what is wanted of a large archive, taken out of it once
+# from_the_cache VERSION: extract the wanted files from a large archive, once
 from_the_cache() {
 	kept=$cache/tree/pristine-$({
 		basename "$archive"

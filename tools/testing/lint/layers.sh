@@ -143,7 +143,7 @@ for file in daemon/*.[ch] daemon/ctl/*.[ch]; do
 done
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/log.[ch] \
 	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/json.[ch] daemon/metrics.[ch]
-# Kept apart from the daemon but for the control protocol and the writers.
+# farswapctl uses only the control protocol and the writers of the daemon.
 may_only "farswapctl shares admin.h and the writers with the daemon" \
 	'(<|"(admin|json|metrics|release|ask|check|client|ctl|kmsg)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch]

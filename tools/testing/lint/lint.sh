@@ -4,8 +4,8 @@
 # Runs every lint, or those named. Each is one test, silent when it passes; the
 # last line is the total. With -l, lists them. KDIR= as for make.
 #
-# That a slow one has passed is remembered in the cache until what it looks at, a tool or this
-# file changes; one that is named looks anew.
+# The cache remembers that a slow lint has passed until its inputs, a tool or this file change; a
+# lint that is named always runs.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
@@ -60,7 +60,8 @@ quiet() {
 	return 1
 }
 
-# checkpatch REGEX OPTION...: on the files whose path matches, but for those it has had before
+# checkpatch REGEX OPTION...: run it on the files whose path matches, except those it has already
+# checked
 checkpatch() {
 	local list
 	list=$(matching "$1" | grep -vxF -e "$had")
@@ -70,9 +71,9 @@ checkpatch() {
 		--no-summary "$@" -f <<<"$list"
 }
 
-lint_checkpatch() { # checkpatch --strict on all C and Kconfig that the kernel would get
+lint_checkpatch() { # checkpatch --strict on all C and Kconfig files that would go into the kernel
 	local had='' bad=0 program=PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO
-	# Its whole point is to compare versions.
+	# This file exists to compare versions.
 	checkpatch '^include/compat\.h$' --ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON || bad=1
 	# Tracepoints are written in columns.
 	checkpatch '^include/trace/.*\.h$' --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT || bad=1
@@ -85,7 +86,7 @@ lint_checkpatch() { # checkpatch --strict on all C and Kconfig that the kernel w
 	# Programs have neither u8 nor __printf() nor BIT(), and whole messages in one line each
 	# that checkpatch lets nobody but printk() have.
 	program+=,LONG_LINE_STRING
-	# Nothing else is what a signal's handler may write.
+	# A signal handler may write no other type.
 	checkpatch '^tools/testing/selftests/farswap/load\.c$' --ignore $program,VOLATILE || bad=1
 	checkpatch '^(tools/testing/selftests/farswap/.*|daemon/wire)\.[ch]$' --ignore $program ||
 		bad=1
@@ -95,7 +96,7 @@ lint_checkpatch() { # checkpatch --strict on all C and Kconfig that the kernel w
 
 lint_sparse() { # sparse on every kernel source
 	local output words=(KDIR="$KDIR" W=1 KCFLAGS=-Werror C=2)
-	# In the words of make check, or all would be built anew.
+	# Use the arguments of make check, so that nothing is rebuilt.
 	output=$(make --no-print-directory "${words[@]}" modules 2>&1 &&
 		make --no-print-directory -C tools/testing/modules "${words[@]}" 2>&1)
 	grep -E "^($PWD/)?(mm|rdma|include|tools/testing/modules)/.*(warning|error):|\*\*\*" \
@@ -125,10 +126,11 @@ lint_coccinelle() { # the kernel's own rules for coccinelle
 		options=$(sed -n 's|^// *Options:||p' "$rule")
 		where=all
 		case $rule in
-		# Need a compiler for OCaml. A pointer that is compared with 0 is seen by sparse,
-		# and we don't drive bq27xxx.
+		# Need a compiler for OCaml. Skip the rules that sparse covers (a pointer compared
+		# with 0) or that are for another driver (bq27xxx).
 		*/null/badzero.cocci | */api/check_bq27xxx_data.cocci) continue ;;
-		# Propose what only the kernel has: ARRAY_SIZE(), min(), swap(), str_true_false().
+		# Skip the rules that propose helpers of the kernel: ARRAY_SIZE(), min(), swap(),
+		# str_true_false().
 		*/misc/array_size.cocci | */misc/minmax.cocci | */misc/swap.cocci | \
 			*/api/string_choices.cocci) where=modules ;;
 		esac
@@ -233,7 +235,7 @@ lint_whitespace() { # no blanks at line ends, a newline at the end of every file
 	return $bad
 }
 
-lint_mutants() { # every patch that breaks farswap on purpose, or tries a technique, applies
+lint_mutants() { # every patch of mutants/ and techniques/ applies
 	local file bad=0
 	for file in $(matching '^tools/testing/(mutants|bench/techniques)/[^/]*\.patch$'); do
 		quiet git apply --check "$file" || bad=1
@@ -261,7 +263,7 @@ lint_tree() { # the kernel's patches: checkpatch --strict, and 80 lines of exist
 	return $bad
 }
 
-lint_inspect() { # what only a kernel's own build compiles, and what is left of it without farswap
+lint_inspect() { # files that only an in-tree build compiles; patched files without farswap
 	tools/testing/tree/inspect.sh 2>&1
 }
 
@@ -281,7 +283,7 @@ lint_analyzer() { # gcc -fanalyzer on the daemon and farswapctl
 }
 
 lint_clang_tidy() { # clang-tidy on the daemon and farswapctl, with the checks of daemon/.clang-tidy
-	# How many warnings of the C library's headers it passes over is said on stderr.
+	# It reports the number of suppressed header warnings on stderr.
 	make -s -C daemon ctl/counters.inc || return
 	# shellcheck disable=SC2016
 	matching '^daemon/.*\.c$' | quiet xargs -d '\n' -P "$(nproc)" -n 1 sh -c '
@@ -364,7 +366,7 @@ lint_workqueues() { # the table in locking.rst has the modules' workqueues and n
 		<(echo "$code") <(echo "$table")
 }
 
-# refuses WORD RELEASE SETTINGS...: make says first of all that such a kernel won't do, and why
+# refuses WORD RELEASE SETTINGS...: make first prints an error with the reason for such a kernel
 refuses() {
 	local word=$1 fake output
 	fake=$(mktemp -d) && mkdir -p "$fake/include/config" || return 1
@@ -381,7 +383,7 @@ refuses() {
 	return 1
 }
 
-lint_builds() { # kernels and directories that the modules can't be built for or in are told so
+lint_builds() { # make refuses unsupported kernels and directories with the reason
 	local release dir output bad=0
 	release=$(cat "$KDIR/include/config/kernel.release")
 	quiet make -s --no-print-directory KDIR="$KDIR" kernel-check || bad=1
@@ -480,7 +482,7 @@ if [ "${1:-}" = -l ]; then
 	exit
 fi
 
-# inputs NAME: the files that a slow lint looks at, and that say how
+# inputs NAME: the files that a slow lint reads, and its scripts
 inputs() {
 	case $1 in
 	checkpatch) matching '\.[ch]$|^Kconfig$|^\.checkpatch\.conf$' ;;
@@ -492,7 +494,8 @@ inputs() {
 	esac
 }
 
-# memory NAME: the file that is there if the lint has passed with all as it is; none if it is quick
+# memory NAME: the file that exists if the lint has passed with the present inputs; none for a quick
+# lint
 memory() {
 	local list
 	list=$(inputs "$1")
@@ -504,7 +507,7 @@ memory() {
 	} | sha256sum | cut -c1-24)"
 }
 
-# remember NAME FILE: and nothing older; nor what has changed meanwhile
+# remember NAME FILE: replace older results; skip it if an input changed during the run
 remember() {
 	[ -n "$2" ] && [ "$(memory "$1")" = "$2" ] || return
 	mkdir -p "$CACHE/lint"

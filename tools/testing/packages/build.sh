@@ -4,7 +4,7 @@
 # Builds the Debian packages from the tracked files of this tree, and prints their paths.
 set -eu
 export LC_ALL=C
-# Of a make that runs this.
+# Ignore the options of a calling make.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 usage() {

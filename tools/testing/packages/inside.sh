@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# inside.sh TREE COMMAND...: runs COMMAND with the directory $root, which is TREE, and of which all
-# changes are gone afterwards. chroot works there. Needs root.
+# inside.sh TREE COMMAND...: runs COMMAND with $root, a copy of the directory TREE whose changes are
+# discarded at the end. chroot works there. Needs root.
 set -eu
 
 if [ "${space:-}" = "" ]; then

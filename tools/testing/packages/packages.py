@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Walks the Debian packages through their life. In a chroot of Debian 12 and one of 13: installation,
+Tests the lifecycle of the Debian packages. In a chroot of Debian 12 and one of 13: installation,
 update and purge, with DKMS's builds. In virtual machines of Debian 12: what the admin guide's
 recipe does, an update of client and donor under a verified load, removal while farswap is
 attached, and purge. Needs root. The last line is the total.
@@ -26,7 +26,7 @@ LOAD_SECONDS = 1200
 STEPS = ["chroot-bookworm", "chroot-trixie", "machines"]
 
 
-# "! command" never ends a shell with -e: so no "command" does, if the command succeeds.
+# "! command" never ends a shell with -e, but no "command" does if the command succeeds.
 SHELL = 'set -e; no() { ! sh -c "$1"; }; '
 
 
@@ -52,7 +52,7 @@ class Walk:
 
 
 def inside(suite: str, *command: str, timeout: int = 1800) -> subprocess.CompletedProcess:
-    """Runs a program of this directory on a Debian that is thrown away."""
+    """Runs a program of this directory on a temporary copy of a Debian."""
     tree = subprocess.run([os.path.join(HERE, "tree.sh"), suite], check=True, text=True,
                           stdout=subprocess.PIPE, timeout=1800).stdout.strip()
     return subprocess.run([os.path.join(HERE, "inside.sh"), tree,
@@ -133,7 +133,7 @@ def start(walk: Walk, client, donor) -> None:
 
 
 def update(walk: Walk, client, donor) -> None:
-    """Of both, under load."""
+    """Updates client and donor under load."""
     client.check("mkdir -p /run/load; systemd-run -q --unit=load -p MemoryMax=24M "
                  "-p StandardOutput=append:/run/load/out -p StandardError=append:/run/load/out "
                  f"load -m 48 -p 2 -d {LOAD_SECONDS} -w 50 -S 100 -i 5")

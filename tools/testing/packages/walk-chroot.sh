@@ -80,7 +80,7 @@ skips() {
 	[ $status = 0 ] && grep -q BUILD_EXCLUSIVE "$log" && ! grep -q Building "$log"
 }
 
-# As when a kernel of this release is installed after farswap.
+# Act like the installation of a kernel of this release after farswap.
 builds_for_new_kernel() {
 	release=$(basename "$(dirname "$(echo "$root"/lib/modules/*/updates)")")
 	in_root dkms unbuild -m farswap -v "$(version "$old")" -k "$release"
@@ -98,8 +98,8 @@ drop_ins_count() {
 }
 
 files() {
-	# The indexes of modules are written anew; the rest is dpkg's, apt's and the log's, DKMS's key,
-	# and the users, of which Debian removes none.
+	# Leave out files that other packages write: the indexes of modules, the state of dpkg and
+	# apt, logs, the key of DKMS, and users, which Debian never removes.
 	(cd "$root" && find . -xdev \( -path ./tmp -o -path ./proc -o -path ./var/log -o \
 		-path ./var/cache -o -path ./var/lib/dpkg -o -path ./var/lib/apt \) -prune -o \
 		! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What make check runs; harness/check.py has the code."""
+"""Entry point of "make check"; see harness/check.py."""
 
 import sys
 

@@ -92,7 +92,7 @@ updated=
 apt_update() {
 	[ -z "$updated" ] || return 0
 	updated=y
-	[ "$(id -u)" = 0 ] || return 0 # the lists there are will have to do
+	[ "$(id -u)" = 0 ] || return 0 # use the existing lists
 	say "apt-get update"
 	apt-get -qq update >&2 || say "apt-get update failed; using the lists there are"
 }
@@ -247,7 +247,7 @@ fetch_later() {
 	rm -rf "$tmp"
 }
 
-# There again whenever other files are wanted.
+# Extract it again when the list of files changes.
 fetch_scripts() {
 	lint=$CACHE/kernel/lint
 	[ "$SCRIPTS" != "$(cat "$lint/ready" 2>/dev/null)" ] || return 0
@@ -271,7 +271,7 @@ fetch_elf() {
 	mkdir -p "$tmp"
 	sh "$CACHE/kernel/lint/scripts/extract-vmlinux" \
 		"$CACHE/kernel/boot/vmlinuz-$(cat "$CACHE/kernel/ready")" >"$tmp/vmlinux"
-	# It says so when there is none, and ends well.
+	# If there is none, report that and succeed.
 	[ -s "$tmp/vmlinux" ] || die "no ELF file in the kernel's image; is its compressor installed?"
 	mv "$tmp/vmlinux" "$elf"
 	rm -rf "$tmp"

@@ -19,10 +19,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 OUT = os.path.join(TOP, "out/coverage")
-# Where a kernel's tree has what lies here.
+# The places of our directories in a kernel's tree.
 PLACES = {"mm/farswap/": "mm/", "drivers/infiniband/ulp/farswap/": "rdma/"}
 TESTS = ("mm/tests/", "rdma/tests/")
-# Where a build's objects are.
+# The directory with the objects of a build.
 NOTES = ("mm/farswap/", "drivers/infiniband/ulp/farswap/", "attach/")
 
 
@@ -72,7 +72,7 @@ def objects(kernel, directories):
         for directory, _, names in os.walk(top):
             for name in names:
                 data = os.path.join(directory, name)
-                # Not by what this machine calls the directory.
+                # Compare without the build directory, whose name differs.
                 notes = notes_of("/" + os.path.relpath(data, top))
                 if name.endswith(".gcda") and notes:
                     yield os.path.join(kernel, notes), data
@@ -103,7 +103,7 @@ def collect(kernel, directories):
 
 
 def missed(times, functions):
-    """Text: the lines that have not run, under the names of their functions."""
+    """The lines that have not run, as text, grouped by function."""
     text = []
     for file in sorted(times):
         with open(os.path.join(TOP, file), encoding="utf-8") as source:

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Put farswap into a kernel's source, or take it out again: patches of the swap code for
-# that version (6.12/, ...), and everything else as it stands here, in its place there.
-# Again, it brings what has changed since, and ends what was interrupted; what was put
-# there is noted in .farswap.
+# Put farswap into a kernel's source, or take it out again: applies the patches of the swap code for
+# that version (6.12/, ...) and copies all other files to their places there. A second run updates
+# the tree, or completes an interrupted run; .farswap records the changes.
 set -eu
 export LC_ALL=C
 
@@ -44,20 +43,20 @@ ours() {
 places() {
 	ours | while read -r file; do
 		case $file in
-		# For kernels that don't know of us.
+		# The in-tree hook mode does not use these files.
 		mm/hook/ftrace.c | mm/hook/kernel.[ch] | mm/hook/symbol.[ch] | include/compat.h) ;;
 		mm/*) echo "$file mm/farswap/${file#mm/}" ;;
 		rdma/*) echo "$file drivers/infiniband/ulp/farswap/${file#rdma/}" ;;
 		Kconfig) echo "$file mm/farswap/Kconfig" ;;
-		# The selftests speak it too.
+		# The selftests implement the protocol, too.
 		daemon/*) echo "$file $selftests/${file#daemon/}" ;;
 		*) echo "$file $file" ;;
 		esac
 	done
 }
 
-# apply PATCHES OPTION...: all or nothing; in the kernel's tree only, whatever git tree
-# that may be a part of
+# apply PATCHES OPTION...: apply all or none, to the kernel's tree only, even if that is part of a
+# git tree
 apply() {
 	apply_patches=$1
 	shift
@@ -73,7 +72,7 @@ sums() {
 patches_put() {
 	apply "$patches" --check ||
 		die "the patches for $version don't apply to $tree: is it a plain $version source?"
-	# First, so that they can be undone whatever happens.
+	# Record the patches first, so that an interrupted run can be undone.
 	mkdir -p "$notes/patches"
 	cp "$patches"/*.patch "$notes/patches/"
 	apply "$patches"
@@ -81,7 +80,7 @@ patches_put() {
 
 patches_undo() {
 	[ -d "$notes/patches" ] || return 0
-	# Noted, but not there any more, or not yet.
+	# Recorded, but already removed or not yet copied.
 	if ! apply "$notes/patches" --check 2>/dev/null; then
 		apply "$notes/patches" -R ||
 			die "$tree has other changes where its patches ($notes/patches) have to be undone"
@@ -97,14 +96,14 @@ remove() {
 
 files_put() {
 	cut -d' ' -f2 "$notes/places" | sort >"$notes/files.now"
-	# Whatever happens, undo finds them.
+	# Record them first, so that undo finds them after an interruption.
 	touch "$notes/files"
 	sort -u "$notes/files" "$notes/files.now" >"$notes/files.all"
 	mv "$notes/files.all" "$notes/files"
 	while read -r file place; do
 		cmp -s "$top/$file" "$tree/$place" && continue
 		mkdir -p "$(dirname "$tree/$place")"
-		# With a new time stamp, or make would not see it.
+		# Use a new time stamp, so that make rebuilds it.
 		rm -f "$tree/$place"
 		cp --preserve=mode "$top/$file" "$tree/$place"
 		echo "  $place"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Have the kernel's Sphinx configuration make HTML of our pages, from where graft.sh puts
-# them and what they are made of, in a tree that has nothing else. Says nothing, and is 0,
-# if Sphinx and kernel-doc have nothing to say and no interface is missing.
+# Builds HTML from our pages with the kernel's Sphinx configuration, in a tree that contains only
+# these pages and their sources, at the places where graft.sh puts them. It is silent and exits 0 if
+# Sphinx and kernel-doc print no warning and no interface is missing.
 set -eu
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 
@@ -16,7 +16,7 @@ die() {
 	exit 1
 }
 
-# The files, and what the patches add for others to call: none needs the kernel's source.
+# Our files, and the functions that the patches export; this does not need the kernel's source.
 assemble() {
 	cp -r "$lint/Documentation" "$lint/scripts" .
 	rm -r Documentation/dev-tools
@@ -45,7 +45,7 @@ assemble() {
 	PAGE
 }
 
-# As in the kernel's Documentation/Makefile. Without dot(1) the diagrams stay text.
+# As in the kernel's Documentation/Makefile. Without dot(1) the diagrams remain text.
 sphinx() {
 	srctree=$tree sphinx-build -q -j "$(nproc)" -b html -c Documentation -d doctrees \
 		-D version=6.12 -D release=6.12 -D "kerneldoc_srctree=$tree" \

@@ -8,7 +8,7 @@
 #
 #	inspect.sh [VERSION]
 #
-# VERSION is that of a kernel for which there are patches, 6.12 if it isn't said.
+# VERSION is a kernel for which there are patches, by default 6.12.
 set -eu
 export LC_ALL=C
 
@@ -20,13 +20,13 @@ MORE_MAX=96
 
 version=${1:-6.12}
 
-# changed NAME: what the patches change of such files, and isn't new
+# changed NAME: the files of that name that the patches change and do not create
 changed() {
 	cat "$here/$version"/*.patch | awk -v name="$1" '/^--- / { new = $2 == "/dev/null" }
 		/^[+][+][+] b/ && !new && $2 ~ name { print substr($2, 3) }' | sort -u
 }
 
-# objects: those that a build out of the tree doesn't have, or has without its suites
+# objects: those that an out-of-tree build lacks, or builds without their suites
 objects() {
 	echo mm/frontswap.o
 	echo mm/farswap/hook/direct.o
@@ -36,7 +36,7 @@ objects() {
 		-e 's|^rdma/\(.*\)c$|drivers/infiniband/ulp/farswap/\1o|'
 }
 
-# inputs: what it depends on, in one word
+# inputs: a checksum of its inputs
 inputs() {
 	cd "$top"
 	{
@@ -48,7 +48,7 @@ inputs() {
 	} | sed "s|$top/||" | sha256sum | cut -c1-24
 }
 
-# configure DIRECTORY OPTION...: the kernel of the selftests, and these
+# configure DIRECTORY OPTION...: the selftests' configuration, plus these options
 configure() {
 	build=$1
 	shift
@@ -74,7 +74,7 @@ look_at_ours() {
 			grep -E 'error:|\*\*\*' "$work/log"
 			return 1
 		}
-	# 7.3 wants a newer one than Debian 12 has, and says so.
+	# 7.3 warns that Debian 12's version is too old.
 	if ! grep -q '^  CHECK ' "$work/log"; then
 		grep -m1 -o 'C=2 specified.*' "$work/log" || echo "sparse did not run"
 		[ "$version" != 6.12 ] || return 1
@@ -82,7 +82,7 @@ look_at_ours() {
 	! grep -E '(farswap|frontswap)[^ ]*: (warning|error):' "$work/log"
 }
 
-# instructions FILE: with names for addresses
+# instructions FILE: disassemble it, with names in place of addresses
 instructions() {
 	objdump -dr --no-show-raw-insn "$1" | sed -e 1,3d -e 's/^ *[0-9a-f]*:\t//' \
 		-e 's/[0-9a-f]* <\([^>+]*\)[^>]*>/<\1>/g' -e 's/[+-]0x[0-9a-f]*$//'
@@ -92,7 +92,7 @@ size_of() {
 	size -A "$1" | awk '$1 == ".text" { print $2 }'
 }
 
-# unpatched: the same files as they were before, compiled in the same words
+# unpatched: compile the original files with the same commands
 unpatched() {
 	mkdir -p "$work/old/mm"
 	cp mm/*.[ch] "$work/old/mm/"

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Runs the kernel's selftests of memory that use swap: those of cgroups (memory, zswap) and mm. Each
-runs with the disk only, then with farswap, when nothing may fail that did not before, and each test
-that swaps must write pages to donors. Tests that fail without farswap too, because these machines
-lack something, are shown as such. If a test is worse with farswap, and so has failed, it prints
-whether it also fails on a disk with as many operations a second as the emulated network. (When a
-whole cgroup is to be reclaimed, the kernel gives up after 16 passes that find only pages in flight
-to the device.) With names, runs only those.
+runs with the disk only, then with farswap: then no result may be worse, and each test that swaps
+must write pages to donors. Tests that fail without farswap too, because these machines lack
+something, are shown as such. If a test is worse with farswap, and so has failed, it prints whether
+it also fails on a disk with as many operations a second as the emulated network. (When a whole
+cgroup is to be reclaimed, the kernel gives up after 16 passes that find only pages in flight to the
+device.) With names, runs only those.
 """
 
 import argparse
@@ -45,9 +45,9 @@ SECONDS = 200
 SWAPS = 500
 STORES = "store_remote", "store_device"
 CARRIED = "some of its pages go to donors"
-# An RDMA READ of a page takes about half a millisecond here.
+# About the rate of RDMA READs of a page here, half a millisecond each.
 SLOW_IOPS = 2000
-# It does not fail each time.
+# It fails only sometimes.
 SLOW_TRIES = 6
 
 
@@ -80,7 +80,7 @@ def build(names, version):
 
 
 def results(text):
-    """{what is tested: how it ended}"""
+    """{test: result}"""
     found = {}
     for ok, what, testing, word in RESULT.findall(text):
         name, _, skip = what.partition("# SKIP")
@@ -97,7 +97,7 @@ def libgcc():
 
 
 def count(cluster, *counters):
-    """Those of farswap's; 0 without it."""
+    """A counter of farswap; 0 if it is not attached."""
     _, text = cluster.client.run(f"cat {farswap.DEBUG}/stats 2>/dev/null", 20)
     stats = farswap.counters(text)
     return [stats.get(counter, 0) for counter in counters]
@@ -141,7 +141,8 @@ def worse_results(without, with_farswap):
 
 
 def fail_if_slow(cluster, tests, worse):
-    """{test: what fails on a slow disk alone}, of what is worse with farswap."""
+    """{test: results that fail on a slow disk, too}, for the results that are worse with
+    farswap."""
     cluster.client.check(f"swapoff /dev/vda; echo 0 >{farswap.SYSFS}/attached; "
                          "mkswap /dev/vdc >/dev/null && swapon /dev/vdc", 120)
     slow = {test: set() for test in worse}
@@ -155,7 +156,8 @@ def fail_if_slow(cluster, tests, worse):
 
 
 def show(test, without, with_farswap, worse, slow):
-    """One line, and more about what has failed. Is it as good with farswap?"""
+    """Prints one line, with details of a failure; returns whether no result is worse with
+    farswap."""
     (status, before, *_), (other, now, remote, device) = without, with_farswap
     counts = {how: list(now.values()).count(how) for how in sorted(set(now.values()))}
     text = ", ".join(f"{count} {how}" for how, count in counts.items()) or "no results"

@@ -3,18 +3,17 @@
 #
 # Build a kernel that calls farswap itself: Debian's source, the patches, this tree's
 # files, and the fewest options that the selftests need; with VARIANT those of
-# kernel-VARIANT.config too. It goes into the cache that fetch.sh has, by what it was made
-# of, and is made once.
+# kernel-VARIANT.config too. The result goes into the cache of fetch.sh, under a checksum of its
+# inputs, and is built once.
 #
 #	kernel.sh [--version VERSION] [VARIANT]
 #	kernel.sh [--version VERSION] --source
 #
-# VERSION is 6.12, if it isn't said, or another for which there are patches here.
+# VERSION is 6.12 by default, or another one for which there are patches here.
 #
 # Prints the directory that has boot/vmlinux-RELEASE, not compressed, and lib/modules/RELEASE
-# as its only line on stdout. attach/ in it is the same kernel with farswap built out of its
-# tree, which attaches itself; not where the kernel lacks the types that it goes by. With
-# --source, no more than the source that it is built from.
+# as its only line on stdout. attach/ in it has farswap built as modules that attach to the same
+# kernel, unless that kernel lacks BTF. With --source, it prints the directory of the source only.
 set -eu
 export LC_ALL=C
 
@@ -34,7 +33,7 @@ variants() {
 	done
 }
 
-# layers VARIANT: its configuration, after those that it says it is on top of
+# layers VARIANT: its configuration, after those that it is based on
 layers() {
 	# shellcheck disable=SC2046 # several
 	set -- "$1" $(sed -n 's/^# on top of: //p' "$here/kernel-$1.config")
@@ -42,13 +41,13 @@ layers() {
 	echo "$here/kernel-$1.config"
 }
 
-# said WHAT: in the variant's configuration, for its build or its machine
+# said WHAT: a note in the variant's configuration, for its build or its machine
 said() {
 	# shellcheck disable=SC2046 # several
 	[ -z "$variant" ] || sed -n "s/^# $1: //p" $(layers "$variant")
 }
 
-# This tree's, for both ways in.
+# The sources of this tree, for both hook modes.
 sources() {
 	{
 		"$here/graft.sh" --list | cut -d' ' -f1 | grep -vE '^(Documentation|tools|daemon)/'
@@ -56,7 +55,7 @@ sources() {
 	} | sort -u
 }
 
-# The inputs of the kernel, in one word.
+# A checksum of the kernel's inputs.
 inputs() {
 	cd "$top"
 	{
@@ -71,7 +70,7 @@ inputs() {
 	} | sed "s|$top/||" | sha256sum | cut -c1-24
 }
 
-# Once for each version of the source.
+# Unpack each version of the source once.
 unpack() {
 	[ ! -e "$dir/ready" ] || return 0
 	say "unpacking $source"
@@ -82,15 +81,15 @@ unpack() {
 }
 
 configure() {
-	# Most of a variant may be the same.
+	# Start from the build of the plain kernel, which shares most objects.
 	[ -e "$build" ] || [ ! -e "$dir/build" ] || cp -a "$dir/build" "$build"
 	mkdir -p "$build"
 	make -s "O=$build" tinyconfig
 	# shellcheck disable=SC2086 # several
 	scripts/kconfig/merge_config.sh -m -O "$build" "$build/.config" $options >/dev/null
 	make -s "O=$build" olddefconfig
-	# A dependency of an option may be missing. The last word on each is the variant's,
-	# or that of a version that does not have it.
+	# Check that each option is set: a dependency may be missing. The last setting of an option
+	# wins: the variant's, or that of a version that lacks it.
 	# shellcheck disable=SC2086 # several
 	sed -n 's/^\(CONFIG_[A-Z0-9_]*\)=/\1 &/p; s/^# \(CONFIG_[A-Z0-9_]*\) is not set/\1 /p' \
 		$options |
@@ -102,7 +101,7 @@ configure() {
 	exit 1
 }
 
-# Out of the tree, for this kernel.
+# Build the modules out of the tree, for this kernel.
 build_attach() {
 	[ "$version" = 6.12 ] && grep -q '^CONFIG_FARSWAP=m' "$build/.config" &&
 		grep -q '^CONFIG_DEBUG_INFO_BTF=y' "$build/.config" || return 0
@@ -147,7 +146,7 @@ build() {
 	keep_notes
 }
 
-# Into the place of the source, patched, as it is here and now.
+# Unpack the source into its place in the cache, and patch it from this tree.
 prepare() {
 	dir=$cache/tree/source-$(cat "$ready")
 	unpack

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Have the kernel's own kselftest build, install and run the selftests, or those named:
-# with Debian's kernel, to which farswap attaches itself, and with one that calls it. Ends
-# with the results that were others there; fails if there are any, or one failed. Before
-# that, what the kernel's "make run_tests" does: on this machine, where each test is to say
-# that it may not run, as nobody is root in a namespace of another user.
+# with Debian's kernel, to which farswap attaches, and with one that calls it. Prints the results
+# that differ at the end; fails if there are any, or if a test failed. First runs the kernel's "make
+# run_tests" on this machine, as an unprivileged user: each test must report that it cannot run.
 set -eu
 export LC_ALL=C
 
@@ -45,7 +44,7 @@ for way in attach direct; do
 	sort "$out/$way.said" >"$out/$way"
 done
 [ ! -e "$out/failed" ] || failed=1
-# Some tests are for one way only, and in some a result is: the other skips that.
+# Some tests or results are for one hook mode only, and the other skips them.
 cut -d' ' -f1 "$out/attach" | sort -u >"$out/both"
 grep -h ' # SKIP' "$out/attach" "$out/direct" | cut -d' ' -f1-3 | sed 's/$/ /' >"$out/skipped"
 for way in attach direct; do

@@ -20,7 +20,7 @@ usage() {
 	echo "steps: $(steps | cut -d'|' -f1 | tr '\n' ' ')"
 }
 
-# steps: "STEP|what make is told"
+# steps: "STEP|arguments of make"
 steps() {
 	for variant in debug debug-attach race; do
 		echo "$variant|check-tree VARIANT=$variant"
@@ -44,8 +44,8 @@ steps() {
 	STEPS
 }
 
-# count FILE STATUS: adds what its line of totals says, and 1 that has failed if STATUS is bad for
-# no reason that is in it
+# count FILE STATUS: add its totals, and one failure if STATUS is not 0 although the file reports
+# none
 count() {
 	# shellcheck disable=SC2046 # two numbers
 	set -- "$2" $(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$1" |

@@ -27,7 +27,7 @@ adapters_are_ours() {
 	done
 	for ours in $DONORS; do
 		donor_kill "$ours"
-		# A slow machine may not give a region back in the default time, and loses its pages.
+		# A slow machine could miss the default deadline for a region and lose its pages.
 		donor_start "$ours" "evict_ms=$((20000 * ${SLOW:-1}))" grace_ms=60000 || return 1
 	done
 }

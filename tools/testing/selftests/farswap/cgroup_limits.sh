@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pages are right that a cgroup's limit, a shrinking limit and memory.reclaim page out;
+# Pages that a cgroup's limit, a shrinking limit or memory.reclaim pages out keep their contents;
 # memory.swap.max is obeyed.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A policy for a cgroup holds: one that may not use donors does not, one with a limit keeps it,
-# also together with those below it and when it is made anew, and one with a backup of its own gets
-# it. A policy can be removed under load.
+# together with those below it and after it is created again, and one with a backup policy uses it.
+# A policy can be removed under load.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -29,7 +29,7 @@ column_above() {
 	[ "${above_now:-0}" -gt "$3" ]
 }
 
-# watch: what each had at a time, until the file is gone
+# watch: record the pages of each policy until the file is removed
 watch() {
 	: >"$TMP/watch"
 	while [ -e "$TMP/watch" ]; do

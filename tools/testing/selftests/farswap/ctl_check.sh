@@ -79,7 +79,7 @@ donor_commands() {
 		grep '^{"was_drained":1,"free_bytes":[1-9]' "$TMP/undrain"
 }
 
-# use LIST: these donors, tried at once
+# use LIST: use these donors, and connect at once
 use() {
 	echo >"$FARSWAP/donors"
 	echo "$1" >"$FARSWAP/donors"
@@ -145,7 +145,7 @@ own_address() {
 	return "$own_status"
 }
 
-# A line of donors that was refused is the reason, but not after farswap was detached.
+# A refused donors line is reported as the reason until farswap is detached.
 no_donors_at_all() {
 	echo >"$FARSWAP/donors"
 	! sh -c "echo here >$FARSWAP/donors" 2>/dev/null &&

@@ -21,7 +21,7 @@ pages_stop() {
 	lose_long "$1" "$CLIENT" && lose_long "$CLIENT" "$1"
 }
 
-# said_of_length DONOR LOST FITS: why it can't be used
+# said_of_length DONOR LOST FITS: the log says why the donor can't be used
 said_of_length() {
 	wait_for 40 log_has "donor $1" "packets of $2 bytes (to|from) it are lost, of $3 not" \
 		"MTU is $(cat /sys/class/net/eth0/mtu) on eth0"

@@ -86,8 +86,8 @@ evict_one() {
 	esac
 }
 
-# The donor asks about one region and four more at random. Near the end, one time in ten, none of
-# them is idle; without asking, it would be at least half of the times.
+# The donor asks about one region and four more at random. Near the end none of them is idle in one
+# case of ten; without the query it would be at least every second case.
 evict_some() {
 	idle_nr=0
 	some_known=0

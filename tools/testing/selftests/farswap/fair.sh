@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two clients of one donor, of which one lies, takes all it gets, vanishes or knows the other's
-# session: the other keeps its share, gets its reserve, and keeps its session.
+# Two clients share one donor, and one of them lies, takes all memory that it gets, vanishes or
+# knows the other's session: the other keeps its share, its reserve and its session.
 # cluster: clients=2 donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"

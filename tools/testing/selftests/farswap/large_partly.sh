@@ -28,7 +28,7 @@ set_value "$THP/enabled" madvise
 set_value "$THP/hugepages-64kB/enabled" always
 set_value "$THP/hugepages-2048kB/enabled" never
 stats_save
-# Page-outs of a slow kernel that have waited too long go to the device instead.
+# On a slow kernel, page-outs that have waited too long go to the device.
 check "donors have 64 KiB folios" hold_remote partly partly 1 $((8000 / ${SLOW:-1})) \
 	-m 48 -t huge -n 500 -w 100 || skip_rest "they have too few"
 # Pages that are rewritten now go to the device, into their slots among the others.

@@ -41,7 +41,7 @@ script_of() {
 			ip link set eth0 mtu $mtu up; ip addr add $address dev eth0; link'
 		;;
 	removed) echo 'rdma link del r0; sleep $seconds; link' ;;
-	# The network is back only for a moment each time, in which sessions begin to connect.
+	# Each time the network comes back only briefly, and sessions begin to connect.
 	flapping)
 		echo 'for again in 1 2 3; do
 			ip link set eth0 down; sleep $seconds

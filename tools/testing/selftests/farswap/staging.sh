@@ -60,7 +60,7 @@ zswap_wrote_back() {
 	awk '$1 == "zswpwb" { print $2 }' /proc/vmstat
 }
 
-# zswap stores pages of which it had refused older contents, and writes others back.
+# zswap stores pages whose older contents it had refused, and writes others back.
 zswap_takes() {
 	order_has_changed && grew zswap_accepted || return 1
 	echo "zswap wrote $(($(zswap_wrote_back) - zswap_before)) pages back"

@@ -34,7 +34,7 @@ the_others_can_be_read() {
 		esac
 		[ -n "$others_text" ] && continue
 		case ${others_file##*/} in
-		donors | session_ends) ;; # nobody is known, and nothing has ended
+		donors | session_ends) ;; # no session exists or has ended
 		*) return 1 ;;
 		esac
 	done
