@@ -27,6 +27,21 @@ const struct ctl_command ctl_commands[] = {
 	{ "drain", "[--timeout SECONDS]", "stop lending, evict all regions, and wait for completion",
 	  CTL_TIMEOUT, 0, 0, cmd_drain },
 	{ "undrain", "", "resume lending", 0, 0, 0, cmd_undrain },
+	{ "vm", "list|size|min|grow|pull|wss [NAME] [SIZE]",
+	  "show the virtual machines of this host, or do with one what the next commands do",
+	  CTL_TIMEOUT | CTL_WATCH | CTL_LEAVE | CTL_LIMIT | CTL_PSI | CTL_PULL | CTL_RATE | CTL_STEP,
+	  1, 3, cmd_vm },
+	{ "shrink", "UNIT SIZE|min", "page out memory of a unit, and keep it at that size",
+	  CTL_TIMEOUT | CTL_PSI | CTL_STEP, 2, 2, cmd_shrink },
+	{ "grow", "UNIT SIZE|max", "let a unit grow; with --pull read back what is swapped of it",
+	  CTL_LEAVE | CTL_PULL | CTL_RATE, 2, 2, cmd_grow },
+	{ "pull", "UNIT", "read back what is swapped of a unit", CTL_LEAVE | CTL_RATE, 1, 1, cmd_pull },
+	{ "wss", "UNIT", "measure a unit's working set by making it smaller for a while",
+	  CTL_WATCH | CTL_LIMIT | CTL_PSI | CTL_STEP, 1, 1, cmd_wss },
+	{ "keep", "UNIT", "page out of a unit what it does not miss, until a signal ends that",
+	  CTL_WATCH | CTL_PSI, 1, 1, cmd_keep },
+	{ "advise", "UNIT", "measure how much of a unit's memory is not accessed", CTL_WATCH, 1, 1,
+	  cmd_advise },
 };
 
 const unsigned int ctl_commands_nr = ARRAY_SIZE(ctl_commands);
@@ -43,16 +58,27 @@ void ctl_usage(FILE *out)
 			*ctl_commands[i].args ? " " : "", ctl_commands[i].args,
 			ctl_commands[i].help);
 	fputs("\n"
+	      "A UNIT is a virtual machine, a systemd unit, the path of a cgroup, or a PID.\n"
+	      "\n"
 	      "  --json      print JSON\n"
+	      "  --leave SIZE\n"
+	      "              pull, grow: stop when less memory is available than that\n"
+	      "  --limit N   wss: end when it reads back N pages a second\n"
 	      "  --output FILE\n"
 	      "              metrics: write them to FILE, which always has all of them\n"
 	      "  --plain     metrics: Prometheus's text format in place of OpenMetrics\n"
 	      "  --http      metrics: answer an HTTP request on standard input\n"
+	      "  --psi PERCENT\n"
+	      "              shrink, wss, keep: how long its tasks may wait for memory\n"
+	      "  --pull      grow: then do what pull does\n"
+	      "  --rate MIB  pull, grow: MiB a second\n"
 	      "  --root DIR  read the files below DIR, a copy of a machine's /sys and /proc\n"
+	      "  --step SIZE shrink, wss: how much of it to page out at a time\n"
 	      "  --timeout SECONDS\n"
-	      "              drain: limit of the wait; the drain itself continues\n"
+	      "              drain: limit of the wait; the drain itself continues; shrink: end then\n"
 	      "  --watch SECONDS\n"
-	      "              stats: show the growth in every interval; top: length of it\n"
+	      "              stats: show the growth in every interval; top, wss, keep, advise: length\n"
+	      "              of it\n"
 	      "  -s SOCKET   farswapd's control socket (default " ADMIN_PATH ")\n"
 	      "  -V          print the version and exit\n"
 	      "  -h          print this and exit\n"
@@ -93,6 +119,9 @@ void ctl_completion(FILE *out)
 		completion_words(out, ctl_commands[i].args);
 		if (strstr(ctl_commands[i].args, "COUNTER"))
 			fputs(" $(farswapctl explain all 2>/dev/null | cut -d: -f1)", out);
+		if (strstr(ctl_commands[i].args, "UNIT"))
+			fputs(" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)",
+			      out);
 		fputs("\" ;;\n", out);
 	}
 	fputs("\t-s | --root)\n"

@@ -26,6 +26,12 @@ enum ctl_option {
 	CTL_PLAIN = 4,
 	CTL_HTTP = 8,
 	CTL_OUTPUT = 16,
+	CTL_LEAVE = 32,
+	CTL_LIMIT = 64,
+	CTL_PSI = 128,
+	CTL_PULL = 256,
+	CTL_RATE = 512,
+	CTL_STEP = 1024,
 };
 
 struct ctl_options {
@@ -37,6 +43,13 @@ struct ctl_options {
 	const char *root;		/* the directory in place of / */
 	unsigned int timeout_s;		/* 0: not given */
 	unsigned int watch_s;
+	unsigned int given;		/* of enum ctl_option */
+	uint64_t leave;			/* bytes; 0: not given, as the next three */
+	uint64_t step;
+	unsigned int rate;		/* MiB a second */
+	unsigned int limit;		/* pages a second */
+	double psi;			/* percent; negative: not given */
+	bool pull;
 };
 
 extern struct ctl_options ctl;
@@ -55,6 +68,12 @@ struct ctl_command {
 extern const struct ctl_command ctl_commands[];
 extern const unsigned int ctl_commands_nr;
 
+/* Exits if there is no such command. */
+const struct ctl_command *ctl_find_command(const char *name);
+/* Exit if an option was given that the command does not have. */
+void ctl_check_options(const struct ctl_command *command);
+/* Parse a size such as 512M. Return false if it is none. */
+bool ctl_size(const char *text, uint64_t *bytes);
 void ctl_usage(FILE *out);
 /* Print the completion script for bash. */
 void ctl_completion(FILE *out);
@@ -91,5 +110,12 @@ int cmd_top(char **args, unsigned int nr);
 int cmd_evict(char **args, unsigned int nr);
 int cmd_drain(char **args, unsigned int nr);
 int cmd_undrain(char **args, unsigned int nr);
+int cmd_vm(char **args, unsigned int nr);
+int cmd_shrink(char **args, unsigned int nr);
+int cmd_grow(char **args, unsigned int nr);
+int cmd_pull(char **args, unsigned int nr);
+int cmd_wss(char **args, unsigned int nr);
+int cmd_keep(char **args, unsigned int nr);
+int cmd_advise(char **args, unsigned int nr);
 
 #endif

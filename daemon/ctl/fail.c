@@ -9,7 +9,7 @@
 
 #include "ctl.h"
 
-struct ctl_options ctl;
+struct ctl_options ctl = { .psi = -1 };
 
 void ctl_fail(enum ctl_status status, const char *fmt, ...)
 {

@@ -134,8 +134,9 @@ may_only "tracepoints include tracepoint.h and types only" \
 
 # The daemon.
 may_not "the daemon shares include/uapi only" \
-	'<(linux/farswap-transport|trace/|linux/(kernel|list)\.h)' daemon/*.[ch] daemon/ctl/*.[ch]
-for file in daemon/*.[ch] daemon/ctl/*.[ch]; do
+	'<(linux/farswap-transport|trace/|linux/(kernel|list)\.h)' daemon/*.[ch] daemon/ctl/*.[ch] \
+	daemon/ctl/unit/*.[ch]
+for file in daemon/*.[ch] daemon/ctl/*.[ch] daemon/ctl/unit/*.[ch]; do
 	case $file in
 	daemon/wire.*) ;;
 	*) may_not "only wire.[ch] includes the wire" '<(uapi/)?linux/farswap' "$file" ;;
@@ -146,7 +147,9 @@ may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/lo
 # farswapctl uses only the control protocol and the writers of the daemon.
 may_only "farswapctl shares admin.h and the writers with the daemon" \
 	'(<|"(admin|json|metrics|release|ask|check|client|ctl|kmsg)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
-may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch]
+may_only "units share the rest of farswapctl's headers" \
+	'(<|"ctl/((check|client|ctl|kmsg)|unit/[a-z]+)\.h")' daemon/ctl/unit/*.[ch]
+may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch] daemon/ctl/unit/*.[ch]
 
 # Two builds of the same source.
 # shellcheck disable=SC2086 # several
