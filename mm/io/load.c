@@ -541,8 +541,8 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 
 	/*
 	 * Read the remote bits before farswap_mapping_find() reads the missing bits. Pairs with
-	 * farswap_guard_rebuild_end(), which sets the missing bits before the remote bits. Without
-	 * the remote bits, a region may have an older page.
+	 * farswap_write_publish(), before which the missing bits change. Without the remote bits,
+	 * a region may have an older page.
 	 */
 	if (!farswap_slotbits_full(slab->bits.remote, slot, nr))
 		return false;

@@ -104,26 +104,28 @@ static bool promote_is_clean(const struct promotion *promotion,
 
 /*
  * Return true if the page needs no promotion: a region has it, or its backup write is pending.
- * Otherwise clear the remote bit if no region is left that has the page.
+ * Otherwise clear the remote bit if no region is left that has the page, and set @avoid as
+ * farswap_guard_look() does.
  */
-static bool promote_is_there(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
+static bool promote_is_there(struct farswap_slab *slab, unsigned int slot, unsigned int nr,
+			     unsigned int *avoid)
 {
-	struct farswap_mapping *mapping;
+	struct farswap_mapping *mapping = NULL;
 	bool suspect;
 
 	if (test_bit(slot, slab->bits.unbacked))
 		return true;
-	if (!test_bit(slot, slab->bits.remote))
-		return false;
-	mapping = farswap_mapping_find(slab, slot, nr, NULL);
+	if (test_bit(slot, slab->bits.remote))
+		mapping = farswap_mapping_find(slab, slot, nr, NULL);
 	if (!mapping) {
 		/* All regions that had the page are gone; the others never had it. */
-		farswap_slotbits_clear(slab->bits.remote, slot, nr);
+		farswap_guard_invalidate(slab, slot, nr, avoid);
 		return false;
 	}
 	suspect = farswap_donor_is_suspect(mapping->donor);
 	farswap_mapping_put(mapping);
-	/* If the donor is suspect, another region may get the page. */
+	/* A suspect donor's page stays valid, but another region may get the page, too. */
+	*avoid = suspect ? farswap_guard_look(slab, slot, nr) : 0;
 	return !suspect;
 }
 
@@ -138,7 +140,7 @@ static bool promote_forget_object(struct farswap_device *device, pgoff_t offset)
 
 	if (!farswap_packs_used() || !farswap_object_get(device, offset, &object))
 		return true;
-	there = promote_is_there(object.slab, object.slot, object.nr) ||
+	there = promote_is_there(object.slab, object.slot, object.nr, &object.avoid) ||
 		test_bit(object.slot, object.slab->bits.remote);
 	farswap_pack_put(object.slab->pack);
 	if (!there)
@@ -148,11 +150,11 @@ static bool promote_forget_object(struct farswap_device *device, pgoff_t offset)
 
 /* Begin a write to any region of a slab. Page-outs have priority, so do not wait for room. */
 static bool promote_begin_at(struct promotion *promotion, struct farswap_slab *slab,
-			     unsigned int slot, unsigned int nr)
+			     unsigned int avoid, unsigned int slot, unsigned int nr)
 {
 	struct farswap_write *write = &promotion->write;
 
-	if (!farswap_write_begin_any(write, slab, slot, nr))
+	if (!farswap_write_begin_any(write, slab, ~avoid, slot, nr))
 		return false;
 	if (!farswap_write_try(write)) {
 		farswap_write_end(write);
@@ -173,7 +175,8 @@ static bool promote_begin_packed(struct promotion *promotion, struct farswap_dev
 		return false;
 	bytes = farswap_compress(folio_page(promotion->folio, 0), &promotion->packed);
 	if (farswap_object_take(device, offset, bytes, &object)) {
-		if (promote_begin_at(promotion, object.slab, object.slot, object.nr))
+		if (promote_begin_at(promotion, object.slab, object.avoid, object.slot,
+				     object.nr))
 			return true;
 		farswap_forget_object(device, offset);
 		farswap_pack_put(object.slab->pack);
@@ -188,7 +191,7 @@ static bool promote_begin(struct promotion *promotion)
 	struct folio *folio = promotion->folio;
 	struct farswap_device *device;
 	struct farswap_slab *slab;
-	unsigned int slot;
+	unsigned int slot, avoid = 0;
 	bool packs, begun;
 
 	/* A locked folio of the swap cache keeps its slot, and so the device. */
@@ -205,9 +208,7 @@ static bool promote_begin(struct promotion *promotion)
 	    !promote_forget_object(device, swp_offset(folio->swap)))
 		return false;
 	if (farswap_slab_has_bits(slab)) {
-		/* A rebuild may be writing an older page to the region. */
-		if (promote_is_there(slab, slot, 1) ||
-		    farswap_guard_rebuild_excludes(slab, slot, 1))
+		if (promote_is_there(slab, slot, 1, &avoid))
 			return false;
 		/* A suspect donor has the page, so it is not packed. */
 		packs &= !test_bit(slot, slab->bits.remote);
@@ -216,7 +217,7 @@ static bool promote_begin(struct promotion *promotion)
 		return false;
 	promotion->packed = NULL;
 	begun = packs ? promote_begin_packed(promotion, device) :
-			promote_begin_at(promotion, slab, slot, 1);
+			promote_begin_at(promotion, slab, avoid, slot, 1);
 	/* A page that a suspect donor has stays charged. */
 	if (!begun && !(farswap_slab_has_bits(slab) && test_bit(slot, slab->bits.remote)))
 		farswap_cgroup_uncharge(device, swp_offset(folio->swap), 1);

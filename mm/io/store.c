@@ -90,6 +90,7 @@ static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned i
  * @slab:	a slab with bitmaps
  * @slot:	first slot; its remote bit is clear
  * @nr:		number of slots
+ * @avoid:	bit mask of the places of mappings that are not written
  * @sole:	the swap device may not get the pages
  *
  * Context: process context; does not sleep.
@@ -97,13 +98,15 @@ static noinline bool fanout_enter_late(struct farswap_fanout *fanout, unsigned i
  * otherwise; farswap_write_begin() lists the reasons.
  */
 static bool fanout_begin(struct farswap_fanout *fanout, struct farswap_slab *slab,
-			 unsigned int slot, unsigned int nr, bool sole)
+			 unsigned int slot, unsigned int nr, unsigned int avoid,
+			 bool sole)
 {
 	unsigned int nth;
 
 	fanout->nr_writes = 0;
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
-		if (farswap_write_begin(&fanout->writes[fanout->nr_writes], slab, nth, slot, nr,
+		if (!(avoid & BIT(nth)) &&
+		    farswap_write_begin(&fanout->writes[fanout->nr_writes], slab, nth, slot, nr,
 					sole))
 			fanout->nr_writes++;
 	return fanout->nr_writes;
@@ -233,12 +236,14 @@ struct farswap_store {
  * @packed:	the compressed page, or NULL
  * @slot:	the first slot
  * @nr:		number of slots
+ * @avoid:	what farswap_guard_look() returned for them
  */
 struct store_place {
 	struct farswap_slab *slab;
 	struct page *packed;
 	unsigned int slot;
 	unsigned int nr;
+	unsigned int avoid;
 };
 
 static struct farswap_requests store_requests;
@@ -504,7 +509,8 @@ static enum farswap_stat store_prepare(struct folio *folio, const struct store_p
 	store = farswap_request_alloc(&store_requests, GFP_NOWAIT | __GFP_NOWARN);
 	if (!store)
 		return FARSWAP_STAT_STORE_NO_REQUEST;
-	outcome = FARSWAP_STAT_STORE_NO_SLAB;
+	/* A region that an older page is on its way to can take the next store. */
+	outcome = place->avoid ? FARSWAP_STAT_STORE_BUSY : FARSWAP_STAT_STORE_NO_SLAB;
 	store->sector = farswap_device_sector(slab->device, swp_offset(folio->swap));
 	if (WARN_ON_ONCE(store->sector == (sector_t)-1))
 		goto out_free;
@@ -513,7 +519,7 @@ static enum farswap_stat store_prepare(struct folio *folio, const struct store_p
 	store->slot = place->slot;
 	store->nr = place->nr;
 	store->packed = place->packed;
-	if (!fanout_begin(&store->fanout, slab, place->slot, place->nr,
+	if (!fanout_begin(&store->fanout, slab, place->slot, place->nr, place->avoid,
 			  policy != FARSWAP_BACKUP_DISK))
 		goto out_free;
 	outcome = FARSWAP_STAT_STORE_BUSY;
@@ -601,10 +607,10 @@ static enum farswap_stat store_to(struct folio *folio, const struct store_place 
 
 /* Try to store to a slab whose slots are pages. Return as store_to() does. */
 static enum farswap_stat store_linear(struct folio *folio, struct farswap_slab *slab,
-				      unsigned int slot)
+				      unsigned int slot, unsigned int avoid)
 {
 	struct store_place place = {
-		.slab = slab, .slot = slot, .nr = folio_nr_pages(folio),
+		.slab = slab, .slot = slot, .nr = folio_nr_pages(folio), .avoid = avoid,
 	};
 
 	if (!farswap_may_store())
@@ -669,6 +675,7 @@ static enum farswap_stat store_packed(struct folio *folio, struct farswap_device
 	place.slab = object.slab;
 	place.slot = object.slot;
 	place.nr = object.nr;
+	place.avoid = object.avoid;
 	outcome = store_to(folio, &place);
 	if (outcome == FARSWAP_STAT_STORE_REMOTE) {
 		farswap_stat_add(bytes ? FARSWAP_STAT_STORE_PACKED : FARSWAP_STAT_STORE_RAW, 1);
@@ -688,11 +695,11 @@ out_free:
 static enum farswap_stat store_repack(struct folio *folio, struct farswap_slab *slab,
 				      unsigned int slot)
 {
+	unsigned int avoid;
+
 	if (farswap_slab_has_bits(slab)) {
 		/* The older copies are stale from now on, whether this store succeeds or not. */
-		if (farswap_guard_rebuild_excludes(slab, slot, 1))
-			return FARSWAP_STAT_STORE_BUSY;
-		farswap_slotbits_clear(slab->bits.remote, slot, 1);
+		farswap_guard_invalidate(slab, slot, 1, &avoid);
 		farswap_backup_forget(slab, slot, 1);
 	}
 	return store_packed(folio, slab->device);
@@ -723,8 +730,8 @@ bool farswap_store(struct folio *folio)
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_MEMORY;
 	enum farswap_slab_state state;
 	struct farswap_slab *slab;
-	unsigned int slot;
-	bool excluded, charged;
+	unsigned int slot, avoid;
+	bool charged;
 
 	if (!device)
 		return false;
@@ -742,10 +749,9 @@ bool farswap_store(struct folio *folio)
 	}
 	if (slab && farswap_slab_has_bits(slab)) {
 		/* The older copies are stale from now on, whether this store succeeds or not. */
-		excluded = farswap_guard_rebuild_excludes(slab, slot, nr);
-		farswap_slotbits_clear(slab->bits.remote, slot, nr);
-		outcome = !charged ? FARSWAP_STAT_STORE_DENIED :
-			  excluded ? FARSWAP_STAT_STORE_BUSY : store_linear(folio, slab, slot);
+		farswap_guard_invalidate(slab, slot, nr, &avoid);
+		outcome = charged ? store_linear(folio, slab, slot, avoid) :
+				    FARSWAP_STAT_STORE_DENIED;
 		if (outcome == FARSWAP_STAT_STORE_REMOTE) {
 			if (farswap_packs_on())
 				farswap_stat_add(FARSWAP_STAT_STORE_UNPACKED, nr);
@@ -805,7 +811,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 {
 	struct farswap_device *device;
 	struct farswap_slab *slab;
-	unsigned int cleared = 0;
+	unsigned int cleared = 0, avoid;
 
 	rcu_read_lock();
 	device = farswap_device_find(type);
@@ -815,9 +821,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 
 		slab = farswap_slabmap_find(device->map, offset, &slot);
 		if (slab && farswap_slab_has_bits(slab)) {
-			farswap_guard_rebuild_excludes(slab, slot, part);
-			cleared += farswap_slotbits_clear(slab->bits.remote, slot,
-							  part);
+			cleared += farswap_guard_invalidate(slab, slot, part, &avoid);
 			farswap_backup_forget(slab, slot, part);
 		}
 		cleared += store_forget_objects(device, offset, part);

@@ -1,303 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Copying: gives a mapping the pages that are stale or absent there and that another mapping of
- * the slab has, while the slab is stored to and read. It copies one run of slots at a time, and
- * slab/guard.c keeps stores out of that run.
- *
- * The sections below are the tags that count requests in flight, the mover that transfers pages
- * between two regions, and the copying itself.
+ * the slab has: for an evacuation, with a deadline, or for a repair, in the background.
  */
-#include <linux/bitmap.h>
-#include <linux/bits.h>
 #include <linux/delay.h>
-#include <linux/gfp.h>
 #include <linux/ktime.h>
 #include <linux/semaphore.h>
-#include <linux/slab.h>
-#include <linux/wait.h>
 
 #include "internal.h"
-#include "slab/guard.h"
-
-/*
- * Tags are a fixed set of requests. A new I/O takes a request that is not in flight, and waits
- * if there is none. The owner waits for all requests before it frees them.
- *
- * Locking: tags->lock; only the wait queue's lock nests inside it.
- */
-
-/**
- * farswap_tags_init() - set up tags with no request in flight
- * @tags:	the tags
- * @nr:		the number of requests, less than BITS_PER_LONG
- */
-void farswap_tags_init(struct farswap_tags *tags, unsigned int nr)
-{
-	spin_lock_init(&tags->lock);
-	init_waitqueue_head(&tags->ended);
-	tags->all = BIT(nr) - 1;
-	tags->free = tags->all;
-}
-
-/**
- * farswap_tags_get() - take a request that is not in flight
- * @tags:	the tags; they have at least one request
- *
- * Context: may sleep, until a request completes.
- * Return: the number of the request.
- */
-unsigned int farswap_tags_get(struct farswap_tags *tags)
-{
-	unsigned int tag;
-
-	spin_lock_irq(&tags->lock);
-	wait_event_lock_irq(tags->ended, tags->free, tags->lock);
-	tag = __ffs(tags->free);
-	tags->free &= ~BIT(tag);
-	spin_unlock_irq(&tags->lock);
-	return tag;
-}
-
-/**
- * farswap_tags_put() - mark a request as completed
- * @tags:	the tags; they may be freed when this returns
- * @tag:	the number of the request
- *
- * Context: any.
- */
-void farswap_tags_put(struct farswap_tags *tags, unsigned int tag)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&tags->lock, flags);
-	tags->free |= BIT(tag);
-	/* The lock is still held here, because the waiter for the last request frees @tags. */
-	wake_up(&tags->ended);
-	spin_unlock_irqrestore(&tags->lock, flags);
-}
-
-/**
- * farswap_tags_wait() - wait until no request is in flight
- * @tags:	the tags
- *
- * Writes before farswap_tags_put() are visible afterwards. A signal does not interrupt the wait,
- * because the caller may free @tags next.
- *
- * Context: may sleep, until all requests complete.
- */
-void farswap_tags_wait(struct farswap_tags *tags)
-{
-	spin_lock_irq(&tags->lock);
-	wait_event_lock_irq(tags->ended, tags->free == tags->all, tags->lock);
-	spin_unlock_irq(&tags->lock);
-}
-
-/*
- * The mover transfers pages from one region to another, through pages of this machine. Its user
- * ensures that the slots are not stored to during the transfer, or detects such a store.
- */
-
-/* Runs of pages in flight at the same time. */
-#define MOVER_RUNS	8
-/* Order of the memory of a run; if none is free, a run has one page (order 0). */
-#define MOVER_ORDER	3
-
-/**
- * struct mover_run - pages of consecutive slots in flight
- * @read:	the read from the old region
- * @write:	the write to the new region
- * @mover:	the mover that the run belongs to
- * @pages:	the memory that the pages pass through
- * @order:	the order of @pages
- */
-struct mover_run {
-	struct farswap_io read;
-	struct farswap_write write;
-	struct farswap_mover *mover;
-	struct page *pages;
-	unsigned int order;
-};
-
-/**
- * struct farswap_mover - a transfer of pages of a slab
- * @moved:	a bit for each slot that has arrived
- * @tags:	the tags of those @runs that have memory
- * @failed:	an I/O has failed
- * @runs:	the runs
- */
-struct farswap_mover {
-	unsigned long *moved;
-	struct farswap_tags tags;
-	bool failed;
-	struct mover_run runs[MOVER_RUNS];
-};
-
-static void mover_run_end(struct mover_run *run, int error)
-{
-	struct farswap_mover *mover = run->mover;
-
-	if (error)
-		WRITE_ONCE(mover->failed, true);
-	else
-		farswap_slotbits_set(mover->moved, run->write.slot, run->write.nr);
-	/* This comes last, because the waiter frees @mover. */
-	farswap_tags_put(&mover->tags, run - mover->runs);
-}
-
-static void mover_write_done(struct farswap_write *write, int error)
-{
-	mover_run_end(container_of(write, struct mover_run, write), error);
-}
-
-static void mover_read_done(struct farswap_io *io, int error)
-{
-	struct mover_run *run = container_of(io, struct mover_run, read);
-
-	if (error)
-		mover_run_end(run, error);
-	else
-		farswap_write_submit(&run->write, run->pages);
-}
-
-/**
- * mover_wait() - wait until all pages that were started have arrived or failed
- * @mover:	a mover
- *
- * Context: a worker; may sleep, as long as I/O with two donors takes.
- */
-static void mover_wait(struct farswap_mover *mover)
-{
-	farswap_tags_wait(&mover->tags);
-}
-
-/*
- * Return how many slots from @slot on a run takes. The units of a packed page arrive all or none,
- * so a run does not end within a page.
- */
-static unsigned int mover_room(const struct mover_run *run, const struct farswap_slab *slab,
-			       unsigned int slot)
-{
-	unsigned int page = 1U << (PAGE_SHIFT - slab->slot_shift);
-
-	return round_down(slot + (page << run->order), page) - slot;
-}
-
-/**
- * mover_start() - start to transfer pages
- * @mover:	a mover
- * @from:	the source; the caller holds a reference until mover_wait() has returned
- * @to:		the destination; the caller holds a reference as for @from
- * @slot:	the first slot
- * @nr:		the number of slots, at least one
- *
- * The bits of the slots in mover_moved() are set when their pages have arrived.
- *
- * Context: a worker; may sleep until another run completes.
- * Return: how many pages were started, at least one; the caller starts the rest.
- */
-static unsigned int mover_start(struct farswap_mover *mover,
-				struct farswap_mapping *from,
-				 struct farswap_mapping *to, unsigned int slot,
-				 unsigned int nr)
-{
-	struct mover_run *run = &mover->runs[farswap_tags_get(&mover->tags)];
-
-	nr = min(nr, mover_room(run, to->slab, slot));
-	run->write = (struct farswap_write) {
-		.mapping = to, .slot = slot, .nr = nr, .guarded = true, .done = mover_write_done,
-	};
-	farswap_slab_io(to->slab, &run->read, FARSWAP_IO_READ, run->pages, slot, nr);
-	run->read.done = mover_read_done;
-	if (farswap_mapping_submit(from, &run->read))
-		mover_run_end(run, -EHOSTDOWN);
-	return nr;
-}
-
-/**
- * mover_failed() - check whether an I/O has failed
- * @mover:	a mover
- *
- * Context: any.
- * Return: true if one has.
- */
-static bool mover_failed(const struct farswap_mover *mover)
-{
-	return READ_ONCE(mover->failed);
-}
-
-/**
- * mover_moved() - get the bitmap of the slots that have arrived
- * @mover:	a mover
- *
- * Context: any.
- * Return: the bitmap, which starts clear; the caller may clear bits in it.
- */
-static unsigned long *mover_moved(struct farswap_mover *mover)
-{
-	return mover->moved;
-}
-
-/**
- * mover_free() - free a mover
- * @mover:	a mover with nothing in flight
- *
- * Context: any but interrupts.
- */
-static void mover_free(struct farswap_mover *mover)
-{
-	int i;
-
-	for (i = 0; i < MOVER_RUNS; i++)
-		if (mover->runs[i].pages)
-			__free_pages(mover->runs[i].pages, mover->runs[i].order);
-	bitmap_free(mover->moved);
-	kfree(mover);
-}
-
-static bool mover_run_init(struct mover_run *run, struct farswap_mover *mover, gfp_t gfp)
-{
-	run->mover = mover;
-	run->order = MOVER_ORDER;
-	run->pages = alloc_pages(gfp | __GFP_COMP, run->order);
-	if (run->pages)
-		return true;
-	run->order = 0;
-	run->pages = alloc_page(gfp);
-	return run->pages;
-}
-
-/**
- * mover_alloc() - allocate a mover
- * @nr_slots:	the number of slots of the slab
- *
- * The mover gets as many runs as there is memory for.
- *
- * Context: may sleep.
- * Return: the mover, or NULL if there is not enough memory for one run.
- */
-static struct farswap_mover *mover_alloc(unsigned int nr_slots)
-{
-	gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
-	struct farswap_mover *mover = kzalloc(sizeof(*mover), gfp);
-	int i;
-
-	if (!mover)
-		return NULL;
-	mover->moved = bitmap_zalloc(nr_slots, gfp);
-	for (i = 0; mover->moved && i < MOVER_RUNS; i++)
-		if (!mover_run_init(&mover->runs[i], mover, gfp))
-			break;
-	farswap_tags_init(&mover->tags, i);
-	if (i)
-		return mover;
-	mover_free(mover);
-	return NULL;
-}
-
-/*
- * The rest of the file copies the pages that a mapping lacks: for an evacuation, with a deadline,
- * or for a repair, in the background.
- */
+#include "migrate/mover.h"
 
 /* A repair that has to wait longer than this is postponed. */
 #define COPY_PATIENCE	(HZ / 4)
@@ -337,11 +48,10 @@ static unsigned int copy_wanted(const struct farswap_mapping *to, unsigned int s
 	return object.nr;
 }
 
-static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int first, bool sole)
+static bool copy_run_is_wanted(const struct farswap_mapping *to, unsigned int slot,
+			       unsigned int end, bool sole)
 {
-	unsigned int slot;
-
-	for (slot = first; slot < first + FARSWAP_GUARD_SLOTS; slot++)
+	for (; slot < end; slot++)
 		if (copy_wanted(to, slot, sole))
 			return true;
 	return false;
@@ -412,8 +122,8 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 		next = copy_wanted(to, slot + nr, sole);
 		/*
 		 * The reads of the remote bits are ordered before the read of the stale bits. Pairs
-		 * with farswap_guard_rebuild_end(), which changes the stale bits before it sets the
-		 * remote bits; farswap_mapping_find() has the same barrier.
+		 * with farswap_write_publish(), before which the stale bits change;
+		 * farswap_mapping_find() has the same barrier.
 		 */
 		smp_rmb();
 		if (!next || !farswap_mapping_has(source, slot + nr, next))
@@ -427,30 +137,34 @@ static unsigned int copy_together(const struct farswap_mapping *to,
 static unsigned int copy_one_run(struct farswap_mover *mover,
 				 struct farswap_mapping *to,
 				 struct farswap_mapping *from, unsigned int first,
-				 bool sole)
+				 unsigned int end, bool sole)
 {
-	unsigned int slot = first, end = first + FARSWAP_GUARD_SLOTS, nr_sources = 0, nr = 0, begun;
+	unsigned int slot = first, nr_sources = 0, nr = 0, moved, part;
 	struct farswap_mapping *sources[FARSWAP_GUARD_SLOTS], *source;
-	struct farswap_guard_copy *run = farswap_guard_copy_begin(to, first, copy_time_left(from));
+	struct farswap_write write;
 
-	if (!run)
+	if (!farswap_mover_begin(mover, first))
 		return 0;
-	while (slot < end) {
-		begun = copy_wanted(to, slot, sole);
-		source = begun ? copy_source(to, from, slot, begun) : NULL;
+	for (; slot < end; slot += part) {
+		part = copy_wanted(to, slot, sole);
+		source = part ? copy_source(to, from, slot, part) : NULL;
 		if (!source) {
-			slot++;
+			part = 1;
 			continue;
 		}
 		sources[nr_sources++] = source;
-		begun = mover_start(mover, source, to, slot,
-				    copy_together(to, source, slot, begun, end, sole));
-		slot += begun;
-		nr += begun;
+		part = copy_together(to, source, slot, part, end, sole);
+		farswap_mover_read(mover, source, slot, part);
+		nr += part;
 	}
-	mover_wait(mover);
-	farswap_stat_add(from ? FARSWAP_STAT_MOVED : FARSWAP_STAT_REPAIRED,
-			 farswap_guard_copy_end(run, to, mover_moved(mover)));
+	if (nr && farswap_write_begin_any(&write, to->slab, farswap_mapping_place(to), first,
+					  end - first)) {
+		moved = farswap_mover_write(mover, &write, 0, copy_time_left(from));
+		farswap_stat_add(from ? FARSWAP_STAT_MOVED : FARSWAP_STAT_REPAIRED, moved);
+		farswap_write_end(&write);
+	} else {
+		farswap_mover_cancel(mover);
+	}
 	while (nr_sources)
 		farswap_mapping_put(sources[--nr_sources]);
 	return nr;
@@ -465,7 +179,7 @@ static bool copy_may_go_on(const struct farswap_mover *mover,
 	/* A repair of pages that the device has too gives way to an urgent one. */
 	if (!from && !sole && READ_ONCE(copy_is_urgent))
 		return false;
-	return !mover_failed(mover) && !farswap_mapping_goes(to) &&
+	return !READ_ONCE(mover->failed) && !farswap_mapping_goes(to) &&
 	       !farswap_mapping_ends(to) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       !farswap_donor_is_suspect(to->donor) &&
@@ -492,24 +206,25 @@ void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun)
 static void copy_all(struct farswap_mapping *to, struct farswap_mapping *from,
 		     unsigned int mb, bool sole)
 {
-	struct farswap_mover *mover = mover_alloc(to->slab->nr_slots);
-	unsigned int first, nr;
+	struct farswap_mover *mover = farswap_mover_alloc(to->slab);
+	unsigned int first, end, nr;
 	ktime_t begun;
 
 	if (!mover)
 		return;
-	for (first = 0; first < to->slab->nr_slots; first += FARSWAP_GUARD_SLOTS) {
-		if (!copy_run_is_wanted(to, first, sole))
+	for (first = 0; first < to->slab->nr_slots; first = end) {
+		end = min(first + mover->nr, to->slab->nr_slots);
+		if (!copy_run_is_wanted(to, first, end, sole))
 			continue;
 		if (!copy_may_go_on(mover, to, from, sole))
 			break;
 		begun = ktime_get();
-		nr = copy_one_run(mover, to, from, first, sole);
+		nr = copy_one_run(mover, to, from, first, end, sole);
 		if (mb)
 			farswap_copy_rest(farswap_slab_pages(to->slab, nr), mb, begun);
 		cond_resched();
 	}
-	mover_free(mover);
+	farswap_mover_free(mover);
 }
 
 /* Wait for the right to copy; the wait ends early if the deadline of @from becomes shorter. */

@@ -12,6 +12,7 @@
 #include <linux/mempool.h>
 
 #include "internal.h"
+#include "migrate/mover.h"
 
 /* Reads of one slab in flight at the same time. */
 #define FETCH_READS	8

@@ -9,33 +9,12 @@
 #include <linux/ktime.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "slab/slab.h"
 #include "stats.h"
 
-struct farswap_mover;
 struct farswap_region;
-
-/**
- * struct farswap_tags - a fixed set of numbered requests
- * @lock:	protects @free
- * @free:	bit mask of the requests that are not in flight
- * @all:	bit mask of all requests
- * @ended:	waiters for a request to complete
- */
-struct farswap_tags {
-	spinlock_t lock;	/* protects @free */
-	unsigned long free;
-	unsigned long all;
-	wait_queue_head_t ended;
-};
-
-void farswap_tags_init(struct farswap_tags *tags, unsigned int nr);
-unsigned int farswap_tags_get(struct farswap_tags *tags);
-void farswap_tags_put(struct farswap_tags *tags, unsigned int tag);
-void farswap_tags_wait(struct farswap_tags *tags);
 
 /* migrate/copy.c */
 bool farswap_copy_is_wanted(const struct farswap_mapping *to, bool sole);

@@ -10,14 +10,13 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/farswap.h>
-#include <linux/gfp.h>
 #include <linux/ioprio.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 
 #include "internal.h"
-#include "slab/guard.h"
+#include "migrate/mover.h"
 
 /*
  * Passes over a slab. A page that is in the swap cache during one pass is rebuilt by a later
@@ -29,39 +28,28 @@
 #define REBUILD_PAUSE_SHIFT	4
 /* Failed device reads after which a rebuild stops: the device is partly or entirely bad. */
 #define REBUILD_ERRORS	4
-/* Order of the memory for one device read; a lower order serves if there is none. */
-#define REBUILD_ORDER	ilog2(FARSWAP_GUARD_SLOTS)
+/* Time to wait until a copy of the same slots to the same region has ended. */
+#define REBUILD_WAIT	(HZ / 4)
 
 /**
  * struct rebuild - a slab that is being rebuilt
  * @slab:	the slab
- * @pages:	the memory that the pages pass through
- * @order:	the order of @pages
+ * @mover:	moves the pages
  * @bio:	the device read
- * @bvec:	the only segment of @bio
- * @tags:	the tags of @writes
- * @run:	takes the region and the room in the window for all @writes of a run
- * @arrived:	bit mask of the run's slots that the region has
+ * @bvecs:	the segments of @bio
  * @errors:	reads of the device that failed
  * @cached:	slots were skipped because they are in the swap cache
- * @late:	the rebuild has to be retried later: a write failed, or slots were skipped because
- *		no region accepts pages or the donor's window has no room
- * @writes:	the writes of a run; they have gaps between them, so there are at most half as many
- *		as slots
+ * @late:	the rebuild has to be retried later, because no region accepts pages or the donor's
+ *		window has no room
  */
 struct rebuild {
 	struct farswap_slab *slab;
-	struct page *pages;
-	unsigned int order;
+	struct farswap_mover *mover;
 	struct bio bio;
-	struct bio_vec bvec;
-	struct farswap_tags tags;
-	struct farswap_write run;
-	unsigned long arrived;
+	struct bio_vec bvecs[FARSWAP_GUARD_SLOTS];
 	unsigned int errors;
 	bool cached;
 	bool late;
-	struct farswap_write writes[FARSWAP_GUARD_SLOTS / 2];
 };
 
 /* Slabs are rebuilt one at a time. Only the removal of a device waits for this queue. */
@@ -72,7 +60,7 @@ static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slo
 {
 	const struct farswap_slab *slab = rebuild->slab;
 	sector_t sector = farswap_device_sector(slab->device, farswap_slab_offset(slab, slot));
-	unsigned int most = min(1U << rebuild->order, slab->nr_slots - slot), nr, span = 1;
+	unsigned int most = min(rebuild->mover->nr, slab->nr_slots - slot), nr, span = 1;
 
 	for (nr = 1; nr < most; nr++) {
 		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
@@ -88,79 +76,67 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 {
 	struct farswap_slab *slab = rebuild->slab;
 	struct bio *bio = &rebuild->bio;
+	unsigned int i, part;
+	struct page *page;
 	int err;
 
-	bio_init(bio, slab->device->si->bdev, &rebuild->bvec, 1, REQ_OP_READ);
+	bio_init(bio, slab->device->si->bdev, rebuild->bvecs, ARRAY_SIZE(rebuild->bvecs),
+		 REQ_OP_READ);
 	bio->bi_iter.bi_sector =
 		farswap_device_sector(slab->device, farswap_slab_offset(slab, first));
 	/* Reads that a task waits for take precedence, but do not starve this one. */
 	bio->bi_ioprio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
-	__bio_add_page(bio, rebuild->pages, nr << PAGE_SHIFT, 0);
+	for (i = 0; i < nr; i += part) {
+		part = nr - i;
+		page = farswap_mover_page(rebuild->mover, i, &part);
+		__bio_add_page(bio, page, part << PAGE_SHIFT, 0);
+	}
 	err = submit_bio_wait(bio);
 	bio_uninit(bio);
+	if (err)
+		rebuild->errors++;
 	return !err;
 }
 
-static void rebuild_write_done(struct farswap_write *write, int error)
+/* Return which of the slots are wanted, as a bit mask. */
+static unsigned long rebuild_wanted(const struct farswap_slab *slab, unsigned int first,
+				    unsigned int nr)
 {
-	struct rebuild *rebuild = write->owner;
+	unsigned long wanted = 0;
+	unsigned int i;
 
-	if (error)
-		WRITE_ONCE(rebuild->late, true);
-	else
-		farswap_slotbits_set(&rebuild->arrived, write->slot - rebuild->run.slot, write->nr);
-	/* This comes last, because the waiter frees @rebuild. */
-	farswap_tags_put(&rebuild->tags, write - rebuild->writes);
-}
-
-static void rebuild_submit(struct rebuild *rebuild, unsigned int start, unsigned int end)
-{
-	struct farswap_write *write = &rebuild->writes[farswap_tags_get(&rebuild->tags)];
-
-	*write = (struct farswap_write) {
-		.mapping = rebuild->run.mapping,
-		.slot = rebuild->run.slot + start,
-		.nr = end - start,
-		.guarded = true,
-		.owner = rebuild,
-		.done = rebuild_write_done,
-	};
-	farswap_write_mark(rebuild->slab, write->slot, write->nr);
-	farswap_write_submit(write, rebuild->pages + start);
-}
-
-static void rebuild_write(struct rebuild *rebuild)
-{
-	unsigned long wanted = farswap_guard_rebuild_write();
-	unsigned int start, end;
-
-	rebuild->arrived = 0;
-	for_each_set_bitrange(start, end, &wanted, FARSWAP_GUARD_SLOTS)
-		rebuild_submit(rebuild, start, end);
-	farswap_tags_wait(&rebuild->tags);
+	for (i = 0; i < nr; i++)
+		if (farswap_guard_rebuild_is_wanted(slab, first + i))
+			wanted |= BIT(i);
+	return wanted;
 }
 
 static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigned int nr)
 {
-	bool begun;
+	struct farswap_slab *slab = rebuild->slab;
+	struct farswap_write write;
+	unsigned int moved = 0;
+	unsigned long wanted;
+	bool begun = false;
 
-	farswap_guard_rebuild_begin(rebuild->slab, first, nr);
-	if (!rebuild_read(rebuild, first, nr)) {
-		rebuild->errors++;
-		farswap_guard_rebuild_cancel();
+	rebuild->late = !farswap_mover_begin(rebuild->mover, first);
+	if (rebuild->late)
 		return;
-	}
-	/* The mapping is taken only now, so that an eviction does not wait for the device read. */
-	begun = farswap_write_begin_any(&rebuild->run, rebuild->slab, first, nr);
-	if (begun && farswap_write_enter(&rebuild->run)) {
-		rebuild_write(rebuild);
-		farswap_guard_rebuild_end(rebuild->run.mapping, rebuild->arrived);
+	wanted = rebuild_wanted(slab, first, nr);
+	if (wanted && rebuild_read(rebuild, first, nr)) {
+		/* The region is taken only now: an eviction does not wait for the device. */
+		begun = farswap_write_begin_any(&write, slab, ~0U, first, nr);
+		rebuild->late = !begun || !farswap_write_enter(&write);
 	} else {
-		rebuild->late = true;
-		farswap_guard_rebuild_cancel();
+		wanted = 0;
 	}
+	if (wanted && !rebuild->late)
+		moved = farswap_mover_write(rebuild->mover, &write, wanted, REBUILD_WAIT);
+	else
+		farswap_mover_cancel(rebuild->mover);
+	farswap_stat_add(FARSWAP_STAT_REBUILT, moved);
 	if (begun)
-		farswap_write_end(&rebuild->run);
+		farswap_write_end(&write);
 }
 
 static bool rebuild_may_go_on(const struct farswap_slab *slab)
@@ -170,6 +146,11 @@ static bool rebuild_may_go_on(const struct farswap_slab *slab)
 	return READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_may_store() &&
 	       !READ_ONCE(device->closing) && farswap_device_writable(device) &&
 	       !farswap_hook_zswap_holds();
+}
+
+static bool rebuild_is_late(const struct rebuild *rebuild)
+{
+	return rebuild->late || READ_ONCE(rebuild->mover->failed);
 }
 
 /* Rebuild as much as possible now; return false if the rest has to be retried later. */
@@ -186,7 +167,7 @@ static bool rebuild_all(struct rebuild *rebuild)
 			slot++;
 			continue;
 		}
-		if (!rebuild_may_go_on(slab) || READ_ONCE(rebuild->late))
+		if (!rebuild_may_go_on(slab) || rebuild_is_late(rebuild))
 			return false;
 		begun = ktime_get();
 		nr = rebuild_span(rebuild, slot);
@@ -194,31 +175,26 @@ static bool rebuild_all(struct rebuild *rebuild)
 		farswap_copy_rest(nr, READ_ONCE(farswap_settings.repair_mb), begun);
 		slot += nr;
 	}
-	return !rebuild->late;
+	return !rebuild_is_late(rebuild);
 }
 
 static void rebuild_free(struct rebuild *rebuild)
 {
-	if (rebuild->pages)
-		__free_pages(rebuild->pages, rebuild->order);
+	if (rebuild->mover)
+		farswap_mover_free(rebuild->mover);
 	kfree(rebuild);
 }
 
 static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
 {
-	gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
-	struct rebuild *rebuild = kzalloc(sizeof(*rebuild), gfp);
-	unsigned int i;
+	struct rebuild *rebuild = kzalloc(sizeof(*rebuild),
+					  GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY);
 
 	if (!rebuild)
 		return NULL;
 	rebuild->slab = slab;
-	farswap_tags_init(&rebuild->tags, ARRAY_SIZE(rebuild->writes));
-	for (i = REBUILD_ORDER + 1; i-- && !rebuild->pages;) {
-		rebuild->order = i;
-		rebuild->pages = alloc_pages(gfp | __GFP_COMP, i);
-	}
-	if (rebuild->pages)
+	rebuild->mover = farswap_mover_alloc(slab);
+	if (rebuild->mover)
 		return rebuild;
 	rebuild_free(rebuild);
 	return NULL;

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The guard keeps stores out of runs of slots whose older pages are being written to a region
- * in the background. There are two kinds of runs.
+ * in the background. A copy brings pages from one region of a slab to another, a rebuild from
+ * the swap device to a region.
  *
- * A copy run brings pages from one region of a slab to another. It takes pages that have
- * the remote bit. The copier publishes its run before it reads those bits; a store clears
- * the bits before it checks for a run. So at least one of them sees the other. A store that
- * starts during the copy skips the destination, because the older page could land after it;
- * that slot's copy is discarded. For the same reason one run at a time copies to a mapping.
+ * The owner of a run publishes it before it looks which of the slots it wants. A store, a
+ * promotion and a free look for runs before they clear the remote bit of a slot, and again
+ * after that; farswap_guard_invalidate() does all three. Each look makes the slot stale in every
+ * run that has it: a stale slot is not written any more, or does not count as written.
  *
- * A rebuild run brings pages from the swap device to a region. They don't pass through the
- * swap cache, where they would push out others, so no folio's lock keeps the device's copy
- * and the slot together. A slot that has no folio in the swap cache and no pending backup
- * write is on the device as it should be, and stays so until it is stored to or freed. A
- * store, a promotion and a free check for a run before they clear the remote bit: the run
- * may have set that bit just before. A store that checked before the run was published has
- * its folio in the swap cache, where the run finds it.
+ * A copy wants slots that have the remote bit. Either it sees the bit cleared, or the look
+ * after that sees the run.
  *
- * So a store checks twice: for a rebuild before it clears the remote bits, for copies after.
+ * A rebuild wants slots that only the device has. Its pages do not pass through the swap cache,
+ * where they would push out others, so no folio's lock keeps the device's page and the slot
+ * together. A slot that has no folio in the swap cache and no pending backup write is on the
+ * device as it should be, and stays so until it is stored to or freed. A store has its folio in
+ * the swap cache before the look; so either the run sees the folio, or the look before the clear
+ * sees the run. That look precedes the clear because the end of the run sets remote bits: it
+ * sees the stale slot, or the store clears the bit that was set.
  *
- * Locking: guard_copy_lock and guard_rebuild.lock; nothing is taken inside them. The latter
- * nests inside the kernel's lock of the slots, with interrupts off.
+ * When a run begins to write, its slots that are not stale are wanted, and a store to one of
+ * them avoids that region: the older page could land after the newer one. For the same reason
+ * no two runs write the same slots of a region.
+ *
+ * Locking: guard_lock; nothing is taken inside it. It nests inside the kernel's lock of the
+ * slots, with interrupts off.
  */
 #include <linux/bitmap.h>
 #include <linux/bits.h>
@@ -32,214 +37,86 @@
 #include "internal.h"
 #include "slab/guard.h"
 
-/**
- * struct farswap_guard_copy - a run that is being copied
- * @to:		mapping of the destination, or NULL if the run is free; also read without the lock
- * @first:	its first slot
- * @stale:	bit mask of its slots that were stored to since it began
- */
-struct farswap_guard_copy {
-	const struct farswap_mapping *to;
-	unsigned int first;
-	unsigned long stale;
-};
+/* Covers the runs, except for their @arrived, and their number. */
+static DEFINE_SPINLOCK(guard_lock);
+static struct farswap_guard_run guard_runs[FARSWAP_GUARD_RUNS];
+/* Number of runs in use; also read without the lock. */
+static unsigned int guard_running;
+static DECLARE_WAIT_QUEUE_HEAD(guard_ended);
 
-/* Covers the copy runs and their number. */
-static DEFINE_SPINLOCK(guard_copy_lock);
-static struct farswap_guard_copy guard_copies[FARSWAP_GUARD_COPIES];
-/* Number of copy runs in use; also read without the lock. */
-unsigned int farswap_guard_copying;
-static DECLARE_WAIT_QUEUE_HEAD(guard_copy_ended);
-
-static bool guard_copy_excludes(struct farswap_guard_copy *run, const struct farswap_mapping *to,
-				unsigned int slot, unsigned int nr)
+/* The slots of a run that are among others, as a bit mask. */
+static unsigned long guard_met(const struct farswap_guard_run *run, unsigned int slot,
+			       unsigned int nr)
 {
-	unsigned int first, end;
-	bool excludes = false;
+	unsigned int first = max(slot, run->first);
+	unsigned int end = min(slot + nr, run->first + FARSWAP_GUARD_SLOTS);
 
-	spin_lock(&guard_copy_lock);
-	if (run->to == to) {
-		first = max(slot, run->first);
-		end = min(slot + nr, run->first + FARSWAP_GUARD_SLOTS);
-		excludes = first < end;
-		if (excludes)
-			run->stale |= GENMASK(end - 1 - run->first, first - run->first);
+	return first < end ? GENMASK(end - 1 - run->first, first - run->first) : 0;
+}
+
+static noinline unsigned int guard_look_now(const struct farswap_slab *slab, unsigned int slot,
+					    unsigned int nr)
+{
+	struct farswap_guard_run *run;
+	unsigned int avoid = 0;
+	unsigned long flags, met;
+
+	spin_lock_irqsave(&guard_lock, flags);
+	for (run = guard_runs; run < guard_runs + FARSWAP_GUARD_RUNS; run++) {
+		met = run->slab == slab ? guard_met(run, slot, nr) : 0;
+		run->stale |= met;
+		if (run->to && run->wanted & met)
+			avoid |= farswap_mapping_place(run->to);
 	}
-	spin_unlock(&guard_copy_lock);
-	return excludes;
-}
-
-/* The slow path of farswap_guard_copy_excludes(), taken while some copy run is in use. */
-bool __farswap_guard_copy_excludes(const struct farswap_mapping *to, unsigned int slot,
-				   unsigned int nr)
-{
-	struct farswap_guard_copy *run;
-
-	for (run = guard_copies; run < guard_copies + FARSWAP_GUARD_COPIES; run++)
-		/*
-		 * The read of run->to comes before the store marks its slots missing. Pairs with
-		 * the release in farswap_guard_copy_end(), which clears the missing bits first.
-		 */
-		if (unlikely(smp_load_acquire(&run->to) == to))
-			return guard_copy_excludes(run, to, slot, nr);
-	return false;
-}
-
-/* Returns false if another run copies to @to, or all runs are in use. */
-static bool guard_copy_try_begin(const struct farswap_mapping *to, unsigned int first,
-				 struct farswap_guard_copy **begun)
-{
-	struct farswap_guard_copy *run, *free = NULL;
-
-	spin_lock(&guard_copy_lock);
-	for (run = guard_copies; run < guard_copies + FARSWAP_GUARD_COPIES; run++) {
-		if (run->to == to) {
-			free = NULL;
-			break;
-		}
-		if (!run->to)
-			free = run;
-	}
-	if (free) {
-		free->first = first;
-		free->stale = 0;
-		WRITE_ONCE(free->to, to);
-		WRITE_ONCE(farswap_guard_copying, farswap_guard_copying + 1);
-	}
-	spin_unlock(&guard_copy_lock);
-	*begun = free;
-	return free;
+	spin_unlock_irqrestore(&guard_lock, flags);
+	return avoid;
 }
 
 /**
- * farswap_guard_copy_begin() - keep stores out of a run of slots of a mapping
- * @to:		mapping of the region to which they will be copied
- * @first:	the first slot
- * @timeout:	how long to wait until another copy to it ends, jiffies
- *
- * The caller reads the remote bits of the slots after this.
- *
- * Context: may sleep.
- * Return: the run, or NULL after @timeout.
- */
-struct farswap_guard_copy *farswap_guard_copy_begin(const struct farswap_mapping *to,
-						    unsigned int first, long timeout)
-{
-	struct farswap_guard_copy *run;
-
-	if (!wait_event_timeout(guard_copy_ended, guard_copy_try_begin(to, first, &run),
-				timeout))
-		return NULL;
-	/*
-	 * The run is published above before the caller reads the remote bits. Pairs with the
-	 * barrier in farswap_write_begin(): a store clears the remote bits before it
-	 * looks for a run.
-	 */
-	smp_mb();
-	return run;
-}
-
-/**
- * farswap_guard_copy_end() - end a copy run
- * @run:	the run
- * @to:		mapping of its destination
- * @moved:	bits of the slots whose copies arrived; cleared
- *
- * A slot that was stored to since counts as not copied.
- *
- * Context: process context; does not sleep.
- * Return: number of pages that @to has now.
- */
-unsigned int farswap_guard_copy_end(struct farswap_guard_copy *run, struct farswap_mapping *to,
-				    unsigned long *moved)
-{
-	unsigned int end = run->first + FARSWAP_GUARD_SLOTS, slot, nr = 0;
-
-	spin_lock(&guard_copy_lock);
-	for (slot = run->first; slot < end; slot++) {
-		if (!test_bit(slot, moved))
-			continue;
-		clear_bit(slot, moved);
-		if (run->stale & BIT(slot - run->first))
-			continue;
-		clear_bit(slot, to->missing);
-		nr += farswap_slab_starts(to->slab, slot);
-	}
-	/*
-	 * The missing bits are cleared above before the run is freed. Pairs with the acquire of
-	 * run->to in __farswap_guard_copy_excludes(): a store that finds no run sets the missing
-	 * bits after they were cleared here.
-	 */
-	smp_store_release(&run->to, NULL);
-	/* Pairs in the same way with the acquire in farswap_guard_copy_excludes(). */
-	smp_store_release(&farswap_guard_copying, farswap_guard_copying - 1);
-	spin_unlock(&guard_copy_lock);
-	wake_up_all(&guard_copy_ended);
-	return nr;
-}
-
-/**
- * struct guard_rebuild - the run that is being rebuilt
- * @lock:	covers all fields below
- * @slab:	slab of the run, or NULL if there is none; also read without the lock
- * @first:	its first slot
- * @wanted:	bit mask of its slots that are to get the remote bit
- * @stale:	bit mask of its slots that were stored to, promoted or freed since it began
- * @writing:	the region is being written
- */
-static struct guard_rebuild {
-	spinlock_t lock;	/* covers all fields below */
-	const struct farswap_slab *slab;
-	unsigned int first;
-	unsigned long wanted;
-	unsigned long stale;
-	bool writing;
-} guard_rebuild = {
-	.lock = __SPIN_LOCK_UNLOCKED(guard_rebuild.lock),
-};
-
-/**
- * farswap_guard_rebuild_excludes() - check slots before they are stored to, promoted or freed
+ * farswap_guard_look() - make slots stale in all runs
  * @slab:	the slots' slab
  * @slot:	the first slot
  * @nr:		number of slots
  *
- * The caller clears the remote bits of the slots after this. The slots become stale in a
- * rebuild run that has them.
- *
  * Context: any, also with interrupts off.
- * Return: true if a write of an older page of one of them to the region may be in flight: then
- * the caller must not write to the region now.
+ * Return: bit mask of the places of mappings to which an older page of one of the slots may be
+ * on its way: the caller must not write to these now.
  */
-bool farswap_guard_rebuild_excludes(const struct farswap_slab *slab, unsigned int slot,
-				    unsigned int nr)
+unsigned int farswap_guard_look(const struct farswap_slab *slab, unsigned int slot,
+				unsigned int nr)
 {
-	unsigned int first, end;
-	bool excludes = false;
-	unsigned long flags, met;
-
 	/*
-	 * A store has put its folio into the swap cache before the read of guard_rebuild.slab
-	 * below. Pairs with the barrier in farswap_guard_rebuild_begin(), which publishes the
-	 * run before it looks for the folio. So the run sees the folio, or we see the run.
+	 * The caller has put its folio into the swap cache, or has cleared the remote bits, before
+	 * guard_running is read. Pairs with farswap_guard_begin(), which publishes the run before
+	 * its owner reads either.
 	 */
 	smp_mb();
 	/*
-	 * Without a run, the caller clears the remote bits after this read. Pairs with the release
-	 * in farswap_guard_rebuild_end(), which sets remote bits before it ends the run.
+	 * Without a run, the caller changes the remote and the missing bits after this read. Pairs
+	 * with the release in farswap_guard_end(), which changes them before it ends the run.
 	 */
-	if (likely(smp_load_acquire(&guard_rebuild.slab) != slab))
-		return false;
-	spin_lock_irqsave(&guard_rebuild.lock, flags);
-	first = max(slot, guard_rebuild.first);
-	end = min(slot + nr, guard_rebuild.first + FARSWAP_GUARD_SLOTS);
-	if (guard_rebuild.slab == slab && first < end) {
-		met = GENMASK(end - 1 - guard_rebuild.first, first - guard_rebuild.first);
-		guard_rebuild.stale |= met;
-		excludes = guard_rebuild.writing && (guard_rebuild.wanted & met);
-	}
-	spin_unlock_irqrestore(&guard_rebuild.lock, flags);
-	return excludes;
+	return unlikely(smp_load_acquire(&guard_running)) ? guard_look_now(slab, slot, nr) : 0;
+}
+
+/**
+ * farswap_guard_invalidate() - clear the remote bits of slots that change
+ * @slab:	the slots' slab
+ * @slot:	the first slot
+ * @nr:		number of slots
+ * @avoid:	set to what farswap_guard_look() returns
+ *
+ * Context: any, also with interrupts off.
+ * Return: number of bits that were set.
+ */
+unsigned int farswap_guard_invalidate(struct farswap_slab *slab, unsigned int slot,
+				      unsigned int nr, unsigned int *avoid)
+{
+	unsigned int cleared;
+
+	farswap_guard_look(slab, slot, nr);
+	cleared = farswap_slotbits_clear(slab->bits.remote, slot, nr);
+	*avoid = farswap_guard_look(slab, slot, nr);
+	return cleared;
 }
 
 /* Returns whether a region that can be read has the slot. */
@@ -280,7 +157,7 @@ static bool guard_slot_is_packed(const struct farswap_slab *slab, unsigned int s
  * @slab:	the slab
  * @slot:	the slot
  *
- * If the result changes while the slot is in a run, farswap_guard_rebuild_excludes() makes the
+ * If the result changes while the slot is in a run, farswap_guard_invalidate() makes the
  * slot stale. A slot outside the swap cache may have its newest page in zswap, so no slot is
  * rebuilt once zswap has taken pages.
  *
@@ -319,109 +196,130 @@ bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned i
 	       !guard_slot_is_remote(slab, slot);
 }
 
+static struct farswap_guard_run *guard_free_run(void)
+{
+	struct farswap_guard_run *run;
+
+	for (run = guard_runs; run < guard_runs + FARSWAP_GUARD_RUNS; run++)
+		if (!run->slab)
+			return run;
+	return NULL;
+}
+
 /**
- * farswap_guard_rebuild_begin() - begin a rebuild run
+ * farswap_guard_begin() - begin a run
  * @slab:	the slab
  * @first:	the run's first slot
- * @nr:		number of slots; at most FARSWAP_GUARD_SLOTS
  *
- * From now on stores, promotions and frees make slots of the run stale. The wanted slots are
- * determined after that. The caller reads the device next.
+ * The caller looks which slots it wants after this.
  *
- * Context: process context; there is one run at a time.
+ * Context: process context; does not sleep.
+ * Return: the run, which ends with farswap_guard_end(); NULL if all are in use.
  */
-void farswap_guard_rebuild_begin(const struct farswap_slab *slab, unsigned int first,
-				 unsigned int nr)
+struct farswap_guard_run *farswap_guard_begin(const struct farswap_slab *slab,
+					      unsigned int first)
 {
-	unsigned long wanted = 0;
-	unsigned int i;
+	struct farswap_guard_run *run;
 
-	spin_lock_irq(&guard_rebuild.lock);
-	guard_rebuild.first = first;
-	guard_rebuild.wanted = 0;
-	guard_rebuild.stale = 0;
-	guard_rebuild.writing = false;
-	WRITE_ONCE(guard_rebuild.slab, slab);
-	spin_unlock_irq(&guard_rebuild.lock);
+	spin_lock_irq(&guard_lock);
+	run = guard_free_run();
+	if (run) {
+		*run = (struct farswap_guard_run) { .slab = slab, .first = first };
+		WRITE_ONCE(guard_running, guard_running + 1);
+	}
+	spin_unlock_irq(&guard_lock);
 	/*
-	 * The run is published above before the flags of its slots are read below. Pairs with
-	 * the barrier in farswap_guard_rebuild_excludes(): a store puts its folio into the swap
-	 * cache before it looks for a run.
+	 * The run is published above before the caller reads the remote bits and the flags of its
+	 * slots. Pairs with the barrier in farswap_guard_look().
 	 */
 	smp_mb();
-	for (i = 0; i < nr; i++)
-		if (farswap_guard_rebuild_is_wanted(slab, first + i))
-			wanted |= BIT(i);
-	spin_lock_irq(&guard_rebuild.lock);
-	guard_rebuild.wanted = wanted;
-	spin_unlock_irq(&guard_rebuild.lock);
+	return run;
 }
 
-/**
- * farswap_guard_rebuild_write() - begin to write the region
- *
- * From now on a store to one of the returned slots does not write to the region.
- *
- * Context: process context.
- * Return: bit mask of the run's slots that are to be written.
- */
-unsigned long farswap_guard_rebuild_write(void)
+static bool guard_try_write(struct farswap_guard_run *run, const struct farswap_mapping *to,
+			    unsigned long slots)
 {
-	unsigned long wanted;
-
-	spin_lock_irq(&guard_rebuild.lock);
-	guard_rebuild.writing = true;
-	guard_rebuild.wanted &= ~guard_rebuild.stale;
-	wanted = guard_rebuild.wanted;
-	spin_unlock_irq(&guard_rebuild.lock);
-	return wanted;
-}
-
-/**
- * farswap_guard_rebuild_end() - set the remote bits of written slots, and end the run
- * @mapping:	mapping of the region that was written to
- * @arrived:	bit mask of the run's slots that were written
- *
- * Slots that became stale since do not get the bit, nor those whose cgroup has reached its limit.
- *
- * Context: process context.
- */
-void farswap_guard_rebuild_end(struct farswap_mapping *mapping, unsigned long arrived)
-{
-	unsigned long good;
+	const struct farswap_guard_run *other;
 	unsigned int slot;
+	bool free = true;
 
-	spin_lock_irq(&guard_rebuild.lock);
-	good = arrived & guard_rebuild.wanted & ~guard_rebuild.stale;
-	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
-		if (!farswap_cgroup_recharge(mapping->slab->device,
-					     farswap_slab_offset(mapping->slab,
-								 guard_rebuild.first + slot)))
-			clear_bit(slot, &good);
-	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
-		clear_bit(guard_rebuild.first + slot, mapping->missing);
-	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
-		farswap_write_publish(mapping->slab, guard_rebuild.first + slot, 1);
-	/*
-	 * The remote bits are set above before the run ends. Pairs with the acquire in
-	 * farswap_guard_rebuild_excludes(): a store that finds no run clears the bits set here.
-	 */
-	smp_store_release(&guard_rebuild.slab, NULL);
-	spin_unlock_irq(&guard_rebuild.lock);
-	farswap_stat_add(FARSWAP_STAT_REBUILT, hweight_long(good));
+	spin_lock_irq(&guard_lock);
+	for (other = guard_runs; other < guard_runs + FARSWAP_GUARD_RUNS && free; other++)
+		free = other->to != to || !guard_met(other, run->first, FARSWAP_GUARD_SLOTS);
+	if (free) {
+		run->to = to;
+		run->wanted = slots & ~run->stale;
+		/* Under the lock, so that a later store clears missing bits after this. */
+		for_each_set_bit(slot, &run->wanted, FARSWAP_GUARD_SLOTS)
+			farswap_write_mark(to->slab, run->first + slot, 1);
+	}
+	spin_unlock_irq(&guard_lock);
+	return free;
 }
 
 /**
- * farswap_guard_rebuild_cancel() - end the run without having written any slot
+ * farswap_guard_write() - begin to write the slots of a run to a region
+ * @run:	the run
+ * @to:		mapping of the region, referenced until the run ends
+ * @slots:	bit mask of the run's slots whose pages are there to be written
+ * @timeout:	how long to wait until another run that writes these slots there ends, jiffies
  *
- * Context: process context.
+ * From now on a store to one of the returned slots does not write to the region. The slots are
+ * marked as farswap_write_mark() does.
+ *
+ * Context: process context; may sleep.
+ * Return: bit mask of the run's slots that are to be written; 0 after @timeout.
  */
-void farswap_guard_rebuild_cancel(void)
+unsigned long farswap_guard_write(struct farswap_guard_run *run,
+				  const struct farswap_mapping *to, unsigned long slots,
+				  long timeout)
 {
-	spin_lock_irq(&guard_rebuild.lock);
-	/* Pairs with the acquire in farswap_guard_rebuild_excludes(); no bits were set. */
-	smp_store_release(&guard_rebuild.slab, NULL);
-	spin_unlock_irq(&guard_rebuild.lock);
+	wait_event_timeout(guard_ended, guard_try_write(run, to, slots), timeout);
+	return run->wanted;
+}
+
+/**
+ * farswap_guard_end() - end a run
+ * @run:	the run; none of its writes is in flight
+ * @to:		mapping of the region that was written to; NULL if none was
+ * @publish:	set the remote bits of the slots that were written; those of a copy are set
+ *
+ * A slot that became stale counts as not written, nor does one whose cgroup has reached its limit
+ * get a remote bit.
+ *
+ * Context: process context; does not sleep.
+ * Return: number of pages that @to has now.
+ */
+unsigned int farswap_guard_end(struct farswap_guard_run *run, struct farswap_mapping *to,
+			       bool publish)
+{
+	unsigned int slot, nr = 0;
+	unsigned long good;
+
+	spin_lock_irq(&guard_lock);
+	good = run->arrived & run->wanted & ~run->stale;
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
+		if (publish && !farswap_cgroup_recharge(to->slab->device,
+							farswap_slab_offset(to->slab,
+									    run->first + slot)))
+			clear_bit(slot, &good);
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS) {
+		clear_bit(run->first + slot, to->missing);
+		nr += farswap_slab_starts(to->slab, run->first + slot);
+	}
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
+		if (publish)
+			farswap_write_publish(to->slab, run->first + slot, 1);
+	run->slab = NULL;
+	run->to = NULL;
+	/*
+	 * The missing and the remote bits are changed above before the run ends. Pairs with the
+	 * acquire in farswap_guard_look(): a store that finds no run changes them later.
+	 */
+	smp_store_release(&guard_running, guard_running - 1);
+	spin_unlock_irq(&guard_lock);
+	wake_up_all(&guard_ended);
+	return nr;
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -336,7 +336,7 @@ struct farswap_mapping *farswap_mapping_find(struct farswap_slab *slab,
 	struct farswap_mapping *best;
 
 	/*
-	 * The remote bits are read before mapping->missing. Pairs with farswap_guard_rebuild_end(),
+	 * The remote bits are read before mapping->missing. Pairs with farswap_write_publish(),
 	 * which sets the remote bits last.
 	 */
 	smp_rmb();

@@ -376,8 +376,11 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 	farswap_activity_account(&slab->activity, farswap_slab_second(), 1);
 	pack_ahead(device, slab);
 	place_object(device, entry, place_value(slab, unit, class, bytes), object);
-	/* A store whose region was lost may have set bits after they were cleared. */
-	farswap_slotbits_clear(slab->bits.remote, unit, object->nr);
+	/*
+	 * A store whose region was lost may have set bits after they were cleared, and a copy of
+	 * the former page may be on its way.
+	 */
+	farswap_guard_invalidate(slab, unit, object->nr, &object->avoid);
 	for (i = 0; i < object->nr; i++)
 		WRITE_ONCE(slab->pack->owner[unit + i], offset);
 	/*
@@ -408,7 +411,8 @@ bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
 
 	if (!entry || !READ_ONCE(*entry) || !place_object(device, entry, xchg(entry, 0), object))
 		return false;
-	*remote = farswap_slotbits_clear(object->slab->bits.remote, object->slot, object->nr);
+	*remote = farswap_guard_invalidate(object->slab, object->slot, object->nr,
+					   &object->avoid);
 	return true;
 }
 

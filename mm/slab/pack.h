@@ -39,6 +39,7 @@ struct farswap_pack {
  * @slot:	the first unit
  * @nr:		number of units
  * @bytes:	compressed size of the page; 0: the page is not compressed
+ * @avoid:	what farswap_guard_look() returned when the page got the object
  */
 struct farswap_object {
 	struct farswap_slab *slab;
@@ -47,6 +48,7 @@ struct farswap_object {
 	unsigned int slot;
 	unsigned int nr;
 	unsigned int bytes;
+	unsigned int avoid;
 };
 
 struct farswap_places;

@@ -349,6 +349,23 @@ static inline void farswap_slab_io(const struct farswap_slab *slab, struct farsw
 }
 
 /**
+ * farswap_mapping_place() - get the place of a mapping in its slab
+ * @mapping:	a mapping
+ *
+ * Context: as farswap_mapping_is_slabs().
+ * Return: a bit mask with one bit, or 0 if the mapping is not one of its slab's.
+ */
+static inline unsigned int farswap_mapping_place(const struct farswap_mapping *mapping)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
+		if (rcu_access_pointer(mapping->slab->mapping[nth]) == mapping)
+			return BIT(nth);
+	return 0;
+}
+
+/**
  * farswap_mapping_is_slabs() - check whether a mapping is one of its slab's
  * @mapping:	a mapping
  *
@@ -357,12 +374,7 @@ static inline void farswap_slab_io(const struct farswap_slab *slab, struct farsw
  */
 static inline bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
 {
-	unsigned int nth;
-
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
-		if (rcu_access_pointer(mapping->slab->mapping[nth]) == mapping)
-			return true;
-	return false;
+	return farswap_mapping_place(mapping);
 }
 
 #endif /* _FARSWAP_SLAB_H */

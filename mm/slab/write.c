@@ -27,7 +27,7 @@ DECLARE_WAIT_QUEUE_HEAD(farswap_stores_ended);
  *
  * Context: process context; does not sleep.
  * Return: true if farswap_write_end() must follow; false if there is no mapping, it is
- * evacuating or dead, the guard excludes the slots, or its donor is suspect.
+ * evacuating or dead, or its donor is suspect.
  */
 bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 			 unsigned int nth, unsigned int slot, unsigned int nr, bool sole)
@@ -43,15 +43,13 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 	write->slot = slot;
 	write->nr = nr;
 	write->room = FARSWAP_ROOM_NONE;
-	write->guarded = false;
+	write->run = NULL;
 	if (sole && !READ_ONCE(slab->sole))
 		WRITE_ONCE(slab->sole, true);
 	/*
-	 * slab->sole and the count are written, and the remote bits were cleared, before the
-	 * states and the guard are read. Pairs with farswap_unmap_start(),
-	 * farswap_evacuate_work(), farswap_evacuate_mapping_start() and
-	 * farswap_guard_copy_begin(), which do both in the other order: at least one side sees
-	 * the other.
+	 * slab->sole and the count are written before the states are read. Pairs with
+	 * farswap_unmap_start(), farswap_evacuate_work() and farswap_evacuate_mapping_start(),
+	 * which do both in the other order: at least one side sees the other.
 	 */
 	atomic_inc_return(&raw_cpu_ptr(mapping->counts)->stores_begun);
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED) {
@@ -62,8 +60,7 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 		smp_rmb();
 		if (rcu_access_pointer(slab->mapping[nth]) == mapping &&
 		    !farswap_mapping_goes(mapping) &&
-		    !farswap_donor_is_suspect(mapping->donor) &&
-		    !farswap_guard_copy_excludes(mapping, slot, nr))
+		    !farswap_donor_is_suspect(mapping->donor))
 			return true;
 	}
 	farswap_write_end(write);
@@ -74,6 +71,7 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
  * farswap_write_begin_any() - begin a write to one region of a slab
  * @write:	set to the write
  * @slab:	a slab with bitmaps
+ * @places:	bit mask of the places of mappings that may be used
  * @slot:	the first slot
  * @nr:		number of slots
  *
@@ -83,12 +81,13 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
  * Return: as farswap_write_begin().
  */
 bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *slab,
-			     unsigned int slot, unsigned int nr)
+			     unsigned int places, unsigned int slot, unsigned int nr)
 {
 	unsigned int nth;
 
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++)
-		if (farswap_write_begin(write, slab, nth, slot, nr, false))
+		if (places & BIT(nth) &&
+		    farswap_write_begin(write, slab, nth, slot, nr, false))
 			return true;
 	return false;
 }
@@ -99,11 +98,10 @@ bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *s
  * @slot:	the first slot
  * @nr:		number of slots
  *
- * The bits of a mapping stay set until a write to it has succeeded. Copies of these slots that
- * are in flight are discarded, whether this write has their destination or not. A mapping
- * that is added later has all its bits set. A single mapping needs no mark: if the write to it
- * fails the slots get no remote bit. A slot that has the remote bit stays valid where it is: it
- * is written again because its donor is suspect.
+ * The bits of a mapping stay set until a write to it has succeeded; runs of guard.c do not clear
+ * them, because the slots are stale there. A mapping that is added later has all its bits set. A
+ * single mapping needs no mark: if the write to it fails the slots get no remote bit. A slot that
+ * has the remote bit stays valid where it is: it is written again because its donor is suspect.
  *
  * Context: process context; does not sleep; between farswap_write_begin() and
  * farswap_write_submit().
@@ -122,8 +120,6 @@ void farswap_write_mark(struct farswap_slab *slab, unsigned int slot, unsigned i
 		mapping = rcu_dereference(slab->mapping[nth]);
 		if (!mapping)
 			continue;
-		/* In this order: a copy that has ended clears no stale bit afterwards. */
-		farswap_guard_copy_excludes(mapping, slot, nr);
 		for (i = slot; i < slot + nr; i++)
 			if (!test_bit(i, slab->bits.remote))
 				set_bit(i, mapping->missing);
@@ -136,7 +132,10 @@ static void write_done(struct farswap_io *io, int error)
 	struct farswap_write *write = container_of(io, struct farswap_write, io);
 
 	farswap_write_leave(write);
-	if (!error && !write->guarded)
+	if (!error && write->run)
+		farswap_slotbits_set(&write->run->arrived, write->slot - write->run->first,
+				     write->nr);
+	else if (!error)
 		farswap_slotbits_clear(write->mapping->missing, write->slot, write->nr);
 	write->done(write, error);
 }

@@ -4,12 +4,14 @@
  *
  * A writer calls, in this order:
  *
- * 1. farswap_write_begin() for each region, or farswap_write_begin_any() for one of them
- * 2. farswap_write_try() or farswap_write_enter(), to take room in the window of the donor
- * 3. farswap_write_mark(), which makes the slots stale in every region of the slab
- * 4. farswap_write_submit(); at the end of the write the region has the slots, if it succeeded
- * 5. farswap_write_publish() sets the remote bits after a success
- * 6. farswap_write_end(), or farswap_write_written() and farswap_mapping_put()
+ * 1. farswap_guard_invalidate(), if the slots change, or a run of slab/guard.c if they do not
+ * 2. farswap_write_begin() for each region, or farswap_write_begin_any() for one of them
+ * 3. farswap_write_try() or farswap_write_enter(), to take room in the window of the donor
+ * 4. farswap_write_mark(), which makes the slots stale in every region of the slab; for a run
+ *    farswap_guard_write() does it
+ * 5. farswap_write_submit(); at the end of the write the region has the slots, if it succeeded
+ * 6. farswap_write_publish() sets the remote bits after a success
+ * 7. farswap_write_end(), or farswap_write_written() and farswap_mapping_put()
  *
  * Each function has the barriers that order it against the next one and against other CPUs.
  */
@@ -23,6 +25,7 @@
 #include <linux/wait.h>
 
 #include "donor/window.h"
+#include "slab/guard.h"
 #include "slab/mapping.h"
 #include "slab/slab.h"
 
@@ -33,7 +36,8 @@
  * @slot:	the first slot
  * @nr:		number of slots
  * @room:	room that the write occupies in the window of the donor
- * @guarded:	the slots are in a run of guard.c, whose end decides if the region has them
+ * @run:	the run of guard.c that the slots are in, or NULL; its end decides if the region
+ *		has them
  * @owner:	for @done
  * @done:	called once for each submitted write; may free the write. Any context up to softirq
  */
@@ -43,7 +47,7 @@ struct farswap_write {
 	unsigned int slot;
 	unsigned int nr;
 	enum farswap_room room;
-	bool guarded;
+	struct farswap_guard_run *run;
 	void *owner;
 	void (*done)(struct farswap_write *write, int error);
 };
@@ -53,7 +57,7 @@ extern wait_queue_head_t farswap_stores_ended;
 bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 			 unsigned int nth, unsigned int slot, unsigned int nr, bool sole);
 bool farswap_write_begin_any(struct farswap_write *write, struct farswap_slab *slab,
-			     unsigned int slot, unsigned int nr);
+			     unsigned int places, unsigned int slot, unsigned int nr);
 void farswap_write_mark(struct farswap_slab *slab, unsigned int slot, unsigned int nr);
 bool farswap_write_submit(struct farswap_write *write, struct page *page);
 

@@ -42,7 +42,7 @@ STAGES = (
     ("clock and histograms", re.compile(r"^ktime_get|^farswap_latency_")),
     ("request, taken and given back", re.compile(r"^farswap_request")),
     ("region, with a reference to it", re.compile(
-        r"^(farswap_)?mapping_(find|get)|^farswap_write_(begin|mark)|^__farswap_guard_copy_|"
+        r"^(farswap_)?mapping_(find|get)|^farswap_write_(begin|mark)|^(farswap_)?guard_|"
         r"^fanout_begin")),
     ("completion", re.compile(
         r"^load_done|^store_end|^store_written|^fanout_write_done|^write_done|^farswap_window_le|"

@@ -77,6 +77,8 @@ cases() {
 	replica_new|never an old page|MAPS=1 BREAK_NEW
 	replica_first|never an old page|MAPS=1 BREAK_FIRST
 	replica_tell|never an old page|MAPS=1 BREAK_TELL
+	replica_before|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_BEFORE
+	replica_after|never an old page|BREAK_AFTER
 	replica_tell_promoted|never an old page|PROMOTIONS=1 NO_ROOM=2 CUTS=0 EVICTS=0 BREAK_TELL
 	replica_order|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_ORDER
 	replica_rebuild_mark|never an old page|REBUILDS=1 NO_ROOM=1 CUTS=0 DEATHS=0 EVICTS=0 BREAK_REBUILD_MARK

@@ -77,18 +77,22 @@ byte device;			/* what it holds, or a staging copy */
 bit fetching;			/* such a copy, from a region */
 bit fetch_stale;
 
-/* struct farswap_guard_copy, one at a time for each that is copied to, and its only slot */
+/*
+ * struct farswap_guard_run of a copy, one at a time for each that is copied to, and its only
+ * slot. BEGUN: the page was read. It is aimed when a store has to avoid the mapping.
+ */
 bit copying[MAPPINGS];
 byte copy_from[MAPPINGS] = NONE;
 bit stale[MAPPINGS];
+bit aimed[MAPPINGS];
 mtype:write copy[MAPPINGS] = NO_WRITE;
 byte copied[MAPPINGS];
 
-/* struct guard_rebuild, and its only slot */
+/* struct farswap_guard_run of a rebuild, and its only slot */
 bit rebuilding;
 bit rebuilt_stale;
 bit rebuild_writes;
-bit rebuild_locked;		/* guard_rebuild.lock, where it matters */
+bit rebuild_locked;		/* guard_lock, where it matters */
 byte rebuild_to = NONE;
 mtype:write rebuilt = NO_WRITE;
 
@@ -134,7 +138,8 @@ hidden byte i, j;
 #define KEEPS(m)	(HOLDS(m) && !leaving[m] && link[m] != SUSPECT)
 #define FLIES(m)	(write[m] == POSTED || write[m] == LANDED)
 #define STORED_TO(m)	(there[m] && STORES_TO(m))
-#define STORES_TO(m)	(write[m] != NO_WRITE && write[m] != WRITTEN || rebuild_to == m)
+#define STORES_TO(m)	(write[m] != NO_WRITE && write[m] != WRITTEN || rebuild_to == m || \
+			 copy[m] != NO_WRITE)
 #define REBUILD_FLIES(m) (rebuild_to == m && (rebuilt == POSTED || rebuilt == LANDED))
 #define WELL(m)		(write[m] == GOOD)
 #define BADLY(m)	(write[m] == BAD)
@@ -181,62 +186,63 @@ inline forget_copy()
 	unbacked = 0
 }
 
-/* farswap_guard_rebuild_excludes() */
-inline tell_rebuild()
+/* farswap_guard_look() */
+inline look()
 {
 #ifndef BREAK_REBUILD_STALE
-	rebuilt_stale = rebuilding;
+	rebuilt_stale = rebuilt_stale || rebuilding;
+#endif
+	avoid = 0;
+	for (i : 0 .. MAPPINGS - 1) {
+#if !defined(BREAK_STALE) && !defined(BREAK_TELL)
+		stale[i] = stale[i] || copying[i];
+#elif defined(BREAK_TELL)
+		stale[i] = stale[i] || aimed[i];
+#endif
+#ifndef BREAK_EXCLUDE
+		avoid = avoid | (aimed[i] << i);
 #endif
 #ifndef BREAK_REBUILD_EXCLUDE
-	excluded = rebuilding && rebuild_writes;
+		avoid = avoid | ((rebuild_writes && rebuild_to == i) << i);
 #endif
-	remote = 0
+		skip
+	}
 }
 
-/* farswap_guard_copy_excludes() */
-inline tell_copier(_m)
+/* farswap_guard_invalidate(), what comes after the first look */
+inline invalidate()
 {
-	if
-#ifndef BREAK_STALE
-	:: copying[_m] -> stale[_m] = 1
+	d_step { remote = 0 }
+#ifndef BREAK_AFTER
+	d_step { !rebuild_locked -> look() }
 #endif
-	:: else
-	fi
 }
 
-#ifdef BREAK_EXCLUDE
-#define COPIED_TO(m)	false
+#ifndef BREAK_BEFORE
+#define LOOK_BEFORE()	look()
+#define LOCKED		rebuild_locked
 #else
-#define COPIED_TO(m)	copying[m]
+#define LOOK_BEFORE()	skip
+#define LOCKED		false
 #endif
+#define AVOIDED(m)	(avoid >> m & 1)
 
 /* farswap_write_begin(), what comes after stores++ */
 inline store_check(_m)
 {
 	if
-	:: slab == MAPPED && there[_m] && !leaving[_m] && link[_m] != SUSPECT ->
-#ifdef BREAK_TELL
-		tell_copier(_m);
-#endif
-		if
-		:: COPIED_TO(_m) -> write[_m] = NO_WRITE
-		:: else
-		fi
-	:: else ->
-		write[_m] = NO_WRITE
+	:: slab == MAPPED && there[_m] && !leaving[_m] && link[_m] != SUSPECT
+	:: else -> write[_m] = NO_WRITE
 	fi
 }
 
-/* farswap_write_mark(): first the copier, which then clears no bit any more */
+/* farswap_write_mark() */
 inline store_mark()
 {
 	j = COUNT(THERE);
 	for (i : 0 .. MAPPINGS - 1) {
 		if
 		:: there[i] && j > 1 ->
-#ifndef BREAK_TELL
-			tell_copier(i);
-#endif
 #ifndef BREAK_MARK
 			missing[i] = 1;
 #endif
@@ -294,12 +300,12 @@ inline write_all(_promotes)
 	do
 	:: m < MAPPINGS && !(_promotes && ANY(BEGINS)) ->
 		if
-		:: d_step { USABLE(m) -> write[m] = BEGUN }
+		:: d_step { USABLE(m) && !AVOIDED(m) -> write[m] = BEGUN }
 		   if
 		   :: d_step { store_check(m); m++ }
 		   :: d_step { no_room -> no_room--; write[m] = NO_WRITE; m++ }
 		   fi
-		:: d_step { !USABLE(m) -> m++ }
+		:: d_step { !USABLE(m) || AVOIDED(m) -> m++ }
 		fi
 	:: d_step {
 		m == MAPPINGS || _promotes && ANY(BEGINS) ->
@@ -355,50 +361,51 @@ inline load_locally()
 proctype page()
 {
 	byte m;
-	bit excluded;
+	byte avoid;
 	bit trusts;
 end:	do
 	/* farswap_store() */
 	:: d_step {
-		stores && !calm && !rebuild_locked ->
+		stores && !calm && !LOCKED ->
 		stores--;
 		versions++;
 		data = versions;
 		forget_donors();
 		busy = 1;
-		tell_rebuild()
+		LOOK_BEFORE()
 	   }
+	   invalidate();
 	   if
-	   :: !excluded -> write_all(false)
+	   :: write_all(false)
 	   :: d_step {
-		excluded || no_room ->
-		no_room = (excluded -> no_room : no_room - 1);
-		excluded = 0;
+		no_room ->
+		no_room--;
 		forget_copy();
 		device = data;
 		busy = 0
 	      }
-	   fi
+	   fi;
+	   avoid = 0
 	/* promote_one() */
 	:: d_step {
 		promotions && !calm && data && !unbacked && !(remote && ANY(HOLDS)) &&
-		!rebuild_locked ->
+		!LOCKED ->
 		promotions--;
 		busy = 1;
-		tell_rebuild()
+		LOOK_BEFORE()
 	   }
-	   if
-	   :: !excluded -> write_all(true)
-	   :: d_step { excluded -> excluded = 0; busy = 0 }
-	   fi
+	   invalidate();
+	   write_all(true);
+	   avoid = 0
 	/* farswap_invalidate() */
 	:: d_step {
 		frees && !calm && data && !rebuild_locked ->
 		frees--;
 		forget_donors();
 		forget_copy();
-		tell_rebuild();
-		excluded = 0;
+		look();
+		remote = 0;
+		avoid = 0;
 		data = 0
 	   }
 	/* farswap_load() */
@@ -557,6 +564,7 @@ inline copy_end(_to)
 	:: else
 	fi;
 	copy[_to] = NO_WRITE;
+	aimed[_to] = 0;
 	copied[_to] = 0;
 	copy_from[_to] = NONE;
 #ifdef BREAK_END
@@ -586,13 +594,30 @@ inline copy_one(_to, _from)
 		:: else
 		fi
 	}
+	/* farswap_mover_read() */
 	d_step {
 		if
 		:: copy_from[_to] == NONE
-		:: copy_from[_to] != NONE && link[copy_from[_to]] == UP && link[_to] == UP ->
+		:: copy_from[_to] != NONE && link[copy_from[_to]] == UP ->
 			copied[_to] = memory[copy_from[_to]];
-			copy[_to] = POSTED
+			copy[_to] = BEGUN
 		:: else
+		fi
+	}
+	/* farswap_write_begin_any() */
+	d_step {
+		if
+		:: copy[_to] == BEGUN && !CAN_GET(_to) -> copy[_to] = NO_WRITE
+		:: else
+		fi
+	}
+	/* farswap_guard_write() */
+	d_step {
+		if
+		:: copy[_to] == BEGUN && !(rebuild_writes && rebuild_to == _to) && !stale[_to] ->
+			aimed[_to] = 1;
+			copy[_to] = (link[_to] == UP -> POSTED : BAD)
+		:: else -> copy[_to] = NO_WRITE
 		fi
 	}
 	do
@@ -633,8 +658,7 @@ inline rebuild_begin(_m)
 	:: d_step { USABLE(_m) -> rebuild_to = _m }
 	   d_step {
 		if
-		:: slab == MAPPED && there[_m] && !leaving[_m] && link[_m] != SUSPECT &&
-		   !COPIED_TO(_m)
+		:: slab == MAPPED && there[_m] && !leaving[_m] && link[_m] != SUSPECT
 		:: else -> rebuild_to = NONE
 		fi
 	   }
@@ -661,20 +685,24 @@ end:	do
 	      :: else -> break
 	      od;
 	      m = 0;
-	      /* farswap_rebuild_run_write() */
-	      rebuild_writes = (rebuild_to != NONE && !rebuilt_stale)
-	   :: d_step { !REBUILD_WANTS -> skip }
-	   fi;
-	   if
-	   :: rebuild_writes ->
-		d_step {
+	      /* farswap_guard_write() */
+	      d_step {
+		if
+		:: rebuild_to != NONE && !rebuilt_stale && !aimed[rebuild_to] ->
+			rebuild_writes = 1;
 			if
 #ifndef BREAK_REBUILD_MARK
 			:: !remote -> store_mark()
 #endif
 			:: else
 			fi
-		}
+		:: else
+		fi
+	      }
+	   :: d_step { !REBUILD_WANTS -> skip }
+	   fi;
+	   if
+	   :: rebuild_writes ->
 		d_step { rebuilt = (link[rebuild_to] == UP -> POSTED : BAD) }
 		do
 		:: d_step { rebuilt == POSTED -> rebuilt = LANDED; memory[rebuild_to] = read }
@@ -682,7 +710,7 @@ end:	do
 		:: d_step { REBUILD_FLIES(rebuild_to) && link[rebuild_to] != UP -> rebuilt = BAD }
 		:: !REBUILD_FLIES(rebuild_to) -> break
 		od;
-		/* farswap_guard_rebuild_end() */
+		/* farswap_guard_end() */
 		if
 		:: d_step { rebuilt == GOOD && !rebuilt_stale -> missing[rebuild_to] = 0; rebuild_locked = 1 }
 		   d_step {

@@ -103,7 +103,7 @@ bit failed;			/* the device did, since the last store */
 byte reading = NONE;
 mtype:mode mode = UNSTAGED;
 
-/* struct rebuild_run, and its only slot */
+/* struct farswap_guard_run of a rebuild, and its only slot */
 bit rebuilding;
 bit rebuilt_stale;
 bit rebuild_writes;
@@ -323,13 +323,13 @@ end:	do
 	od
 }
 
-/* farswap_rebuild_excludes() */
-inline tell_rebuild()
+/* farswap_guard_look() */
+inline look()
 {
 	d_step {
 		!rebuild_locked ->
 		rebuilt_stale = rebuilt_stale || rebuilding;
-		excluded = rebuilding && rebuild_writes
+		avoid = (rebuild_writes -> rebuild_to : NONE)
 	}
 }
 
@@ -402,6 +402,7 @@ inline finish()
 		bad = 0;
 		owned_error = 0;
 		excluded = 0;
+		avoid = NONE;
 		m = 0;
 		n = 0
 	}
@@ -411,13 +412,16 @@ inline finish()
 
 inline store()
 {
-	tell_rebuild();
+	look();
 	remote = 0;
+	look();
 	if
-	:: !excluded ->
-		begin_one(0, POLICY != DISK);
-		begin_one(1, POLICY != DISK)
-	:: excluded
+	:: avoid != 0 -> begin_one(0, POLICY != DISK)
+	:: avoid == 0
+	fi;
+	if
+	:: avoid != 1 -> begin_one(1, POLICY != DISK)
+	:: avoid == 1
 	fi;
 	if
 	:: no_room && !calm -> d_step { no_room--; write[0] = NO_WRITE }; storing[0] = 0
@@ -564,15 +568,18 @@ inline promote()
 		:: d_step { !remote -> skip }
 		fi;
 		if
-		:: !excluded -> tell_rebuild()
+		:: !excluded -> look()
 		:: excluded
 		fi;
 		if
 		:: !excluded ->
-			begin_one(0, false);
 			if
-			:: !ANY(BEGINS) -> begin_one(1, false)
-			:: ANY(BEGINS)
+			:: avoid != 0 -> begin_one(0, false)
+			:: avoid == 0
+			fi;
+			if
+			:: !ANY(BEGINS) && avoid != 1 -> begin_one(1, false)
+			:: else
 			fi;
 			if
 			:: ANY(BEGINS) && !remote -> mark()
@@ -599,6 +606,7 @@ inline promote()
 proctype page()
 {
 	byte m, n;
+	byte avoid = NONE;
 	bit excluded, trusts, bad;
 end:	do
 	:: d_step {
@@ -624,10 +632,11 @@ end:	do
 		has[0] = 0;
 		has[1] = 0
 	   }
-	   tell_rebuild();
+	   look();
 	   remote = 0;
+	   look();
 	   forget();
-	   excluded = 0
+	   avoid = NONE
 	:: d_step { !calm && data && !dirty -> busy = 1 }
 	   load()
 	od
@@ -832,16 +841,22 @@ end:	do
 		:: else -> break
 		od;
 		skip;
-		d_step { m = 0; rebuild_writes = (rebuild_to != NONE && !rebuilt_stale) }
+		/* farswap_guard_write() */
+		d_step {
+			m = 0;
+			rebuild_writes = (rebuild_to != NONE && !rebuilt_stale);
+			if
+			:: rebuild_writes && !remote ->
+				for (i : 0 .. 1) {
+					missing[i] = missing[i] || there[i] && COUNT(THERE) > 1
+				}
+			:: else
+			fi
+		}
 	   :: !want
 	   fi;
 	   if
 	   :: rebuild_writes ->
-		if
-		:: !remote -> mark()
-		:: else
-		fi;
-		skip;
 		d_step { rebuilt = (link[rebuild_to] == UP -> POSTED : BAD) }
 		do
 		:: d_step { rebuilt == POSTED -> rebuilt = LANDED; memory[rebuild_to] = read }
