@@ -6,12 +6,24 @@
 #define _FARSWAP_STATE_H
 
 #include <linux/atomic.h>
+#include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
 #include "settings.h"
+
+/*
+ * Checks an invariant that no single function shows; slabs.rst lists them. Debug kernels and
+ * those that run the KUnit tests check it, and modules that are built with -DFARSWAP_DEBUG.
+ */
+#if defined(CONFIG_DEBUG_VM) || defined(CONFIG_FARSWAP_KUNIT_TEST) || defined(FARSWAP_DEBUG)
+#define farswap_assert(condition)	WARN_ON_ONCE(!(condition))
+#else
+#define farswap_assert(condition)	BUILD_BUG_ON_INVALID(condition)
+#endif
 
 extern struct mutex farswap_main_lock;
 extern spinlock_t farswap_state_lock;

@@ -94,6 +94,7 @@ void farswap_backup_insert(struct farswap_backups *backups,
 			   struct farswap_backup *backup)
 {
 	lockdep_assert_held(&backups->lock);
+	farswap_assert(!farswap_backup_find(backups, backup->offset));
 	hlist_add_head(&backup->node, backup_bucket(backups, backup->offset));
 	WRITE_ONCE(backups->nr, backups->nr + 1);
 }
@@ -667,6 +668,7 @@ static bool backup_fill(struct backup_bio *write)
 	       (backup = backup_following(backups, last))) {
 		if (!last)
 			write->bio.bi_iter.bi_sector = backup->sector;
+		farswap_assert(!backup_inflight(backups, backup->offset));
 		backup->state = FARSWAP_BACKUP_INFLIGHT;
 		list_move_tail(&backup->entry, &write->backups);
 		__bio_add_page(&write->bio, backup->page, PAGE_SIZE, 0);

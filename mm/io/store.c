@@ -279,6 +279,25 @@ static void store_uncharge(struct farswap_store *store)
 				folio_nr_pages(store->folio));
 }
 
+/*
+ * Return true if each region of the slab that has the pages was written: farswap_write_mark() may
+ * leave out a slab's only mapping, and a mapping that is removed.
+ */
+static bool __maybe_unused store_is_current(const struct farswap_store *store)
+{
+	const struct farswap_write *write;
+	unsigned int i;
+
+	for (i = 0; i < store->fanout.nr_writes; i++) {
+		write = &store->fanout.writes[i];
+		if (write->failed && farswap_mapping_is_slabs(write->mapping) &&
+		    !farswap_slotbits_full(write->mapping->missing, store->slot,
+					   store->nr))
+			return false;
+	}
+	return true;
+}
+
 /* Count the result. Set the remote bits after success, keep the folio dirty after an error. */
 static void store_account(struct farswap_store *store)
 {
@@ -293,6 +312,7 @@ static void store_account(struct farswap_store *store)
 		farswap_stat_add(store->fanout.refused ? FARSWAP_STAT_STORE_REFUSED :
 				 FARSWAP_STAT_STORE_WRITE_FAILED, nr);
 	} else {
+		farswap_assert(store_is_current(store));
 		farswap_write_publish(store->slab, store->slot, store->nr);
 		farswap_stat_add(FARSWAP_STAT_STORE_REMOTE, nr);
 	}
@@ -483,6 +503,9 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 		/* The locked folio keeps the device. */
 		farswap_backup_kick(slab->device);
 	} else if (mode == STORE_SOLE) {
+		/* Without a copy in the table, no other thread writes these unbacked bits. */
+		farswap_assert(!farswap_slotbits_any(slab->bits.unbacked, store->slot,
+						     folio_nr_pages(folio)));
 		farswap_slotbits_set(slab->bits.unbacked, store->slot,
 				     folio_nr_pages(folio));
 	}

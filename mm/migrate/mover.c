@@ -111,8 +111,13 @@ struct page *farswap_mover_page(const struct farswap_mover *mover, unsigned int 
 				unsigned int *nr)
 {
 	unsigned int place = i & ((1U << mover->order) - 1);
+	unsigned int most = ((1U << mover->order) - place) <<
+			    (PAGE_SHIFT - mover->slab->slot_shift);
 
-	*nr = min(*nr, ((1U << mover->order) - place) << (PAGE_SHIFT - mover->slab->slot_shift));
+	/* A packed page moves as a whole. */
+	if (mover->slab->pack)
+		most = round_down(i + most, FARSWAP_UNITS) - i;
+	*nr = min(*nr, most);
 	return mover->chunks[i >> mover->order] + place;
 }
 

@@ -255,6 +255,8 @@ static unsigned int unmap_count(const struct farswap_mapping *mapping)
 
 	lockdep_assert_held(&unmap_mutex);
 	might_sleep();
+	/* Only now does a missing bit tell which pages are lost; late writes may clear more. */
+	farswap_assert(!farswap_mapping_is_slabs(mapping));
 	for (i = 0; READ_ONCE(slab->sole) && i < BITS_TO_LONGS(slab->nr_slots); i++) {
 		word = unmap_word_at_risk(mapping, i);
 		for_each_set_bit(slot, &word, BITS_PER_LONG)
@@ -319,6 +321,8 @@ bool farswap_unmap_end(struct farswap_mapping *mapping)
 		 * already lost may even set some, which is harmless: no mapping has those slots.
 		 */
 		bitmap_zero(slab->bits.remote, slab->nr_slots);
+		/* A store that sets @sole again must find the slab unmapped. */
+		farswap_assert(READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED);
 		WRITE_ONCE(slab->sole, false);
 	}
 	return last;

@@ -297,7 +297,9 @@ unsigned int farswap_guard_end(struct farswap_guard_run *run, struct farswap_map
 	unsigned long good;
 
 	spin_lock_irq(&guard_lock);
-	good = run->arrived & run->wanted & ~run->stale;
+	/* Only slots that no store had made stale were written. */
+	farswap_assert(!(run->arrived & ~run->wanted));
+	good = run->arrived & ~run->stale;
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
 		if (publish && !farswap_cgroup_recharge(to->slab->device,
 							farswap_slab_offset(to->slab,

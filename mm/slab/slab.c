@@ -380,6 +380,10 @@ void farswap_slabs_free(struct farswap_device *device)
 		slab = device->map->slab[i];
 		if (!slab)
 			continue;
+		/* No queue is flushed here: farswap_rebuild_cancel() and the drain see to it. */
+		farswap_assert(slab->state == FARSWAP_SLAB_UNMAPPED &&
+			       !work_pending(&slab->map_work) &&
+			       !work_pending(&slab->rebuild_work));
 		farswap_slotbits_free(&slab->bits);
 		farswap_pack_free(slab->pack);
 		kfree(slab);

@@ -43,6 +43,7 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 	write->slot = slot;
 	write->nr = nr;
 	write->room = FARSWAP_ROOM_NONE;
+	write->failed = false;
 	write->run = NULL;
 	if (sole && !READ_ONCE(slab->sole))
 		WRITE_ONCE(slab->sole, true);
@@ -132,6 +133,7 @@ static void write_done(struct farswap_io *io, int error)
 	struct farswap_write *write = container_of(io, struct farswap_write, io);
 
 	farswap_write_leave(write);
+	write->failed = error;
 	if (!error && write->run)
 		farswap_slotbits_set(&write->run->arrived, write->slot - write->run->first,
 				     write->nr);

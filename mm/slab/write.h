@@ -28,6 +28,7 @@
 #include "slab/guard.h"
 #include "slab/mapping.h"
 #include "slab/slab.h"
+#include "state.h"
 
 /**
  * struct farswap_write - a write of consecutive slots to a region
@@ -36,6 +37,7 @@
  * @slot:	the first slot
  * @nr:		number of slots
  * @room:	room that the write occupies in the window of the donor
+ * @failed:	the write has ended with an error
  * @run:	the run of guard.c that the slots are in, or NULL; its end decides if the region
  *		has them
  * @owner:	for @done
@@ -47,6 +49,7 @@ struct farswap_write {
 	unsigned int slot;
 	unsigned int nr;
 	enum farswap_room room;
+	bool failed;
 	struct farswap_guard_run *run;
 	void *owner;
 	void (*done)(struct farswap_write *write, int error);
@@ -142,6 +145,7 @@ static inline void farswap_write_publish(struct farswap_slab *slab, unsigned int
  */
 static inline void farswap_write_written(struct farswap_write *write)
 {
+	farswap_assert(farswap_mapping_has_stores(write->mapping));
 	/*
 	 * The count is written after the remote bits, and before the read of the wait queue. A
 	 * waiter adds itself to the queue before it reads the counts, and reads the bits after.
