@@ -76,6 +76,8 @@ def measure_one(args, cluster, way, ratio):
     found["fault"] = numbers["p50_us"]
     found["kernel"] = read.costs["client_kernel_us_per_page"]
     program.end()
+    print(f"  {ratio}:1, {way}: " + ", ".join(f"{name} {found[name]:.1f}" for name in FIGURES),
+          flush=True)
     return found
 
 
