@@ -842,12 +842,13 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 		unsigned int mask = device->map->cluster_mask, slot;
 		unsigned int part = min(nr, mask + 1UL - (offset & mask));
 
+		/* First, so that no copy is left whose unbacked bit is in another slab. */
+		cleared += store_forget_objects(device, offset, part);
 		slab = farswap_slabmap_find(device->map, offset, &slot);
 		if (slab && farswap_slab_has_bits(slab)) {
 			cleared += farswap_guard_invalidate(slab, slot, part, &avoid);
 			farswap_backup_forget(slab, slot, part);
 		}
-		cleared += store_forget_objects(device, offset, part);
 		farswap_cgroup_uncharge(device, offset, part);
 		offset += part;
 		nr -= part;
