@@ -124,6 +124,8 @@ class Run:
                  f"cd {farswap.SYSFS} && echo 0 >hotslab && echo {self.args.backup} >backup")
         if self.args.backup != "disk":
             vm.check(f"echo {GRACE_MS} >{farswap.SYSFS}/grace_ms")
+        if self.args.compress != "none":
+            vm.check(f"echo {self.args.compress} >{farswap.SYSFS}/compress")
 
     def set_up_adapter(self, vm):
         """Load what makes it fail, before farswap makes its queue pairs."""
@@ -328,6 +330,8 @@ def report(run):
         replay += f", events {run.args.events}"
     if run.args.backup != "disk":
         replay += f", backup {run.args.backup}"
+    if run.args.compress != "none":
+        replay += f", compress {run.args.compress}"
     reason = run.failures[0].strip().splitlines()[0] if run.failures else ""
     print(f"\nchaos: {replay}: " + (f"FAILED: {reason}" if reason else "clean"), flush=True)
     return 1 if reason else 0
@@ -375,6 +379,7 @@ def arguments():
                         help="only these; to find out which one it takes")
     parser.add_argument("--backup", choices=("disk", "replica", "none"), default="disk",
                         help="at first; with none, pages may be lost that a donor had which died")
+    parser.add_argument("--compress", choices=("none", "lz4"), default="none", help="at first")
     parser.add_argument("--clients", type=int, metavar="N",
                         help="default: one, or none with --both")
     parser.add_argument("--donors", type=int, metavar="N", help="default: 3, or none with --both")
