@@ -32,7 +32,7 @@ struct config {
 	bool hugepages;
 	struct client_config client;
 	unsigned int queues;
-	bool resume_anywhere;		/* from another address than before */
+	bool resume_anywhere;		/* resume from another address than before */
 };
 
 void config_init(struct config *config);

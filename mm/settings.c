@@ -384,7 +384,7 @@ static ssize_t donors_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return err ? err : count;
 }
 
-/* Where a machine's pages are is not for everybody to know. */
+/* Only root may see which donors have this machine's pages. */
 static struct kobj_attribute donors_attr = __ATTR_RW_MODE(donors, 0600);
 
 static ssize_t attached_show(struct kobject *kobj, struct kobj_attribute *attr,

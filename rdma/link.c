@@ -157,7 +157,7 @@ static void link_retire(struct farswap_rdma_conn *conn)
 	farswap_rdma_port_release(link);
 }
 
-/* What the protocol calls. Pages go through farswap_rdma_io_submit(). */
+/* The functions that the protocol calls. Pages go through farswap_rdma_io_submit(). */
 const struct farswap_rdma_link_ops farswap_rdma_link_ops = {
 	.alloc		= link_alloc,
 	.connect	= link_connect,

@@ -102,7 +102,7 @@ struct farswap_noise_keys {
 	__u8 hash[FARSWAP_NOISE_HASH_BYTES];
 };
 
-/* noise.c. What returns int returns 0 or -errno, and an error ends the handshake. */
+/* noise.c. Functions of type int return 0 or -errno; an error ends the handshake. */
 int farswap_noise_public(__u8 *public, const __u8 *secret);
 int farswap_noise_begin_client(struct farswap_noise *noise, const void *prologue, size_t len,
 			       const __u8 *secret, const __u8 *donor);

@@ -434,7 +434,7 @@ static bool load_is_sole(const struct load_request *request)
 				    folio_nr_pages(request->folio));
 }
 
-/* Decompress a page. A bad one is read from elsewhere; nobody sees its contents until then. */
+/* Decompress a page. A bad page is read from another copy; no task sees its contents until then. */
 static bool load_unpack(const struct load_request *request)
 {
 	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);

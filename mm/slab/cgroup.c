@@ -6,8 +6,8 @@
  *
  * Every device has an owner byte for each slot: the policy of the page that was stored last, and
  * whether the page is charged to it, that is, has or is about to have a remote copy. The kernel
- * uncharges a slot before farswap hears that it is free, so it can't tell the owner then. The byte
- * keeps the policy after a donor has died, for the pages that farswap copies to another donor.
+ * uncharges a slot before it notifies farswap of the free, so the owner is unknown by then. The
+ * byte keeps the policy after a donor has died, for the pages that farswap copies to another donor.
  *
  * Locking: policy_mutex serialises changes of policies. policy_lock makes the policies and the
  * cache of their users change together. Stores and loads use RCU; owner bytes change by cmpxchg().
@@ -32,7 +32,7 @@
 #include "internal.h"
 #include "slab/cgroup.h"
 
-/* The policies that an owner byte can name: 1 to this number. */
+/* An owner byte has the number of a policy, from 1 to this one. */
 #define CGROUP_POLICIES		127
 #define CGROUP_CHARGED		0x80
 #define CGROUP_UNLIMITED	LONG_MAX
@@ -129,7 +129,7 @@ static unsigned int cgroup_match(struct cgroup *cgroup, u64 id)
 		xa_destroy(&cgroup_cache);
 		cgroup_cached = 0;
 	}
-	/* Without memory the next store looks again. */
+	/* Without memory the next store retries. */
 	if (!xa_is_err(xa_store(&cgroup_cache, id, xa_mk_value(best),
 				GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)))
 		cgroup_cached++;
@@ -442,7 +442,7 @@ static struct cgroup_policy *cgroup_find_path(const char *path)
 	return NULL;
 }
 
-/* Lets no owner byte name the policy any more, so that its number can be used again. */
+/* Clears the policy from all owner bytes, so that its number can be reused. */
 static void cgroup_disown(unsigned int policy)
 {
 	struct farswap_device *device;

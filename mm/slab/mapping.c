@@ -21,7 +21,7 @@
 
 #include "internal.h"
 
-/* From the row's state to which others. */
+/* The states that may follow each state. */
 static const u8 mapping_moves[FARSWAP_MAPPING_STATES] = {
 	[FARSWAP_MAPPING_NEW]		= BIT(FARSWAP_MAPPING_LIVE) |
 					  BIT(FARSWAP_MAPPING_DEAD),
@@ -103,7 +103,7 @@ struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 }
 
 /**
- * farswap_mapping_by_id() - find the mapping that a donor means
+ * farswap_mapping_by_id() - find the mapping of a region by the donor's name for it
  * @donor:	the donor
  * @id:		its name for the region
  *
@@ -121,7 +121,7 @@ struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 i
 	return NULL;
 }
 
-/* The place of @mapping in its slab, of NULL the first free one; FARSWAP_REPLICAS_MAX if none. */
+/* The index of @mapping in its slab, or of a free place if NULL; FARSWAP_REPLICAS_MAX if none. */
 static unsigned int mapping_place(const struct farswap_slab *slab,
 				  const struct farswap_mapping *mapping)
 {

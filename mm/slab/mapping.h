@@ -64,8 +64,8 @@ enum farswap_mapping_flag {
  * @stores_begun:	remote writes begun
  * @stores_ended:	remote writes ended
  *
- * Each CPU writes only its own. What is in use follows from the sums, which are computed when a
- * mapping ends; see farswap_mapping_in_use(). All counts may wrap.
+ * Each CPU writes only its own counts. The sums over all CPUs give the uses, and are computed when
+ * a mapping ends; see farswap_mapping_in_use(). All counts may wrap.
  */
 struct farswap_mapping_counts {
 	atomic_t begun;
@@ -219,7 +219,7 @@ static inline void farswap_mapping_put(struct farswap_mapping *mapping)
  */
 static inline void farswap_mapping_hold(struct farswap_mapping *mapping)
 {
-	/* Fully ordered, so whoever sees this reference end has seen it begin. */
+	/* Fully ordered, so a CPU that sees this reference end has seen it begin. */
 	atomic_inc_return(&raw_cpu_ptr(mapping->counts)->begun);
 }
 

@@ -140,7 +140,7 @@ static u64 place_value(const struct farswap_slab *slab, unsigned int unit, unsig
 	       (u64)unit << PLACE_UNIT_SHIFT | (u64)class << PLACE_CLASS_SHIFT | bytes;
 }
 
-/* Set @object to what the value of an entry says; return false if it has none. */
+/* Decode the value of an entry into @object; return false if it is empty. */
 static bool place_object(struct farswap_device *device, u64 *entry, u64 value,
 			 struct farswap_object *object)
 {
@@ -428,7 +428,7 @@ void farswap_object_free(const struct farswap_object *object)
 }
 
 /**
- * farswap_pack_alloc() - allocate what a packed slab has in addition to other slabs
+ * farswap_pack_alloc() - allocate the additional state of a packed slab
  *
  * Context: any; does not wait for memory.
  * Return: it, or NULL if there is no memory now.
@@ -439,7 +439,7 @@ struct farswap_pack *farswap_pack_alloc(void)
 }
 
 /**
- * farswap_pack_free() - free what a packed slab has in addition to other slabs
+ * farswap_pack_free() - free the additional state of a packed slab
  * @pack:	it, or NULL
  */
 void farswap_pack_free(struct farswap_pack *pack)

@@ -19,7 +19,7 @@ struct farswap_slab;
 #define FARSWAP_UNIT_SHIFT	(PAGE_SHIFT - FARSWAP_UNITS_SHIFT)
 
 /**
- * struct farswap_pack - what a packed slab has in addition to other slabs
+ * struct farswap_pack - the additional state of a packed slab
  * @users:	stores and loads that use objects of the slab; while there are any, no object is
  *		taken from its page
  * @owner:	swap offset of each unit's object; valid while the unit is in use
@@ -107,7 +107,7 @@ static inline bool farswap_object_is_current(const struct farswap_object *object
 
 /**
  * farswap_pack_put() - end the use of an object
- * @pack:	what farswap_object_get() or farswap_object_take() has returned an object of
+ * @pack:	the pack of an object from farswap_object_get() or farswap_object_take()
  *
  * Context: any. All that the user has written to the bits comes before this.
  */

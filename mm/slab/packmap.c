@@ -126,7 +126,7 @@ int farswap_packmap_take(struct farswap_packmap *map, unsigned int class)
  * @unit:	its first unit
  * @class:	its class
  *
- * What the caller wrote before this is visible to the next owner of the units.
+ * The caller's writes before this are visible to the next owner of the units.
  *
  * Context: any, also with interrupts off.
  */

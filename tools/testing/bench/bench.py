@@ -58,7 +58,7 @@ DEVICE_PARTS = 9 / 4
 # Memory of the programs that fit into the machine, MB.
 LOCAL_MB, WRITER_MB, HPBD_MB, SERVER_KEYS = 96, 64, 32, 40000
 MIXES = {"ETC": 95, "SYS": 75}
-# The counted load's, MB and accesses; and how far its figures may be from those of the same again.
+# The counted load: its size in MB, its accesses, and the largest ratio of two runs.
 COUNTED_MB, COUNTED_ACCESSES, COUNTED_LIMIT = 64, 2000, 1.01
 SERVERS = {
     "redis": "redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no "
@@ -364,7 +364,7 @@ SERVER_PERCENTS = {backings.Farswap: PERCENTS, backings.NvmeRdma: PERCENTS,
                    backings.Nbd: (75, 50, 25), backings.Local: (100,)}
 # A short measurement is enough for these.
 BRIEF = (100, 10)
-# Whose instructions are counted, and what instructions.py calls them.
+# The kinds of swap whose instructions are counted, and their names in instructions.py.
 COUNTED = {backings.FarswapNone: "farswap", backings.Zram: "zram", backings.RamDisk: "brd"}
 # The kinds of swap that each part compares; only quick parts compare all.
 PARTS = {

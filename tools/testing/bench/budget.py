@@ -32,7 +32,7 @@ WAYS = {"load": "swap_read_folio", "store": "swap_writepage"}
 FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
 # Thunks: an indirect call goes through these.
 THUNK = re.compile(r"^__x86_")
-# Whose an instruction is: of the first of those it is called by that is here.
+# The owner of an instruction: its innermost caller that matches.
 OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"

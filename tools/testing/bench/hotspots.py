@@ -28,7 +28,7 @@ TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 SWAPS = (backings.FarswapNone, backings.Farswap, backings.NvmeRdma)
 # The pages that each load moves.
 LOADS = {"fill": "pswpout", "read": "pswpin"}
-# Whose a sample is: of the first function, from the innermost on, that is one of these.
+# The owner of a sample: its innermost function that matches.
 PARTS = (
     ("idle", r"^(default_idle|pv_native_safe_halt|native_safe_halt|cpu_idle_poll)$"),
     ("checksum of each packet", r"^(crc32|rxe_(crc32|icrc))"),
@@ -81,7 +81,7 @@ class Sampled:
         self.packets = ()
 
     def now(self):
-        """Its clock, and packets it has received and sent."""
+        """The machine's clock, and its counts of received and sent packets."""
         seconds, received, sent = self.vm.check(
             "cut -d' ' -f1 /proc/uptime; cd /sys/class/net/eth0/statistics; "
             "cat rx_packets tx_packets").split()

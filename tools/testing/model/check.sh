@@ -9,7 +9,7 @@
 #
 # NAME is one of those below; all without. With -k, or after a failure, flags,
 # logs and trails stay in out/model/NAME. An expected result of a search is
-# remembered in the cache until a model, the search or a tool changes; -k looks anew.
+# remembered in the cache until a model, the search or a tool changes; with -k it always searches.
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
