@@ -34,6 +34,7 @@ struct client_setting {
 static struct {
 	struct client_setting setting[CLIENT_SETTINGS_MAX];
 	int nr;
+	char cgroups[CLIENT_VALUE_MAX];		/* file of the policies */
 } client;
 
 extern char **environ;
@@ -101,11 +102,15 @@ static int client_set(void *data, const struct config_at *at, const char *key, c
 	return 0;
 }
 
+/* The policies of cgroups are beside the configuration. */
 static void client_configure(const char *path)
 {
+	const char *slash = strrchr(path, '/');
 	char error[CONFIG_ERROR_MAX] = "out of memory";
 	int err = 0;
 
+	snprintf(client.cgroups, sizeof(client.cgroups), "%.*scgroups",
+		 slash ? (int)(slash + 1 - path) : 0, path);
 	if (!access(path, F_OK))
 		err = config_file_read(path, client_set, NULL, error);
 	if (!err)
@@ -172,6 +177,33 @@ static void client_apply(const struct client_setting *setting)
 			    setting->where, setting->key, setting->value, strerror(-err));
 }
 
+static void client_apply_cgroup(unsigned int nr, char *line)
+{
+	int err;
+
+	line[strcspn(line, "#\n")] = '\0';
+	if (!line[strspn(line, " \t")])
+		return;
+	err = client_write("cgroups", line);
+	if (err)
+		client_fail("%s:%u: invalid policy '%s' (%s); the kernel's log shows the reason: journalctl -k -g farswap",
+			    client.cgroups, nr, line, strerror(-err));
+}
+
+static void client_apply_cgroups(void)
+{
+	FILE *file = fopen(client.cgroups, "re");
+	char line[CLIENT_VALUE_MAX];
+	unsigned int nr = 0;
+
+	if (!file && errno != ENOENT)
+		client_fail("%s: %s", client.cgroups, strerror(errno));
+	while (file && fgets(line, sizeof(line), file))
+		client_apply_cgroup(++nr, line);
+	if (file)
+		(void)fclose(file);
+}
+
 /* Donors come last, so that the other settings hold when the first page is sent. */
 static void client_apply_all(void)
 {
@@ -181,6 +213,7 @@ static void client_apply_all(void)
 	for (i = 0; i < client.nr; i++)
 		if (&client.setting[i] != donors)
 			client_apply(&client.setting[i]);
+	client_apply_cgroups();
 	if (donors)
 		client_apply(donors);
 }

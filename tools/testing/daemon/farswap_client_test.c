@@ -90,6 +90,20 @@ static void test_start(void)
 	ok(!run("start") && has("sysfs/attached", "0"), "start does not attach if enabled is 0");
 }
 
+static void test_cgroups(void)
+{
+	kernel("1\n", "0\n");
+	put("sysfs/cgroups", "\n");
+	put("cgroups", "# kept\n\n/a max=4G\n/b remote=0 # none\n");
+	ok(!run("start"), "policies: %s", said);
+	ok(has("sysfs/cgroups", "/b remote=0 "), "policies of cgroups are written, without comments");
+	unlink("sysfs/cgroups");
+	put("sysfs/attached", "0\n");
+	ok(run("start") == 1 && strstr(said, "cgroups:3: invalid policy '/a max=4G'") &&
+	   has("sysfs/attached", "0"), "one that the kernel refuses ends the start");
+	unlink("cgroups");
+}
+
 static void test_wrong(const char *line, const char *says)
 {
 	char text[256];
@@ -110,6 +124,7 @@ int main(void)
 		return 1;
 	test_start();
 	unlink("conf.d/10.conf");
+	test_cgroups();
 	test_wrong("nothing = 1", "unknown setting 'nothing'");
 	test_wrong("../poll_us = 1", "not the name of a setting");
 	test_wrong("attached = 1", "systemctl");
