@@ -27,9 +27,10 @@ const struct ctl_command ctl_commands[] = {
 	{ "drain", "[--timeout SECONDS]", "stop lending, evict all regions, and wait for completion",
 	  CTL_TIMEOUT, 0, 0, cmd_drain },
 	{ "undrain", "", "resume lending", 0, 0, 0, cmd_undrain },
-	{ "vm", "list|size|min|grow|pull|wss [NAME] [SIZE]",
+	{ "vm", "list|size|min|grow|pull|wss|hotplug [NAME] [SIZE]",
 	  "show the virtual machines of this host, or do with one what the next commands do",
-	  CTL_TIMEOUT | CTL_WATCH | CTL_LEAVE | CTL_LIMIT | CTL_PSI | CTL_PULL | CTL_RATE | CTL_STEP,
+	  CTL_TIMEOUT | CTL_WATCH | CTL_LEAVE | CTL_LIMIT | CTL_PSI | CTL_PULL | CTL_RATE |
+	  CTL_STEP | CTL_QMP,
 	  1, 3, cmd_vm },
 	{ "shrink", "UNIT SIZE|min", "page out memory of a unit, and keep it at that size",
 	  CTL_TIMEOUT | CTL_PSI | CTL_STEP, 2, 2, cmd_shrink },
@@ -42,6 +43,9 @@ const struct ctl_command ctl_commands[] = {
 	  CTL_WATCH | CTL_PSI, 1, 1, cmd_keep },
 	{ "advise", "UNIT", "measure how much of a unit's memory is not accessed", CTL_WATCH, 1, 1,
 	  cmd_advise },
+	{ "hotplug", "NAME SIZE", "give a virtual machine more memory", CTL_QMP, 2, 2, cmd_hotplug },
+	{ "cgroup", "show|set PATH KEY=VALUE...|-",
+	  "show the policies of cgroups, or set one and keep it over reboots", 0, 1, 6, cmd_cgroup },
 };
 
 const unsigned int ctl_commands_nr = ARRAY_SIZE(ctl_commands);
@@ -71,6 +75,7 @@ void ctl_usage(FILE *out)
 	      "  --psi PERCENT\n"
 	      "              shrink, wss, keep: how long its tasks may wait for memory\n"
 	      "  --pull      grow: then do what pull does\n"
+	      "  --qmp PATH  hotplug: the machine's QMP socket\n"
 	      "  --rate MIB  pull, grow: MiB a second\n"
 	      "  --root DIR  read the files below DIR, a copy of a machine's /sys and /proc\n"
 	      "  --step SIZE shrink, wss: how much of it to page out at a time\n"

@@ -11,18 +11,20 @@ _farswapctl() {
 	metrics) words=" --plain --http --output" ;;
 	evict) words=" all" ;;
 	drain) words=" --timeout" ;;
-	vm) words=" list size min grow pull wss" ;;
+	vm) words=" list size min grow pull wss hotplug" ;;
 	shrink) words=" min $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	grow) words=" max $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	pull) words=" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	wss) words=" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	keep) words=" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	advise) words=" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
+	hotplug) words="" ;;
+	cgroup) words=" show set -" ;;
 	-s | --root)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return
 		;;
-	*) words="status check donors slabs stats top explain metrics evict drain undrain vm shrink grow pull wss keep advise --json --root -s -V -h" ;;
+	*) words="status check donors slabs stats top explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup --json --root -s -V -h" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

@@ -32,6 +32,7 @@ enum ctl_option {
 	CTL_PULL = 256,
 	CTL_RATE = 512,
 	CTL_STEP = 1024,
+	CTL_QMP = 2048,
 };
 
 struct ctl_options {
@@ -50,6 +51,7 @@ struct ctl_options {
 	unsigned int limit;		/* pages a second */
 	double psi;			/* percent; negative: not given */
 	bool pull;
+	const char *qmp;		/* NULL: as the machine was started */
 };
 
 extern struct ctl_options ctl;
@@ -117,5 +119,7 @@ int cmd_pull(char **args, unsigned int nr);
 int cmd_wss(char **args, unsigned int nr);
 int cmd_keep(char **args, unsigned int nr);
 int cmd_advise(char **args, unsigned int nr);
+int cmd_hotplug(char **args, unsigned int nr);
+int cmd_cgroup(char **args, unsigned int nr);
 
 #endif

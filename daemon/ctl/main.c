@@ -84,7 +84,7 @@ const struct ctl_command *ctl_find_command(const char *name)
 void ctl_check_options(const struct ctl_command *command)
 {
 	static const char *const names[] = { "--timeout", "--watch", "--plain", "--http",
-		"--output", "--leave", "--limit", "--psi", "--pull", "--rate", "--step" };
+		"--output", "--leave", "--limit", "--psi", "--pull", "--rate", "--step", "--qmp" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++)
@@ -114,6 +114,7 @@ int main(int argc, char **argv)
 		{ "plain", no_argument, NULL, 'p' },
 		{ "psi", required_argument, NULL, 'P' },
 		{ "pull", no_argument, NULL, 'u' },
+		{ "qmp", required_argument, NULL, 'Q' },
 		{ "rate", required_argument, NULL, 'R' },
 		{ "root", required_argument, NULL, 'r' },
 		{ "step", required_argument, NULL, 'S' },
@@ -157,6 +158,10 @@ int main(int argc, char **argv)
 		case 'P':
 			ctl.psi = main_percent("--psi", optarg);
 			ctl.given |= CTL_PSI;
+			break;
+		case 'Q':
+			ctl.qmp = optarg;
+			ctl.given |= CTL_QMP;
 			break;
 		case 'R':
 			ctl.rate = main_number("--rate", optarg, 1000000, "MiB a second");

@@ -47,6 +47,7 @@ int cmd_vm(char **args, unsigned int nr)
 		{ "grow", "grow", "NAME SIZE|max", 2 },
 		{ "pull", "pull", "NAME", 1 },
 		{ "wss", "wss", "NAME", 1 },
+		{ "hotplug", "hotplug", "NAME SIZE", 2 },
 	};
 	char *least[] = { nr > 1 ? args[1] : NULL, (char *)"min" };
 	const struct ctl_command *command;
@@ -61,7 +62,7 @@ int cmd_vm(char **args, unsigned int nr)
 		if (!strcmp(args[0], verbs[i].verb))
 			break;
 	if (i == ARRAY_SIZE(verbs))
-		ctl_fail(CTL_UNKNOWN, "vm: unknown word '%s' (list, size, min, grow, pull or wss)",
+		ctl_fail(CTL_UNKNOWN, "vm: unknown word '%s' (list, size, min, grow, pull, wss or hotplug)",
 			 args[0]);
 	if (nr != verbs[i].nr + 1)
 		ctl_fail(CTL_UNKNOWN, "vm %s: wrong number of arguments (%s)", args[0],

@@ -27,6 +27,8 @@
 #include "ctl/kmsg.c"
 #include "ctl/top.c"
 #include "ctl/unit/advise.c"
+#include "ctl/unit/cgroup.c"
+#include "ctl/unit/hotplug.c"
 #include "ctl/unit/keep.c"
 #include "ctl/unit/machine.c"
 #include "ctl/unit/pull.c"

@@ -464,6 +464,43 @@ static void test_many(void)
 }
 
 /* With --plain, print the metrics of the copied machine only, for promtool. */
+/* A machine of the real QEMU, which never runs. It has a virtio-mem device, and one slot. */
+static void test_real_machine(void)
+{
+	char name[32], socket[300], option[340];
+	char *argv[] = { "qemu-system-x86_64", "-S", "-nodefaults", "-display", "none", "-name", name,
+			 "-m", "64M,slots=1,maxmem=4G", "-object",
+			 "memory-backend-ram,id=mem0,size=512M", "-device",
+			 "virtio-mem-pci,id=vm0,memdev=mem0", "-qmp", option, NULL };
+	const char *const grow[] = { PROGRAM, "vm", "hotplug", name, "+256M", NULL };
+	const char *const plug[] = { PROGRAM, "vm", "hotplug", name, "+1G", NULL };
+	unsigned int tries = 0;
+	pid_t pid;
+
+	snprintf(name, sizeof(name), "farswap-test-%d", getpid());
+	snprintf(socket, sizeof(socket), "%s/qmp", root);
+	snprintf(option, sizeof(option), "unix:%s,server=on,wait=off", socket);
+	pid = access(PROGRAM, X_OK) ? -1 : fork();
+	if (!pid) {
+		dup2(open("/dev/null", O_RDWR), STDERR_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	while (pid > 0 && access(socket, F_OK) && tries++ < 300 && !waitpid(pid, NULL, WNOHANG))
+		usleep(100000);
+	if (pid < 0 || access(socket, F_OK)) {
+		printf("# no farswapctl or no qemu-system-x86_64: no real machine to test\n");
+		return;
+	}
+	ok(!check_run(grow, output, sizeof(output)) && has("256M more by vm0\n"),
+	   "a device of a real QEMU grows");
+	ok(!check_run(plug, output, sizeof(output)) && has("1024M more by farswap-dimm1\n"),
+	   "a module is plugged into a real QEMU");
+	ok(check_run(plug, output, sizeof(output)), "and none without a slot");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *const remove[] = { "rm", "-rf", root, NULL };
@@ -493,6 +530,7 @@ int main(int argc, char **argv)
 	ctl.root = NULL;
 	test_table();
 	test_many();
+	test_real_machine();
 	check_run(remove, output, sizeof(output));
 	free(man);
 	return tap_done();

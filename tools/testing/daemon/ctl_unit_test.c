@@ -5,6 +5,8 @@
  */
 #include "ctl-run.h"
 
+#include <sys/socket.h>
+
 #define CG		"/sys/fs/cgroup"
 #define WEB		"/system.slice/web.service"
 #define MIB		(1ULL << 20)
@@ -112,10 +114,48 @@ void action_sleep_ms(unsigned int ms)
 		unit_signalled = SIGTERM;
 }
 
+/* Play QEMU's monitor: answers a line by a line, with an event before each. */
+static void fake_qemu(int fd)
+{
+	static const char devices[] =
+		"{\"return\": [{\"type\": \"dimm\", \"data\": {\"size\": 1, \"id\": \"d0\"}}, "
+		"{\"type\": \"virtio-mem\", \"data\": {\"max-size\": 1073741824, "
+		"\"requested-size\": 134217728, \"id\": \"vm0\"}}]}\n";
+	FILE *file = fdopen(fd, "r+");
+	char line[1024];
+
+	setbuf(file, NULL);
+	fputs("{\"QMP\": {\"version\": {}}}\n", file);
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		note("/sim/qmp", line);
+		fputs("{\"event\": \"NEWS\", \"data\": {}}\n", file);
+		if (strstr(line, "query-memory-devices"))
+			fputs(get("/sim/virtio") ? devices : "{\"return\": []}\n", file);
+		else if (strstr(line, "device_add") && get("/sim/full"))
+			fputs("{\"error\": {\"class\": \"GenericError\", \"desc\": \"no slots\"}}\n", file);
+		else
+			fputs("{\"return\": {}}\n", file);
+	}
+	_exit(0);
+}
+
 int action_connect(const char *path)
 {
-	(void)path;
-	return -1;
+	int pair[2];
+
+	if (strcmp(path, "/run/qmp.sock") != 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return -1;
+	if (!fork()) {
+		close(pair[0]);
+		fake_qemu(pair[1]);
+	}
+	close(pair[1]);
+	return pair[0];
 }
 
 static void forget(void)
@@ -466,6 +506,84 @@ static void test_measure(void)
 	ok(!status && is_json() && has("\"working_set_bytes\":104857600"), "as JSON");
 }
 
+static void test_hotplug(void)
+{
+	char full[512];
+	FILE *file;
+
+	make_machines();
+	put("/proc/101/cmdline", "x");
+	snprintf(full, sizeof(full), "%s/proc/101/cmdline", root);
+	file = fopen(full, "w");
+	fprintf(file, "/usr/bin/qemu-system-x86_64%c-name%calpha%c-qmp%cunix:/run/qmp.sock,server=on%c",
+		0, 0, 0, 0, 0);
+	fclose(file);
+	put("/sim/virtio", "1\n");
+	put("/sim/full", "0\n");
+	run("vm", "hotplug", "alpha", "+512M", NULL);
+	ok(!status && has("alpha: 512M more by vm0\n") &&
+	   strstr(contents("/sim/qmp"), "\"path\":\"/machine/peripheral/vm0\",\"property\":\"requested-size\",\"value\":671088640"),
+	   "a virtio-mem device with room grows");
+	gone("/sim/qmp");
+	run("hotplug", "alpha", "1G", "--json", NULL);
+	ok(!status && is_json() && has("\"device\":\"farswap-dimm2\"") &&
+	   strstr(contents("/sim/qmp"), "\"size\":1073741824") && strstr(shown, "\"memdev\":\"farswap-mem2\""),
+	   "without room a module is plugged");
+	gone("/sim/qmp");
+	put("/sim/full", "1\n");
+	run("hotplug", "alpha", "1G", NULL);
+	ok(status == CTL_PROBLEM && has("alpha: no slots; a machine that is to grow needs free slots") &&
+	   strstr(contents("/sim/qmp"), "object-del"), "a machine without a slot is named, and nothing is left");
+	put("/sim/virtio", "0\n");
+	run("hotplug", "alpha", "100M", NULL);
+	ok(status == CTL_UNKNOWN && has("must be a multiple of 128M"), "a size that is no module's");
+	run("hotplug", "alpha", "+0", NULL);
+	ok(status == CTL_UNKNOWN && has("invalid size '+0'"), "no size");
+	run("hotplug", "beta", "1G", NULL);
+	ok(status == CTL_UNKNOWN && has("beta has no QMP socket that can be found"), "no socket");
+	run("hotplug", "beta", "1G", "--qmp", "/run/other", NULL);
+	ok(status == CTL_PROBLEM && has("beta: /run/other: No such file"), "a socket that is not there");
+}
+
+static void test_policies(void)
+{
+	make_cgroup(WEB, 100, 200);
+	put("/sys/kernel/farswap/attached", "1\n");
+	put("/sys/kernel/debug/farswap/stats", "store_remote 0\n");
+	put("/etc/hostname", "x\n");
+	put("/sys/kernel/farswap/cgroups", "\n");
+	run("cgroup", "set", "/batch.slice", "max=4G", NULL);
+	ok(!status && is("/sys/kernel/farswap/cgroups", "/batch.slice max=4G") &&
+	   strstr(contents("/etc/farswap/cgroups"), "\n/batch.slice max=4G\n"), "a policy is set and kept");
+	make_cgroup("/only.scope", 10, 201);
+	run("cgroup", "set", "only", "remote=0", "backup=none", NULL);
+	ok(!status && strstr(contents("/etc/farswap/cgroups"), "\n/batch.slice max=4G\n/only.scope remote=0 backup=none\n"),
+	   "by the name of a unit, too");
+	run("cgroup", "set", "/batch.slice", "max=2G", NULL);
+	ok(!status && strstr(contents("/etc/farswap/cgroups"), "\n/only.scope remote=0 backup=none\n/batch.slice max=2G\n") &&
+	   !strstr(shown, "4G"), "another policy for it replaces its line");
+	put("/sys/kernel/farswap/cgroups", "/batch.slice remote=1 max=2097152K backup=default\n/x remote=1 max=max backup=none\n");
+	put("/sys/kernel/debug/farswap/cgroups", "path remote max_pages pages stored loaded refused load_ns\n"
+	    "/batch.slice 1 524288 2560 5000 100 7 2500000\n/x 1 max 0 0 0 0 0\n");
+	run("cgroup", "show", NULL);
+	ok(!status && has("/batch.slice                                  1     2048  default       10       5000        100          7      25 yes\n") &&
+	   has("/x                                            1      max     none        0          0          0          0       0 no\n"),
+	   "policies are shown with their accounts");
+	run("cgroup", "show", "--json", NULL);
+	ok(!status && is_json() && has("\"max_pages\":524288") && has("\"kept\":false"), "as JSON");
+	run("cgroup", "set", "/batch.slice/", "-", NULL);
+	ok(!status && !strstr(contents("/etc/farswap/cgroups"), "batch") && strstr(shown, "/only.scope") &&
+	   is("/sys/kernel/farswap/cgroups", "/batch.slice -"), "a policy is removed");
+	run("cgroup", "set", "/batch.slice", NULL);
+	ok(!status && strstr(contents("/etc/farswap/cgroups"), "\n/batch.slice\n"), "one that only counts");
+	run("cgroup", "frob", NULL);
+	ok(status == CTL_UNKNOWN && has("cgroup: expected show, or set"), "another word");
+	gone("/sys/kernel/farswap/attached");
+	run("cgroup", "set", "/batch.slice", "max=1G", NULL);
+	ok(status == CTL_UNKNOWN && has("run: modprobe farswap"), "the module is not loaded");
+	put("/sys/kernel/farswap/attached", "1\n");
+}
+
 int main(void)
 {
 	const char *const remove[] = { "rm", "-rf", root, NULL };
@@ -484,6 +602,8 @@ int main(void)
 	test_rate();
 	test_keep();
 	test_measure();
+	test_hotplug();
+	test_policies();
 	check_run(remove, output, sizeof(output));
 	free(man);
 	return tap_done();
