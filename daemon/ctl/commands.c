@@ -19,6 +19,8 @@ const struct ctl_command ctl_commands[] = {
 	  0, 0, cmd_stats },
 	{ "top", "[--watch SECONDS]", "show throughput, latency and donors, until q is pressed",
 	  CTL_WATCH, 0, 0, cmd_top },
+	{ "bench", "[MIB]", "measure farswap with some memory of its own, 64 MiB by default", 0, 0, 1,
+	  cmd_bench },
 	{ "explain", "COUNTER|all", "say what a counter counts", 0, 1, 1, cmd_explain },
 	{ "metrics", "[--plain] [--http|--output FILE]", "show metrics for Prometheus",
 	  CTL_PLAIN | CTL_HTTP | CTL_OUTPUT, 0, 0, cmd_metrics },

@@ -7,6 +7,7 @@ _farswapctl() {
 	donors) words=" add remove" ;;
 	stats) words=" --watch" ;;
 	top) words=" --watch" ;;
+	bench) words="" ;;
 	explain) words=" all $(farswapctl explain all 2>/dev/null | cut -d: -f1)" ;;
 	metrics) words=" --plain --http --output" ;;
 	evict) words=" all" ;;
@@ -24,7 +25,7 @@ _farswapctl() {
 		COMPREPLY=($(compgen -f -- "$word"))
 		return
 		;;
-	*) words="status check donors slabs stats top explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup --json --root -s -V -h" ;;
+	*) words="status check donors slabs stats top bench explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup --json --root -s -V -h" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

@@ -109,6 +109,7 @@ int cmd_explain(char **args, unsigned int nr);
 int cmd_check(char **args, unsigned int nr);
 int cmd_metrics(char **args, unsigned int nr);
 int cmd_top(char **args, unsigned int nr);
+int cmd_bench(char **args, unsigned int nr);
 int cmd_evict(char **args, unsigned int nr);
 int cmd_drain(char **args, unsigned int nr);
 int cmd_undrain(char **args, unsigned int nr);

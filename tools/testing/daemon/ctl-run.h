@@ -10,6 +10,7 @@
 #include "ctl/main.c"
 #undef main
 #include "ctl/ask.c"
+#include "ctl/bench.c"
 #include "ctl/check.c"
 #include "ctl/check-donor.c"
 #include "ctl/check-kernel.c"

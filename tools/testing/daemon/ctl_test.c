@@ -366,6 +366,14 @@ static void test_top(void)
 	make_client();
 }
 
+static void test_bench(void)
+{
+	run("bench", NULL);
+	ok(status == CTL_UNKNOWN && has("--root is not valid"), "bench measures this machine only");
+	ok(bench_size("64") == 64 && bench_percent(3, 1) == 75 && !bench_percent(0, 0),
+	   "bench computes shares");
+}
+
 static void test_usage(void)
 {
 	run("frobnicate", NULL);
@@ -527,6 +535,7 @@ int main(int argc, char **argv)
 	test_metrics();
 	test_http();
 	test_top();
+	test_bench();
 	ctl.root = NULL;
 	test_table();
 	test_many();

@@ -68,6 +68,20 @@ metrics_of_both() {
 		grep '^farswapd_ping_seconds_bucket{le="+Inf"} ' "$TMP/metrics"
 }
 
+bench_runs() {
+	set_value "$FARSWAP/hotslab" 0
+	farswapctl --json bench 16 >"$TMP/bench" || return 1
+	cat "$TMP/bench"
+	grep '"size_mib":16,.*"out_remote_percent":[1-9].*"wrong_pages":0}$' "$TMP/bench" &&
+		farswapctl bench 8 && farswapctl bench 9999 2>"$TMP/bench"
+	[ $? -eq 2 ] && grep "invalid size '9999'" "$TMP/bench"
+}
+
+top_shows() {
+	farswapctl top >"$TMP/top" && cat "$TMP/top" && grep "of 2 donors live" "$TMP/top" &&
+		[ "$(wc -l <"$TMP/top")" -le 24 ]
+}
+
 donor_commands() {
 	on "$other" 'farswapctl --json evict all' >"$TMP/evict" &&
 		grep '^{"evicted":[0-9]*,"returned":[0-9]*,"revoked":[0-9]*,"broken":0}$' "$TMP/evict" &&
@@ -178,12 +192,14 @@ no_ftrace() {
 set -- $DONORS
 victim=$1
 other=$2
-test_begin 16
+test_begin 18
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 check "both halves show the same" both_halves
 check "check finds nothing wrong on a good machine" good_machine
 check "metrics of both halves" metrics_of_both
+check --data "bench finds all its pages right" bench_runs
+check "top shows a frame" top_shows
 check "evict, drain and undrain as JSON" donor_commands
 check "no donors" no_donors_at_all
 check "names of donors are resolved, or refused with a reason" names_resolve
