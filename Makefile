@@ -78,7 +78,7 @@ install: modules daemon
 deb:
 	@tools/testing/packages/build.sh
 
-# STEPS= chroot-bookworm, chroot-trixie or machines
+# STEPS= chroot-bookworm, chroot-trixie, machines-bookworm, machines-trixie
 check-packages: tests
 	@tools/testing/packages/packages.py $(STEPS)
 

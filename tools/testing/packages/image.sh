@@ -35,6 +35,13 @@ chroot "$root" systemctl -q mask getty.target serial-getty@ttyS0.service apt-dai
 rm -rf "$root"/usr/src/linux-headers-* "$root"/lib/modules/*/build "$root"/lib/modules/*/source \
 	"$root"/usr/lib/gcc "$root/usr/share/doc" "$root/usr/share/locale" "${root:?}/boot" \
 	"$root/usr/sbin/policy-rc.d"
+# depmod reads each module at an update; these are of no use there.
+rm -rf "$root"/lib/modules/*/kernel/sound "$root"/lib/modules/*/kernel/net/wireless \
+	"$root"/lib/modules/*/kernel/drivers/[a-hj-uw-z]* "$root"/lib/modules/*/kernel/drivers/iio \
+	"$root"/lib/modules/*/kernel/drivers/v[a-hj-z]*
+for release in "$root"/lib/modules/*; do
+	chroot "$root" depmod "${release##*/}"
+done
 umount "$root/proc" "$root/tmp" "$root/dev"
 rm -f "$file"
 mke2fs -q -t ext4 -O ^has_journal -d "$root" "$file" "$size" >&2

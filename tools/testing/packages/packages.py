@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Tests the lifecycle of the Debian packages. In a chroot of Debian 12 and one of 13: installation,
-update and purge, with DKMS's builds. In virtual machines of Debian 12: what the admin guide's
-recipe does, an update of client and donor under a verified load, removal while farswap is
-attached, and purge. Needs root. The last line is the total.
+update and purge, with DKMS's builds. In virtual machines of either: what the admin guide's recipe
+does, an update of client and donor under a verified load, removal while farswap is attached, and
+purge. The client runs the kernel of its Debian, for which DKMS has built. Needs root. The last line
+is the total.
 """
 
 import argparse
@@ -23,7 +24,7 @@ SYSFS = "/sys/kernel/farswap"
 NEXT = "1.99"
 # The load outlasts both updates, and is ended then.
 LOAD_SECONDS = 1200
-STEPS = ["chroot-bookworm", "chroot-trixie", "machines"]
+STEPS = ["chroot-bookworm", "chroot-trixie", "machines-bookworm", "machines-trixie"]
 
 
 # "! command" never ends a shell with -e, but no "command" does if the command succeeds.
@@ -51,11 +52,15 @@ class Walk:
         return self.result(name, status == 0, f"{command}: status {status}\n{output}")
 
 
+def tree(suite: str) -> str:
+    """The directory of a Debian, which is made if it is not there."""
+    return subprocess.run([os.path.join(HERE, "tree.sh"), suite], check=True, text=True,
+                          stdout=subprocess.PIPE, timeout=1800).stdout.strip()
+
+
 def inside(suite: str, *command: str, timeout: int = 1800) -> subprocess.CompletedProcess:
     """Runs a program of this directory on a temporary copy of a Debian."""
-    tree = subprocess.run([os.path.join(HERE, "tree.sh"), suite], check=True, text=True,
-                          stdout=subprocess.PIPE, timeout=1800).stdout.strip()
-    return subprocess.run([os.path.join(HERE, "inside.sh"), tree,
+    return subprocess.run([os.path.join(HERE, "inside.sh"), tree(suite),
                            os.path.join(HERE, command[0]), *command[1:]],
                           check=False, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=timeout)
@@ -79,7 +84,26 @@ def chroot(walk: Walk, suite: str, old: str, new: str) -> None:
     walk.total.add(tally)
 
 
-def disk(directory: str, role: str, old: str, new: str) -> str:
+def kernel_of(suite: str, directory: str) -> str | None:
+    """The kernel that DKMS builds for, as the harness wants it; None: it has that kernel."""
+    if suite == "bookworm":
+        return None
+    base = tree(suite)
+    release = os.listdir(base + "/usr/lib/modules")[0]
+    root = os.path.join(directory, "kernel")
+    os.makedirs(root + "/boot")
+    os.makedirs(root + "/lib")
+    os.symlink(base + "/usr/lib/modules", root + "/lib/modules")
+    with open(f"{root}/boot/vmlinux-{release}", "wb") as file:
+        subprocess.run(["sh", os.path.join(image.cache_dir(),
+                                           "kernel/lint/scripts/extract-vmlinux"),
+                        f"{base}/boot/vmlinuz-{release}"], check=True, stdout=file, timeout=120)
+    with open(root + "/ready", "w", encoding="ascii") as file:
+        file.write(release + "\n")
+    return root
+
+
+def disk(suite: str, directory: str, role: str, old: str, new: str) -> str:
     """The root of a machine with the packages of its role, and the next version's in /root."""
     names = ["farswap-utils", "farswap-dkms" if role == "client" else "farswapd"]
     add = os.path.join(directory, role)
@@ -89,7 +113,7 @@ def disk(directory: str, role: str, old: str, new: str) -> str:
         subprocess.run(["cp", file, add + "/root/new/"], check=True)
     subprocess.run(["cp", LOAD, add + "/usr/bin/load"], check=True)
     path = os.path.join(directory, role + ".disk")
-    done = inside("bookworm", "image.sh", path, "1500M", add, *packages(old, *names))
+    done = inside(suite, "image.sh", path, "1500M", add, *packages(old, *names))
     if done.returncode:
         raise harness.ClusterError(f"no disk for a {role}:\n{done.stdout}")
     return path
@@ -106,6 +130,12 @@ def start(walk: Walk, client, donor) -> None:
     """The recipe of the admin guide, on machines that have the packages."""
     walk.run("donor: nothing runs before it is enabled", donor,
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
+    walk.run("donor: a limit on locked memory is named, with what to type", donor,
+             "d=/run/systemd/system/farswapd.service.d; mkdir -p $d; "
+             "printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\nRestart=no\\n' >$d/limit.conf; "
+             "systemctl daemon-reload; no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; "
+             "cat /tmp/check; grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
+             "systemctl revert farswapd")
     walk.run("donor: enable", donor,
              "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
              "systemctl enable --now farswapd; farswapctl status")
@@ -177,19 +207,22 @@ def purge(walk: Walk, client, donor) -> None:
     leftovers(walk, donor)
 
 
-def machines(walk: Walk, old: str, new: str) -> None:
+def machines(walk: Walk, suite: str, old: str, new: str) -> None:
     with tempfile.TemporaryDirectory(prefix="farswap-packages-") as directory:
-        disks = {role: disk(directory, role, old, new) for role in ("client", "donor")}
+        disks = {role: disk(suite, directory, role, old, new) for role in ("client", "donor")}
         words = "net.ifnames=0 systemd.show_status=0 fs.hung=120"
         with harness.Cluster(donors=1, client_mem=512, donor_mem=768, params=False, start=False,
-                             modules=[], append=f"fs.root=vdb {words} ",
+                             modules=[], client_root=kernel_of(suite, directory),
+                             append=f"fs.root=vdb {words} ",
                              donor_append=f"fs.root=vda {words} ") as cluster:
             client, donor = cluster.client, cluster.donors[0]
             client.disks.append((disks["client"], 0))
             donor.disks.append((disks["donor"], 0))
             try:
                 cluster.start()
-                walk.result("both machines boot with Debian's systemd", True)
+                walk.result(f"both machines of {suite} boot with its systemd", True)
+                _, release = client.run("uname -r")
+                print(f"     the client runs Linux {release.strip()}", flush=True)
                 start(walk, client, donor)
                 update(walk, client, donor)
                 purge(walk, client, donor)
@@ -217,10 +250,8 @@ def main() -> int:
         build(new, NEXT)
         walk.result("packages are built", True)
         for step in wanted:
-            if step == "machines":
-                machines(walk, old, new)
-            else:
-                chroot(walk, step.partition("-")[2], old, new)
+            kind, _, suite = step.partition("-")
+            (machines if kind == "machines" else chroot)(walk, suite, old, new)
     print(walk.total, flush=True)
     return 1 if walk.total.failed else 0
 

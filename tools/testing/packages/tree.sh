@@ -10,7 +10,7 @@ PATH=$PATH:/usr/sbin:/sbin
 fetch=$(dirname "$0")/../qemu/fetch.sh
 suite=${1:-}
 cache=$("$fetch" --cache)
-# The guests of the harness run this kernel. Debian 13 is not booted.
+# The guests of the harness run the kernel of Debian 12; headers of Debian 13 come with its kernel.
 case $suite in
 bookworm)
 	[ -e "$cache/kernel/ready" ] || { echo "tree.sh: run $fetch first" >&2; exit 1; }
