@@ -20,6 +20,9 @@
 #ifndef CLIENT_SYSFS
 #define CLIENT_SYSFS		"/sys/kernel/farswap"
 #endif
+#ifndef CLIENT_SWAPS
+#define CLIENT_SWAPS		"/proc/swaps"
+#endif
 #define CLIENT_SETTINGS_MAX	64
 #define CLIENT_WHERE_MAX	288
 #define CLIENT_VALUE_MAX	4096
@@ -236,6 +239,21 @@ static void client_load(void)
 			    slab ? " with " : "", slab ? option : "");
 }
 
+/* Swap may be turned on later, so this is no error. */
+static void client_check_swap(void)
+{
+	FILE *file = fopen(CLIENT_SWAPS, "re");
+	int lines = 0, c;
+
+	while (file && (c = getc(file)) != EOF)
+		lines += c == '\n';
+	if (file && lines < 2)
+		fputs("there is no swap device, and nothing is swapped without one: swapon --show lists them\n",
+		      stderr);
+	if (file)
+		(void)fclose(file);
+}
+
 static void client_start(void)
 {
 	char value[CLIENT_VALUE_MAX];
@@ -244,6 +262,7 @@ static void client_start(void)
 	if (access(CLIENT_SYSFS, F_OK))
 		client_load();
 	client_apply_all();
+	client_check_swap();
 	if (client_read("enabled", value) && !strcmp(value, "0"))
 		return;
 	if (!client_read("attached", value))

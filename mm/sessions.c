@@ -43,6 +43,7 @@ static void session_up(void *ctx, const struct farswap_peer *peer)
 	donor->nr_early = 0;
 	donor->last_error = 0;
 	donor->is_full = false;
+	donor->is_full_logged = false;
 	twin = farswap_donors_find_live(peer);
 	/* The donor may be leaving by now. */
 	is_up = donor->state == FARSWAP_DONOR_CONNECTING && !twin;

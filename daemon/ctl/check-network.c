@@ -257,20 +257,23 @@ static void donor_unused(const char *address, const char *state, long error)
 }
 
 /* A donor is asked for its memory when a slab is to be mapped; free_mb is 0 until then. */
-static bool mapping_has_failed(void)
+static bool donor_was_full(const char *address)
 {
-	struct client_stats stats;
-	bool failed = client_read_stats(&stats) && client_stat(&stats, "map_failed");
+	const struct kmsg_line *full, *up;
+	char mark[160];
 
-	client_free_stats(&stats);
-	return failed;
+	snprintf(mark, sizeof(mark), "donor %s: is full", address);
+	full = kmsg_last(mark, "");
+	snprintf(mark, sizeof(mark), "donor %s: up", address);
+	up = kmsg_last(mark, "");
+	return full && full > up;
 }
 
 static void donor_live(const struct table *table, uint64_t slab_mb)
 {
 	const char *address = table_get(table, "address");
 
-	if (table_number(table, "free_mb") < slab_mb && mapping_has_failed())
+	if (table_number(table, "free_mb") < slab_mb && donor_was_full(address))
 		check_say(CHECK_WARN, "donor",
 			  "farswapctl status (there), then a larger memory or a smaller headroom in /etc/farswapd.conf",
 			  "%s is full: it has no memory for another slab; this machine has %s slabs there",

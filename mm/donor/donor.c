@@ -122,11 +122,18 @@ void farswap_donor_put(struct farswap_donor *donor)
  */
 void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room)
 {
+	bool is_new;
+
 	spin_lock(&farswap_state_lock);
 	donor->free_bytes = free_bytes;
 	donor->is_full = !has_room;
 	donor->full_at = jiffies;
+	is_new = !has_room && !donor->is_full_logged;
+	donor->is_full_logged |= is_new;
 	spin_unlock(&farswap_state_lock);
+	if (is_new)
+		pr_info("donor %s: is full: it has no memory for another slab; a larger memory or a smaller headroom in its farswapd.conf lends more\n",
+			donor->address);
 }
 
 /**

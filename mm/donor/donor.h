@@ -80,6 +80,7 @@ enum farswap_donor_io {
  *		are hints, written without a lock
  * @free_bytes:	its last answer to QUERY_MEM, bytes
  * @is_full:	it reported that it has no room for a slab, and has not reported room since
+ * @is_full_logged: the log says so, since its session began
  * @full_at:	time of its last report about room, jiffies; valid if @is_full
  * @io:		I/O that its session supports, even if farswap uses another address of the
  *		same daemon
@@ -125,6 +126,7 @@ struct farswap_donor {
 	unsigned long starved_at;
 	u64 free_bytes;
 	bool is_full;
+	bool is_full_logged;
 	unsigned long full_at;
 	enum farswap_donor_io io;
 	unsigned int suspects;

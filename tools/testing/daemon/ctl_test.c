@@ -202,8 +202,7 @@ static void test_check_donors(void)
 	finds("no RDMA device in that network", "fail  donor: ", "no RDMA device in the network", "type: rdma link add");
 	donor_says("connecting", -ELOOP, "farswap: donor 10.0.0.2: is this machine: not used");
 	finds("only itself in the list", "fail  donors: ", "10.0.0.2 is this machine itself", "type: farswapctl donors add");
-	donor_says("live", 0, "farswap: donor 10.0.0.2: up");
-	put("/sys/kernel/debug/farswap/stats", "map_failed 3\n");
+	donor_says("live", 0, "farswap: donor 10.0.0.2: up\n6,1,1,-;farswap: donor 10.0.0.2: is full: it has no memory for another slab");
 	finds("a full donor", "warn  donor: ", "10.0.0.2 is full", "/etc/farswapd.conf");
 	donor_says("connecting", 0, "farswap: attached");
 	finds("a donor that was never tried", "fail  donor: ", "it was not tried yet", "type: dmesg");

@@ -4,6 +4,7 @@
  * says of a setting that is wrong.
  */
 #define CLIENT_SYSFS "sysfs"
+#define CLIENT_SWAPS "swaps"
 #define main client_main
 #include "farswap-client.c"
 #undef main
@@ -76,7 +77,8 @@ static void test_start(void)
 	kernel("1\n", "0\n");
 	put("conf", "poll_us = 30 # a comment\nhotslab = 3\ndonors = 10.0.0.2,a\n");
 	put("conf.d/10.conf", "poll_us = 40\n");
-	ok(!run("start"), "start: %s", said);
+	put("swaps", "Filename Type Size Used Priority\n/dev/vda partition 1000 0 -2\n");
+	ok(!run("start") && !*said, "start: %s", said);
 	ok(has("sysfs/poll_us", "40"), "a drop-in replaces a value of the file");
 	ok(has("sysfs/hotslab", "3") && has("sysfs/donors", "10.0.0.2,a"), "others are written");
 	ok(has("sysfs/attached", "1"), "and it attaches");
@@ -88,6 +90,8 @@ static void test_start(void)
 	ok(!run("stop") && has("sysfs/attached", "0"), "stop detaches");
 	kernel("0\n", "0\n");
 	ok(!run("start") && has("sysfs/attached", "0"), "start does not attach if enabled is 0");
+	put("swaps", "Filename Type Size Used Priority\n");
+	ok(!run("start") && strstr(said, "there is no swap device, "), "no swap device is told");
 }
 
 static void test_cgroups(void)

@@ -99,6 +99,18 @@ use() {
 	echo "$1" >"$FARSWAP/donors"
 }
 
+# Two slabs, and a load that needs more.
+full_donor() {
+	slab_mb=$(cat "$FARSWAP/slab_mb")
+	donor_kill "$victim" &&
+		on "$victim" "$START_FARSWAPD memory=$((2 * slab_mb))M headroom=0 slab=${slab_mb}M" &&
+		use "$victim" && wait_for 60 donor_is_live "$victim" && farswapctl bench 32 &&
+		farswapctl check >"$TMP/full" || return 1
+	cat "$TMP/full"
+	grep "^warn  donor: $victim is full: .*; type: farswapctl status (there)" "$TMP/full" &&
+		dmesg | grep "farswap: donor $victim: is full: "
+}
+
 names_resolve() {
 	use "$other" && farswapctl donors add "$(donor_name "$victim")" &&
 		[ "$(cat "$FARSWAP/donors")" = "$other,$victim" ] && farswapctl donors remove "$victim" &&
@@ -192,7 +204,7 @@ no_ftrace() {
 set -- $DONORS
 victim=$1
 other=$2
-test_begin 18
+test_begin 19
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 check "both halves show the same" both_halves
@@ -204,6 +216,7 @@ check "evict, drain and undrain as JSON" donor_commands
 check "no donors" no_donors_at_all
 check "names of donors are resolved, or refused with a reason" names_resolve
 check "a donor with another slab size" eval 'donor_kill "$victim"; other_slab_size'
+check "a full donor" full_donor
 check "a machine without farswapd" no_daemon
 check "a machine that is not there" no_such_machine
 check "a closed port" closed_port
