@@ -12,7 +12,7 @@ const struct ctl_command ctl_commands[] = {
 	{ "status", "", "show both halves: donors, memory, regions, sessions", 0, 0, 0, cmd_status },
 	{ "check", "", "find what is wrong on this machine, and say what to type", 0, 0, 0,
 	  cmd_check },
-	{ "donors", "[add ADDRESS...|remove ADDRESS...]", "show this machine's donors, or change them",
+	{ "donors", "[add ADDRESS...|remove ADDRESS...|sync]", "show this machine's donors, or change them",
 	  0, 0, 65, cmd_donors },
 	{ "slabs", "", "show the slabs of this machine's swap devices", 0, 0, 0, cmd_slabs },
 	{ "stats", "[--watch SECONDS]", "show this machine's counters, or their growth", CTL_WATCH,

@@ -4,7 +4,7 @@
 _farswapctl() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words
 	case $before in
-	donors) words=" add remove" ;;
+	donors) words=" add remove sync" ;;
 	stats) words=" --watch" ;;
 	top) words=" --watch" ;;
 	bench) words="" ;;

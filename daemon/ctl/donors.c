@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shows the donors of this machine, and adds and removes them. A change lasts until the module
+ * Shows the donors of this machine, adds and removes them. A change lasts until the module
  * is loaded again: its parameter has the list.
  */
 #include <arpa/inet.h>
@@ -14,18 +14,10 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "donors.h"
 #include "kmsg.h"
 
-#define DONORS_MAX	64
-#define DONORS_LINE	8192
-
-struct donors {
-	char line[DONORS_LINE];
-	char *address[DONORS_MAX + 1];
-	unsigned int nr;
-};
-
-static void donors_read(struct donors *donors)
+void donors_read(struct donors *donors)
 {
 	char *save = NULL, *word;
 
@@ -37,7 +29,7 @@ static void donors_read(struct donors *donors)
 		donors->address[donors->nr++] = word;
 }
 
-static void donors_write(const struct donors *donors)
+void donors_write(const struct donors *donors)
 {
 	char line[DONORS_LINE] = "", path[512], why[KMSG_TEXT];
 	size_t len = 0;
@@ -56,15 +48,13 @@ static void donors_write(const struct donors *donors)
 		close(fd);
 	if (err == EINVAL && kmsg_text("farswap: donors: ", why))
 		ctl_fail(CTL_PROBLEM, "refused: %s", why);
+	if (err == EINVAL)
+		ctl_fail(CTL_PROBLEM, "refused; the kernel's log shows why: journalctl -k -g 'farswap: donors'");
 	if (err)
 		ctl_fail(CTL_PROBLEM, CLIENT_SYSFS "donors: %s; are you root?", strerror(err));
 }
 
-/*
- * Split "host:port" and "[host]:port". An address of IPv6 without brackets has no port.
- * Return the port, or NULL.
- */
-static char *donors_split(char *spec, char **host)
+char *donors_split(char *spec, char **host)
 {
 	char *end;
 
@@ -84,8 +74,7 @@ static char *donors_split(char *spec, char **host)
 	return end + 1;
 }
 
-/* Whether @spec has a host name, which the kernel does not resolve. */
-static bool donors_is_name(const char *host)
+bool donors_is_name(const char *host)
 {
 	unsigned char buf[sizeof(struct in6_addr)];
 	char address[INET6_ADDRSTRLEN];
@@ -197,18 +186,23 @@ static int donors_show(void)
 int cmd_donors(char **args, unsigned int nr)
 {
 	static struct donors donors;
-	bool add;
+	bool add, sync;
 	unsigned int i;
 
 	if (!nr)
 		return donors_show();
 	add = !strcmp(args[0], "add");
-	if (!add && strcmp(args[0], "remove") != 0)
-		ctl_fail(CTL_UNKNOWN, "donors: unknown word '%s' (add or remove)", args[0]);
-	if (nr == 1)
+	sync = !strcmp(args[0], "sync");
+	if (!add && !sync && strcmp(args[0], "remove") != 0)
+		ctl_fail(CTL_UNKNOWN, "donors: unknown word '%s' (add, remove or sync)", args[0]);
+	if (sync && nr > 1)
+		ctl_fail(CTL_UNKNOWN, "unexpected argument '%s'", args[1]);
+	if (!sync && nr == 1)
 		ctl_fail(CTL_UNKNOWN, "donors %s: missing address", args[0]);
 	if (!client_is_there())
 		ctl_fail(CTL_UNKNOWN, "the module farswap is not loaded; run: modprobe farswap");
+	if (sync)
+		return donors_sync();
 	donors_read(&donors);
 	for (i = 1; i < nr; i++) {
 		if (add)

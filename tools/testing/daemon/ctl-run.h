@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For tests of farswapctl: its sources but for unit/action.c, a copy of a machine, on which it runs
+ * For tests of farswapctl: its sources but for unit/action.c and resolve.c, a copy of a machine, on which it runs
  * in a process of its own, and a reader of its JSON.
  */
 #ifndef CTL_RUN_H
@@ -26,6 +26,7 @@
 #include "ctl/fail.c"
 #include "ctl/file.c"
 #include "ctl/kmsg.c"
+#include "ctl/sync.c"
 #include "ctl/top.c"
 #include "ctl/unit/advise.c"
 #include "ctl/unit/cgroup.c"
@@ -37,6 +38,7 @@
 #include "ctl/unit/unit.c"
 #include "ctl/unit/vm.c"
 #include "ctl/unit/wss.c"
+#include "config-file.c"
 #include "json.c"
 #include "metrics.c"
 

@@ -109,8 +109,184 @@ static void test_donors(void)
 	   has("{\"error\":\"the host name "), "a name that does not resolve is named");
 	run("donors", "add", NULL);
 	ok(status == CTL_UNKNOWN && has("missing address"), "add without an address");
+	run("donors", "replace", NULL);
+	ok(status == CTL_UNKNOWN && has("unknown word 'replace' (add, remove or sync)"), "an unknown word");
+	make_client();
+}
+
+/*
+ * A resolver whose answers are a file of the copied machine: lines of "NAME ADDRESS TIER WEIGHT", or
+ * of "NAME error".
+ */
+static bool fake_answer(const char *wanted, struct targets *targets, char error[RESOLVE_ERROR])
+{
+	char *text = file_read("/answers"), *cursor = text, *line, name[64], host[64];
+	struct target target;
+	bool good = false;
+
+	snprintf(error, RESOLVE_ERROR, "server failure");
+	while (text && (line = file_next(&cursor))) {
+		int n = sscanf(line, "%63s %63s %u %u", name, host, &target.tier, &target.weight);
+
+		if (strcmp(name, wanted) != 0 || n != 4)
+			continue;
+		resolve_spell(target.address, host, RESOLVE_PORT);
+		targets_add(targets, &target);
+		good = true;
+	}
+	free(text);
+	return good;
+}
+
+bool resolve_host(const char *host, unsigned int port, struct targets *targets,
+		  char error[RESOLVE_ERROR])
+{
+	(void)port;
+	return fake_answer(host, targets, error);
+}
+
+bool resolve_srv(const char *name, struct targets *targets, char error[RESOLVE_ERROR])
+{
+	return fake_answer(name, targets, error);
+}
+
+bool resolve_avahi(const char *type, struct targets *targets, char error[RESOLVE_ERROR])
+{
+	return fake_answer(type, targets, error);
+}
+
+/* Whether "donors sync" ends with this status, and the list is this. */
+static bool synced(int expected, const char *list)
+{
+	char line[DONORS_LINE] = "";
+
 	run("donors", "sync", NULL);
-	ok(status == CTL_UNKNOWN && has("unknown word 'sync' (add or remove)"), "an unknown word");
+	if (!file_line("/sys/kernel/farswap/donors", line, sizeof(line)) || strcmp(line, list) != 0 ||
+	    status != expected) {
+		printf("# status %d, list \"%.300s\", expected %d, \"%.300s\"; %s\n", status, line,
+		       expected, list, output);
+		return false;
+	}
+	return true;
+}
+
+static void test_sync(void)
+{
+	put("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+	put("/run/utmp", "x");
+	put("/sys/kernel/farswap/donors", "10.0.0.7,10.0.0.3:9400\n");
+	run("donors", "sync", NULL);
+	ok(status == CTL_UNKNOWN && has("no donor is named in /etc/farswap/donors.d"),
+	   "sync without a source");
+	put("/etc/farswap/donors.d/10-fixed.conf", "donor = 10.0.0.9\ndonor 10.0.0.3\n"
+	    "donor = FD00:0::9\ndonor = 127.0.0.1\nexclude = 10.0.0.5\n");
+	ok(synced(CTL_OK, "10.0.0.3:9400,10.0.0.9,fd00::9") &&
+	   has("+ 10.0.0.9\n+ fd00::9\n- 10.0.0.7\n3 donors, 2 added, 1 removed, 0 left out (most = 64)\n"),
+	   "sync keeps the spelling of donors that stay, and leaves this machine's own address out");
+	put("/etc/farswap/donors.d/20-names.conf", "srv = _farswap._tcp.test\ndonor = rack\navahi = _farswap._tcp\n");
+	put("/answers", "_farswap._tcp.test 10.0.0.20 1 10\n_farswap._tcp.test 10.0.0.5 1 10\n"
+	    "rack 10.0.0.21 0 1\n_farswap._tcp 10.0.0.22 1 1\n_farswap._tcp 10.0.0.20 1 1\n");
+	ok(synced(CTL_OK, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.21,10.0.0.22"),
+	   "addresses, names, SRV records and Avahi add up, without those that are excluded");
+	put("/answers", "rack 10.0.0.23 0 1\n_farswap._tcp error\n");
+	ok(synced(CTL_PROBLEM, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.21,10.0.0.22,10.0.0.23") &&
+	   has("srv = _farswap._tcp.test: server failure; its donors stay as they are\n"),
+	   "an error of a source changes nothing of it, and other sources count");
+	run("donors", "sync", "--json", NULL);
+	/* The lines on standard error come first. */
+	memmove(output, strchr(output, '{'), strlen(strchr(output, '{')) + 1);
+	ok(status == CTL_PROBLEM && is_json() && has("\"donors\":7,\"added\":[],\"removed\":[],\"left_out\":0") &&
+	   has("{\"source\":\"_farswap._tcp.test\",\"error\":\"server failure\"}"), "sync as JSON");
+	ok(synced(CTL_PROBLEM, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.22,10.0.0.23") &&
+	   has("- 10.0.0.21\n"), "the third answer in a row without a donor removes it");
+	put("/answers", "_farswap._tcp.test 10.0.0.24 1 1\nrack 10.0.0.23 0 1\n");
+	ok(synced(CTL_PROBLEM, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.22,10.0.0.23,10.0.0.24"),
+	   "one answer without a donor does not");
+	gone("/run/farswap/donors");
+	put("/answers", "rack 10.0.0.25 0 1\n");
+	ok(synced(CTL_PROBLEM, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.22,10.0.0.23,10.0.0.24,10.0.0.25"),
+	   "an error with no known answer removes no donor at all");
+	put("/etc/farswap/farswap.conf", "backup = disk\n donors = 10.0.0.2\n");
+	run("donors", "sync", NULL);
+	ok(status == CTL_UNKNOWN && has("farswap.conf:2: donors: is set here and in "),
+	   "two lists of donors are refused");
+	gone("/etc/farswap/farswap.conf");
+	put("/etc/farswap/donors.d/30-wrong.conf", "most = 65\n");
+	run("donors", "sync", NULL);
+	ok(status == CTL_UNKNOWN && has("30-wrong.conf:1: most: invalid value '65' (range 1-64)"),
+	   "a wrong line is named");
+	gone("/etc/farswap/donors.d/30-wrong.conf");
+}
+
+/* Let a machine choose; count the choices of each of @nr donors. */
+static void choose(const char *machine, unsigned int nr, unsigned int *chosen)
+{
+	char line[DONORS_LINE], *word, *save = NULL;
+
+	put("/etc/machine-id", "%s\n", machine);
+	put("/sys/kernel/farswap/donors", "\n");
+	run("donors", "sync", NULL);
+	if (status || !file_line("/sys/kernel/farswap/donors", line, sizeof(line)))
+		printf("# status %d: %s\n", status, output);
+	for (word = strtok_r(line, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		unsigned int at = strtoul(strrchr(word, '.') + 1, NULL, 10);
+
+		if (at < nr)
+			chosen[at]++;
+	}
+}
+
+/* 200 donors, of which each machine takes 64, unless @without; return how many @machine takes. */
+static unsigned int choose_of(unsigned int nr, unsigned int without, const char *machine,
+			      unsigned int *chosen)
+{
+	char text[8192];
+	unsigned int i, n = 0, sum = 0;
+
+	for (i = 0; i < nr; i++)
+		if (i != without)
+			n += snprintf(text + n, sizeof(text) - n, "rack 10.1.0.%u 1 %u\n", i,
+				      i < nr / 2 ? 1 : 4);
+	put("/answers", "%s", text);
+	choose(machine, nr, chosen);
+	for (i = 0; i < nr; i++)
+		sum += chosen[i];
+	return sum;
+}
+
+static void test_sync_many(void)
+{
+	unsigned int first[200] = { 0 }, again[200] = { 0 }, all[200] = { 0 }, i, changed = 0, heavy = 0;
+	unsigned int used = 0, most = 0;
+	char machine[64];
+
+	gone("/etc/farswap/donors.d/10-fixed.conf");
+	put("/etc/farswap/donors.d/20-names.conf", "donor = rack\n");
+	gone("/run/farswap/donors");
+	ok(choose_of(200, 200, "1111", first) == 64 && has("136 left out"), "64 of 200 donors are chosen");
+	for (i = 0; i < 200 && !first[i]; i++)
+		;
+	gone("/run/farswap/donors");
+	ok(choose_of(200, i, "1111", again) == 64, "a donor is gone");
+	for (i = 0; i < 200; i++)
+		changed += first[i] != again[i];
+	if (!ok(changed == 2, "only its place is given to another"))
+		printf("# %u donors changed\n", changed);
+	for (i = 0; i < 30; i++) {
+		snprintf(machine, sizeof(machine), "%032x", i * 7919);
+		gone("/run/farswap/donors");
+		choose_of(200, 200, machine, all);
+	}
+	for (i = 0; i < 200; i++) {
+		used += !!all[i];
+		most = all[i] > most ? all[i] : most;
+		heavy += i >= 100 ? all[i] : 0;
+	}
+	if (!ok(used > 180 && most < 30 && heavy > 30 * 64 * 3 / 5 && heavy < 30 * 64 * 9 / 10,
+		"30 machines choose different ones, by their weight"))
+		printf("# %u used, one by %u, %u of %u choices of the heavy half\n", used, most, heavy,
+		       30 * 64);
+	gone("/etc/farswap/donors.d/20-names.conf");
 	make_client();
 }
 
@@ -527,6 +703,8 @@ int main(int argc, char **argv)
 	test_status();
 	ctl.root = root;
 	test_donors();
+	test_sync();
+	test_sync_many();
 	test_check();
 	test_check_donors();
 	test_farswapd();

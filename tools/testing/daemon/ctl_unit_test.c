@@ -5,6 +5,8 @@
  */
 #include "ctl-run.h"
 
+#include "ctl/resolve.c"
+
 #include <sys/socket.h>
 
 #define CG		"/sys/fs/cgroup"

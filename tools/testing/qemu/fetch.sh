@@ -47,8 +47,10 @@ DEMO="libhiredis-dev"
 # The kernel's own kselftest installs with it.
 KSELFTEST="rsync"
 # systemd judges the units' sandboxes.
+# The names of donors come from it in a test.
+NAMES="dnsmasq-base"
 DEB="build-essential dpkg-dev debhelper dh-dkms lintian systemd debootstrap e2fsprogs"
-PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST $DEB"
+PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST $NAMES $DEB"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"

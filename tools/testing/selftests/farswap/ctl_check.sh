@@ -121,6 +121,18 @@ names_resolve() {
 	[ $? -eq 1 ] && grep "refused: .*$other:99999" "$TMP/name"
 }
 
+# This machine's own name is left out.
+names_found() {
+	mkdir -p /etc/farswap/donors.d /run/farswap &&
+		printf 'donor = %s\n' "$(donor_name "$victim")" "$(donor_name "$other")" "$CLIENT" \
+			>/etc/farswap/donors.d/test.conf && use "$other" || return 1
+	farswapctl donors sync
+	names_status=$?
+	rm -r /etc/farswap/donors.d /run/farswap/donors
+	[ $names_status -eq 0 ] && [ "$(cat "$FARSWAP/donors")" = "$other,$victim" ] &&
+		wait_for 60 donors_live 2
+}
+
 no_swap() {
 	swapoff "$SWAP_DISK" && finds 'swap: there is no swap device' 'fallocate'
 }
@@ -204,7 +216,7 @@ no_ftrace() {
 set -- $DONORS
 victim=$1
 other=$2
-test_begin 19
+test_begin 20
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 check "both halves show the same" both_halves
@@ -215,6 +227,7 @@ check "top shows a frame" top_shows
 check "evict, drain and undrain as JSON" donor_commands
 check "no donors" no_donors_at_all
 check "names of donors are resolved, or refused with a reason" names_resolve
+check "names in donors.d are found" names_found
 check "a donor with another slab size" eval 'donor_kill "$victim"; other_slab_size'
 check "a full donor" full_donor
 check "a machine without farswapd" no_daemon
