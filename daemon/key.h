@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The file that holds this machine's secret key.
+ */
+#ifndef KEY_H
+#define KEY_H
+
+#include <stdint.h>
+
+#include "noise.h"
+
+#define KEY_FILE	"/etc/farswap/key"
+#define KEY_ERROR_MAX	256
+#define KEY_PATH_MAX	256
+
+/* Return 0, or -errno and one line in @error that says what would be right. */
+int key_read(const char *path, uint8_t secret[FARSWAP_NOISE_KEY_BYTES],
+	     char error[KEY_ERROR_MAX]);
+/* Like key_read(), but make the file, and its directory, if there is none. */
+int key_make(const char *path, uint8_t secret[FARSWAP_NOISE_KEY_BYTES],
+	     char error[KEY_ERROR_MAX]);
+
+#endif
