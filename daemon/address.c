@@ -47,6 +47,16 @@ uint32_t address_hash(const struct sockaddr *address, uint32_t seed)
 	return hash ^ hash >> 16;
 }
 
+void address_copy(uint8_t bytes[16], const struct sockaddr *address)
+{
+	unsigned int nr;
+	const uint8_t *from = address_bytes(address, &nr);
+
+	memset(bytes, 0, 10);
+	memset(bytes + 10, 0xff, 6);
+	memcpy(bytes + 16 - nr, from, nr);
+}
+
 bool address_equal(const struct sockaddr *a, const struct sockaddr *b)
 {
 	unsigned int nr, nr_b;

@@ -20,6 +20,8 @@ struct address_range {
 void address_name(const struct sockaddr *address, char name[ADDRESS_NAME_MAX]);
 socklen_t address_size(const struct sockaddr *address);
 uint32_t address_hash(const struct sockaddr *address, uint32_t seed);
+/* Copy the address into 16 bytes, an IPv4 address in the form ::ffff:10.0.0.1. */
+void address_copy(uint8_t bytes[16], const struct sockaddr *address);
 bool address_equal(const struct sockaddr *a, const struct sockaddr *b);
 /* Parse ADDRESS or ADDRESS/BITS. Return false if it is neither. */
 bool address_parse_range(const char *text, struct address_range *range);

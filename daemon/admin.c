@@ -53,6 +53,7 @@ static struct {
 	struct loop_timer retry;
 	struct list conns;
 	unsigned int count;
+	int (*reload)(char *error);
 } admin = { .fd = { .fd = -1 } };
 
 static void admin_close(struct admin_conn *conn)
@@ -296,6 +297,19 @@ static void admin_undrain(struct admin_conn *conn)
 		      drained ? "undrained" : "was not drained", region_free_bytes() >> 20);
 }
 
+static void admin_reload(struct admin_conn *conn)
+{
+	char error[ADMIN_LINE_MAX];
+	int err = admin.reload(error);
+
+	if (err)
+		admin_print(conn, -err, "%s", error);
+	else if (conn->request.format == ADMIN_JSON)
+		admin_numbers(conn, (const struct admin_number[ADMIN_NUMBERS]){ { "reloaded", 1 } });
+	else
+		admin_print(conn, 0, "the client lines apply\n");
+}
+
 static void admin_serve(struct admin_conn *conn)
 {
 	if (conn->request.magic != ADMIN_MAGIC || conn->request.version != ADMIN_VERSION) {
@@ -318,6 +332,9 @@ static void admin_serve(struct admin_conn *conn)
 		break;
 	case ADMIN_UNDRAIN:
 		admin_undrain(conn);
+		break;
+	case ADMIN_RELOAD:
+		admin_reload(conn);
 		break;
 	default:
 		admin_print(conn, EOPNOTSUPP, "unknown command; farswapctl and farswapd may have different versions");
@@ -433,11 +450,12 @@ static int admin_bind(int fd, const struct sockaddr_un *addr)
 	return err;
 }
 
-int admin_init(const char *path)
+int admin_init(const char *path, int (*reload)(char *error))
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int err, fd;
 
+	admin.reload = reload;
 	list_init(&admin.conns);
 	loop_timer_init(&admin.retry, admin_retry, NULL);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);

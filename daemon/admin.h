@@ -21,6 +21,7 @@ enum admin_command {
 	ADMIN_EVICT = 3,		/* @arg: number of regions, or ADMIN_EVICT_ALL */
 	ADMIN_DRAIN = 4,		/* @arg: seconds to wait; 0: the expected time */
 	ADMIN_UNDRAIN = 5,
+	ADMIN_RELOAD = 6,		/* read the clients of the configuration again */
 };
 
 enum admin_format {
@@ -29,6 +30,7 @@ enum admin_format {
 	ADMIN_PLAIN = 2,		/* for metrics: Prometheus's text format */
 };
 
+#define ADMIN_LINE_MAX	640
 #define ADMIN_EVICT_ALL	UINT64_MAX
 #define ADMIN_DRAIN_S_MAX	86400
 
@@ -49,7 +51,8 @@ struct admin_reply {
 };
 
 /* admin.c: farswapd's side */
-int admin_init(const char *path);
+/* @reload: return 0, or -errno and one line of at most ADMIN_LINE_MAX characters. */
+int admin_init(const char *path, int (*reload)(char *error));
 void admin_exit(void);
 
 #endif

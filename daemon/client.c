@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clients. Clients are identified by their address, because everything else in HELLO is
- * unverified.
+ * The clients. Clients are identified by their keys or else by their address, because everything
+ * else in HELLO is unverified.
  *
  * Connections without HELLO cost the client nothing, and the donor a queue pair for seconds. So few
  * of them are kept for one address, and connect requests are limited.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -36,29 +37,43 @@ static struct {
 	} connects[CLIENT_BUCKETS];
 } clients;
 
-static const struct client_rule *client_rule(const struct sockaddr *address)
+static const struct client_rule *client_rule(const char *name, const struct sockaddr *address)
 {
 	unsigned int i;
 
-	for (i = 0; i < clients.config->nr_rules; i++)
-		if (address_in_range(address, &clients.config->rules[i].range))
-			return &clients.config->rules[i];
+	for (i = 0; i < clients.config->nr_rules; i++) {
+		const struct client_rule *rule = &clients.config->rules[i];
+
+		if (!strcmp(rule->name, name) &&
+		    (*name || address_in_range(address, &rule->range)))
+			return rule;
+	}
 	return NULL;
 }
 
 bool client_is_allowed(const struct sockaddr *address)
 {
-	return !clients.config->listed_only || client_rule(address);
+	return !clients.config->listed_only || client_rule("", address);
 }
 
-struct client *client_find(const struct sockaddr *address)
+void client_name(const struct client *client, char name[ADDRESS_NAME_MAX])
+{
+	_Static_assert(AUTH_NAME_MAX <= ADDRESS_NAME_MAX, "a name fits");
+	if (*client->name)
+		snprintf(name, ADDRESS_NAME_MAX, "%s", client->name);
+	else
+		address_name((const struct sockaddr *)&client->address, name);
+}
+
+struct client *client_find(const char *name, const struct sockaddr *address)
 {
 	struct list *pos;
 
 	list_for_each(pos, &client_list) {
 		struct client *client = container_of(pos, struct client, link);
 
-		if (address_equal((const struct sockaddr *)&client->address, address))
+		if (!strcmp(client->name, name) &&
+		    (*name || address_equal((const struct sockaddr *)&client->address, address)))
 			return client;
 	}
 	return NULL;
@@ -69,10 +84,29 @@ static unsigned int client_regions(uint64_t bytes)
 	return bytes / region_bytes() < region_total() ? bytes / region_bytes() : region_total();
 }
 
-struct client *client_get(const struct sockaddr *address)
+static void client_limit(struct client *client)
 {
-	const struct client_rule *rule = client_rule(address);
-	struct client *client = client_find(address);
+	const struct client_rule *rule =
+		client_rule(client->name, (const struct sockaddr *)&client->address);
+
+	if (!rule)
+		rule = &clients.config->usual;
+	client->weight = rule->weight;
+	client->min = client_regions(rule->min);
+	client->max = client_regions(rule->max);
+}
+
+void client_apply(void)
+{
+	struct list *pos;
+
+	list_for_each(pos, &client_list)
+		client_limit(container_of(pos, struct client, link));
+}
+
+struct client *client_get(const char *name, const struct sockaddr *address)
+{
+	struct client *client = client_find(name, address);
 
 	if (client) {
 		client->sessions++;
@@ -81,12 +115,9 @@ struct client *client_get(const struct sockaddr *address)
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return NULL;
-	if (!rule)
-		rule = &clients.config->usual;
+	snprintf(client->name, sizeof(client->name), "%s", name);
 	memcpy(&client->address, address, address_size(address));
-	client->weight = rule->weight;
-	client->min = client_regions(rule->min);
-	client->max = client_regions(rule->max);
+	client_limit(client);
 	client->sessions = 1;
 	list_init(&client->line);
 	list_init(&client->maps);
@@ -103,7 +134,7 @@ void client_put(struct client *client)
 	free(client);
 }
 
-static bool client_count_connect(const struct sockaddr *address)
+bool client_count_connect(const struct sockaddr *address)
 {
 	unsigned int i = address_hash(address, clients.seed) % CLIENT_BUCKETS;
 	uint64_t now = loop_now_ms(), drained;
@@ -120,13 +151,11 @@ static bool client_count_connect(const struct sockaddr *address)
 	return true;
 }
 
-bool client_may_connect(const struct sockaddr *address, bool resumes)
+bool client_may_connect(const char *name, const struct sockaddr *address, bool resumes)
 {
-	const struct client *client = client_find(address);
+	const struct client *client = client_find(name, address);
 	unsigned int max = clients.config->sessions;
 
-	if (!client_count_connect(address))
-		return false;
 	return !client || (client->half_open < CLIENT_HALF_OPEN &&
 			   client->sessions < (resumes ? 2 * max : max));
 }

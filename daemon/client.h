@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clients by address: what each may use of the donor, and what it uses.
+ * Clients, by the names of their keys or by address: what each may use of the donor, and what it
+ * uses.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
 
 #include "address.h"
+#include "auth.h"
 #include "region.h"
 
-/* Limits of the clients in a range of addresses. */
+/* Limits of the client with this name or, without a name, of those in a range of addresses. */
 struct client_rule {
+	char name[AUTH_NAME_MAX];
 	struct address_range range;
 	unsigned int weight;
 	uint64_t min;			/* bytes */
@@ -31,6 +34,7 @@ struct client {
 	struct list line;		/* in the list of clients with waiting MAPs */
 	struct list maps;		/* its waiting MAPs, oldest first */
 	unsigned int served;		/* MAPs served since it came to the head of the list */
+	char name[AUTH_NAME_MAX];	/* empty: it has no key, and is known by its address */
 	struct sockaddr_storage address;
 	struct region_account account;
 	unsigned int weight;
@@ -45,21 +49,27 @@ extern struct list client_list;
 
 /* @config must stay valid. Return 0 or -errno. */
 int client_init(const struct client_config *config);
+/* Apply a changed @config of client_init() to the clients that are there. */
+void client_apply(void);
 /* Is the address one that may connect? */
 bool client_is_allowed(const struct sockaddr *address);
 /*
- * Return the client with this address for another session, or NULL without memory. Each call needs
- * a client_put().
+ * Return the client with this name or, if it is empty, with this address, for another session; or
+ * NULL without memory. Each call needs a client_put().
  */
-struct client *client_get(const struct sockaddr *address);
+struct client *client_get(const char *name, const struct sockaddr *address);
 void client_put(struct client *client);
-/* Return the client with this address, or NULL if it has no session. */
-struct client *client_find(const struct sockaddr *address);
+/* Return the client of client_get(), or NULL if it has no session. */
+struct client *client_find(const char *name, const struct sockaddr *address);
+/* Write the name or else the address. */
+void client_name(const struct client *client, char name[ADDRESS_NAME_MAX]);
+/* Count a connect request. Return false if this address has made too many. */
+bool client_count_connect(const struct sockaddr *address);
 /*
- * Count a connect request. Return false if the client has made too many connect requests or has too
- * many sessions; the limit is doubled for one that @resumes, because its old sessions still count.
+ * Return false if the client has too many sessions; the limit is doubled for one that @resumes,
+ * because its old sessions still count.
  */
-bool client_may_connect(const struct sockaddr *address, bool resumes);
+bool client_may_connect(const char *name, const struct sockaddr *address, bool resumes);
 void client_half_open(struct client *client, int change);
 /* Number of sessions without HELLO in all, and their limit. */
 unsigned int client_nr_half_open(void);

@@ -31,11 +31,21 @@ int config_wrong(const struct config_at *at, const char *fmt, ...)
 	return -EINVAL;
 }
 
+/* A comment begins at the line's start or after a space: a value may have a # in it. */
+static size_t config_file_length(const char *line)
+{
+	size_t len = strcspn(line, "#\n");
+
+	while (line[len] == '#' && len && !strchr(" \t\r", line[len - 1]))
+		len += 1 + strcspn(line + len + 1, "#\n");
+	return len;
+}
+
 int config_file_line(const struct config_at *at, char *line, config_set_fn set, void *data)
 {
 	char *key, *value, *end;
 
-	line[strcspn(line, "#\n")] = '\0';
+	line[config_file_length(line)] = '\0';
 	key = line + strspn(line, " \t\r");
 	if (!*key)
 		return 0;

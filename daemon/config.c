@@ -14,6 +14,7 @@
 
 #include "config-file.h"
 #include "config.h"
+#include "key.h"
 #include "meminfo.h"
 #include "share.h"
 #include "wire.h"
@@ -232,9 +233,38 @@ static int config_admit(struct config *config, const struct config_at *at, const
 	return 0;
 }
 
-/* Parse one of the words after a client's address. */
-static int config_client_word(struct client_rule *rule, const struct config_at *at, char *word)
+/* A line "client = ..." while it is read. */
+struct config_client_line {
+	struct client_rule rule;
+	const char *who;
+	struct auth_client *keys;
+	bool has_from;
+};
+
+static int config_client_key(struct config_client_line *line, const struct config_at *at,
+			     const char *value)
 {
+	char error[CONFIG_ERROR_MAX / 2];
+	struct auth_client *key;
+
+	if (!auth_name_is_valid(line->who))
+		return config_wrong(at, "client: invalid name '%s' (with key= at most %d letters, digits, and . _ -; addresses are given by from=)",
+				    line->who, AUTH_NAME_MAX - 1);
+	if (line->keys && line->keys->next)
+		return config_wrong(at, "client: '%s' has more than two keys", line->who);
+	key = auth_parse(line->who, value, error, sizeof(error));
+	if (!key)
+		return config_wrong(at, "client: %s", error);
+	key->next = line->keys;
+	line->keys = key;
+	return 0;
+}
+
+/* Parse one of the words after a client's name or address. */
+static int config_client_word(struct config_client_line *line, const struct config_at *at,
+			      char *word)
+{
+	struct client_rule *rule = &line->rule;
 	char *value = strchr(word, '=');
 
 	if (value)
@@ -242,8 +272,17 @@ static int config_client_word(struct client_rule *rule, const struct config_at *
 	if (value && !strcmp(word, "weight"))
 		return config_number(&rule->weight, at, "client: weight", value, 1,
 				     SHARE_WEIGHT_MAX);
+	if (value && !strcmp(word, "key"))
+		return config_client_key(line, at, value);
+	if (value && !strcmp(word, "from")) {
+		line->has_from = true;
+		if (address_parse_range(value, &rule->range))
+			return 0;
+		return config_wrong(at, "client: from: invalid address '%s' (numeric, or a range, as in 10.0.0.0/24)",
+				    value);
+	}
 	if (!value || (strcmp(word, "min") && strcmp(word, "max")))
-		return config_wrong(at, "client: unknown word '%s' (words: weight=N, min=SIZE, max=SIZE)",
+		return config_wrong(at, "client: unknown word '%s' (words: key=KEY, from=ADDRESS, weight=N, min=SIZE, max=SIZE)",
 				    word);
 	if (!config_bytes(value, strcmp(word, "min") ? &rule->max : &rule->min))
 		return config_wrong(at, "client: %s: invalid value '%s' (a size, as in 512M)", word,
@@ -251,11 +290,76 @@ static int config_client_word(struct client_rule *rule, const struct config_at *
 	return 0;
 }
 
-/* ADDRESS[/BITS] [weight=N] [min=SIZE] [max=SIZE] */
+static void config_free_keys(struct auth_client *keys)
+{
+	struct auth_client *key;
+
+	while (keys) {
+		key = keys;
+		keys = key->next;
+		free(key);
+	}
+}
+
+/* Is this line the only one with its name, or with one of its keys? */
+static int config_client_is_new(const struct config *config, const struct config_at *at,
+				const struct config_client_line *line)
+{
+	const struct auth_client *key, *other;
+
+	for (key = line->keys; key; key = key->next)
+		for (other = config->allow; other; other = other->next)
+			if (!strcmp(key->name, other->name) ||
+			    !memcmp(key->public, other->public, sizeof(key->public)))
+				return config_wrong(at, "client: '%s' has the name or the key of another line, '%s'",
+						    key->name, other->name);
+	return 0;
+}
+
+/* Read the first word, and check it against the others. */
+static int config_client_who(struct config_client_line *line, const struct config_at *at)
+{
+	struct auth_client *key;
+
+	if (line->keys) {
+		snprintf(line->rule.name, sizeof(line->rule.name), "%s", line->who);
+		for (key = line->keys; key; key = key->next) {
+			key->has_from = line->has_from;
+			key->from = line->rule.range;
+		}
+		return 0;
+	}
+	if (line->has_from)
+		return config_wrong(at, "client: from= without key=; give the address in place of the name '%s'",
+				    line->who);
+	if (!address_parse_range(line->who, &line->rule.range))
+		return config_wrong(at, "client: invalid address '%s' (numeric, or a range, as in 10.0.0.0/24; or a name with key=KEY)",
+				    line->who);
+	return 0;
+}
+
+static int config_client_add(struct config *config, const struct config_client_line *line)
+{
+	struct auth_client **end = &config->allow;
+	struct client_rule *rules;
+
+	rules = realloc(config->client.rules, (config->client.nr_rules + 1) * sizeof(*rules));
+	if (!rules)
+		return -ENOMEM;
+	rules[config->client.nr_rules++] = line->rule;
+	config->client.rules = rules;
+	while (*end)
+		end = &(*end)->next;
+	*end = line->keys;
+	return 0;
+}
+
+/* NAME key=KEY [from=ADDRESS[/BITS]] or ADDRESS[/BITS], then [weight=N] [min=SIZE] [max=SIZE] */
 static int config_client(struct config *config, const struct config_at *at, const char *value)
 {
-	struct client_rule rule = { .weight = 1, .min = CONFIG_UNSET, .max = CONFIG_UNSET };
-	struct client_rule *rules;
+	struct config_client_line line = {
+		.rule = { .weight = 1, .min = CONFIG_UNSET, .max = CONFIG_UNSET },
+	};
 	char *words, *word, *rest;
 	int err = 0;
 
@@ -265,21 +369,20 @@ static int config_client(struct config *config, const struct config_at *at, cons
 	words = strdup(value);
 	if (!words)
 		return -ENOMEM;
-	word = strtok_r(words, " \t", &rest);
-	if (!word || !address_parse_range(word, &rule.range))
-		err = config_wrong(at, "client: invalid address '%s' (numeric, or a range, as in 10.0.0.0/24)",
-				   word ? word : "");
+	/* A value is not empty. */
+	line.who = strtok_r(words, " \t", &rest);
 	while (!err && (word = strtok_r(NULL, " \t", &rest)))
-		err = config_client_word(&rule, at, word);
+		err = config_client_word(&line, at, word);
+	if (!err)
+		err = config_client_who(&line, at);
+	if (!err)
+		err = config_client_is_new(config, at, &line);
+	if (!err)
+		err = config_client_add(config, &line);
 	free(words);
 	if (err)
-		return err;
-	rules = realloc(config->client.rules, (config->client.nr_rules + 1) * sizeof(*rules));
-	if (!rules)
-		return -ENOMEM;
-	rules[config->client.nr_rules++] = rule;
-	config->client.rules = rules;
-	return 0;
+		config_free_keys(line.keys);
+	return err;
 }
 
 static int config_resume_from(struct config *config, const struct config_at *at,
@@ -288,6 +391,23 @@ static int config_resume_from(struct config *config, const struct config_at *at,
 	if (strcmp(value, "same") && strcmp(value, "any"))
 		return config_wrong(at, "resume_from: invalid value '%s' (same or any)", value);
 	config->resume_anywhere = *value == 'a';
+	return 0;
+}
+
+static int config_auth(struct config *config, const struct config_at *at, const char *value)
+{
+	if (strcmp(value, "none") && strcmp(value, "required"))
+		return config_wrong(at, "auth: invalid value '%s' (none or required)", value);
+	config->auth = *value == 'r' ? CONFIG_AUTH_REQUIRED : CONFIG_AUTH_NONE;
+	return 0;
+}
+
+static int config_key_file(struct config *config, const struct config_at *at, const char *value)
+{
+	if (*value != '/' || strlen(value) >= sizeof(config->key_file))
+		return config_wrong(at, "key_file: invalid value '%s' (an absolute path of at most %zu characters)",
+				    value, sizeof(config->key_file) - 1);
+	snprintf(config->key_file, sizeof(config->key_file), "%s", value);
 	return 0;
 }
 
@@ -313,6 +433,8 @@ static const struct {
 	{ "client_max", config_client_max },
 	{ "client", config_client },
 	{ "admit", config_admit },
+	{ "auth", config_auth },
+	{ "key_file", config_key_file },
 };
 
 static int config_set(void *data, const struct config_at *at, const char *key, const char *value)
@@ -323,7 +445,7 @@ static int config_set(void *data, const struct config_at *at, const char *key, c
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++)
 		if (!strcmp(config_keys[i].key, key))
 			return config_keys[i].set(config, at, value);
-	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from, queues, user, client_sessions, client_min, client_max, client, admit)",
+	return config_wrong(at, "unknown key '%s' (keys: listen, memory, headroom, slab, control, evict_ms, grace_ms, clients, ahead, hugepages, resume_from, queues, user, client_sessions, client_min, client_max, client, admit, auth, key_file)",
 			    key);
 }
 
@@ -335,6 +457,7 @@ void config_init(struct config *config)
 	config->headroom = meminfo_now().total / 8;
 	config->slab = 64ULL << 20;
 	strcpy(config->control, ADMIN_PATH);
+	strcpy(config->key_file, KEY_FILE);
 	config->evict_ms = 5000;
 	config->grace_ms = 60000;
 	config->client.clients = 64;
@@ -414,6 +537,11 @@ int config_check(struct config *config, char error[CONFIG_ERROR_MAX])
 	if (config->memory < config->slab)
 		return config_wrong(&at, "memory: invalid value %" PRIu64 " (at least one slab, %" PRIu64 " bytes; a smaller slab must match slab_mb of the clients)",
 				    config->memory, config->slab);
+	if (config->auth == CONFIG_AUTH_NONE && config->allow)
+		return config_wrong(&at, "auth is none, but client '%s' has a key: set auth = required, or remove key=",
+				    config->allow->name);
+	if (config->allow)
+		config->auth = CONFIG_AUTH_REQUIRED;
 	config->memory -= config->memory % config->slab;
 	return config_check_clients(config, &at);
 }

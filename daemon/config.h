@@ -11,12 +11,18 @@
 #include <sys/socket.h>
 
 #include "admin.h"
+#include "auth.h"
 #include "client.h"
 #include "config-file.h"
 
 #define CONFIG_FILE		"/etc/farswapd.conf"
 
 #define CONFIG_USER_MAX		33
+enum config_auth {
+	CONFIG_AUTH_DEFAULT,		/* required if anybody is allowed by a key */
+	CONFIG_AUTH_NONE,
+	CONFIG_AUTH_REQUIRED,
+};
 
 struct config {
 	struct sockaddr_storage listen;
@@ -32,6 +38,9 @@ struct config {
 	bool hugepages;
 	struct client_config client;
 	unsigned int queues;
+	enum config_auth auth;
+	struct auth_client *allow;	/* the keys of client lines */
+	char key_file[ADMIN_PATH_MAX];
 	bool resume_anywhere;		/* resume from another address than before */
 };
 

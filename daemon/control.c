@@ -61,6 +61,7 @@ void control_send(struct session *session, const struct farswap_hdr *hdr, bool i
 	}, *bad;
 	struct ibv_sge sge;
 	unsigned int i;
+	size_t len;
 	int err;
 
 	if (session_is_over(session))
@@ -80,10 +81,18 @@ void control_send(struct session *session, const struct farswap_hdr *hdr, bool i
 	i = session->free_sends[--session->nr_free_sends];
 	session->send_is_answer[i] = is_answer;
 	session->nr_answers += is_answer;
-	session->answers += is_answer && le16toh(hdr->type) != FARSWAP_MSG_WELCOME;
-	memcpy(session->buffers->send[i], hdr, le32toh(hdr->length));
+	session->answers += is_answer && le16toh(hdr->type) != FARSWAP_MSG_WELCOME &&
+			    le16toh(hdr->type) != FARSWAP_MSG_AUTHED;
+	len = le32toh(hdr->length);
+	memcpy(session->buffers->send[i], hdr, len);
+	if (session->auth.sealed && le16toh(hdr->type) != FARSWAP_MSG_AUTHED)
+		len = auth_seal(&session->auth, (struct farswap_hdr *)session->buffers->send[i]);
+	if (!len) {
+		session_end(session, STAT_END_BAD_SEAL, "the numbers of sealed messages are used up");
+		return;
+	}
 	sge.addr = (uintptr_t)session->buffers->send[i];
-	sge.length = le32toh(hdr->length);
+	sge.length = len;
 	sge.lkey = session->buffers_mr->lkey;
 	wr.wr_id = i;
 	wr.sg_list = &sge;
@@ -111,6 +120,18 @@ static void control_failed(struct session *session, const struct ibv_wc *wc)
 			     ibv_wc_status_str(wc->status));
 }
 
+static void control_received(struct session *session, void *msg, size_t len)
+{
+	if (session->auth.sealed) {
+		len = auth_open(&session->auth, msg, len);
+		if (!len) {
+			session_end(session, STAT_END_BAD_SEAL, "a message is not authentic");
+			return;
+		}
+	}
+	message_received(session, msg, len);
+}
+
 static void control_completed(struct session *session, const struct ibv_wc *wc)
 {
 	unsigned int i = (uint32_t)wc->wr_id;
@@ -127,7 +148,7 @@ static void control_completed(struct session *session, const struct ibv_wc *wc)
 			session_end(session, STAT_END_BAD_TYPE, "message: not a plain SEND");
 			return;
 		}
-		message_received(session, session->buffers->recv[i], wc->byte_len);
+		control_received(session, session->buffers->recv[i], wc->byte_len);
 		if (session_is_over(session))
 			return;
 		err = control_post_receive(session, i);

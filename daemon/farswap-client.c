@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "config-file.h"
+#include "keyring.h"
 
 #define CLIENT_CONF		"/etc/farswap/farswap.conf"
 #ifndef CLIENT_SYSFS
@@ -207,6 +208,36 @@ static void client_apply_cgroups(void)
 		(void)fclose(file);
 }
 
+static bool client_modprobe(char *const argv[])
+{
+	int err, status;
+	pid_t pid;
+
+	err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+	if (err)
+		client_fail("cannot run modprobe: %s", strerror(err));
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* Give this machine's key to the transport, if it has one. */
+static void client_load_key(void)
+{
+	char *argv[] = { "modprobe", "farswap-rdma", NULL }, error[KEY_ERROR_MAX];
+	uint8_t secret[FARSWAP_NOISE_KEY_BYTES];
+	int err;
+
+	if (access(KEY_FILE, F_OK))
+		return;
+	if (!client_modprobe(argv))
+		client_fail("cannot load the kernel module farswap-rdma; the kernel's log may show why: journalctl -k -g farswap");
+	err = key_read(KEY_FILE, secret, error);
+	if (!err)
+		err = keyring_load(secret, error);
+	farswap_noise_crypto_wipe(secret, sizeof(secret));
+	if (err)
+		client_fail("%s", error);
+}
+
 /* Donors come last, so that the other settings hold when the first page is sent. */
 static void client_apply_all(void)
 {
@@ -217,6 +248,7 @@ static void client_apply_all(void)
 		if (&client.setting[i] != donors)
 			client_apply(&client.setting[i]);
 	client_apply_cgroups();
+	client_load_key();
 	if (donors)
 		client_apply(donors);
 }
@@ -226,15 +258,10 @@ static void client_load(void)
 	/* The size of a slab is fixed once the module is loaded. */
 	struct client_setting *slab = client_find("slab_mb");
 	char option[64], *argv[] = { "modprobe", "farswap", slab ? option : NULL, NULL };
-	int err, status;
-	pid_t pid;
 
 	if (slab)
 		snprintf(option, sizeof(option), "slab_mb=%.32s", slab->value);
-	err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-	if (err)
-		client_fail("cannot run modprobe: %s", strerror(err));
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (!client_modprobe(argv))
 		client_fail("cannot load the kernel module farswap%s%s; the kernel's log may show why: journalctl -k -g farswap",
 			    slab ? " with " : "", slab ? option : "");
 }

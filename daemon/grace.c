@@ -64,45 +64,54 @@ unsigned int grace_count(void)
 	return grace.count;
 }
 
-/* An eavesdropper knows the secret, but does not receive packets that are sent to the client. */
+/*
+ * Without keys an eavesdropper knows the secret, but does not receive packets that are sent to the
+ * client.
+ */
 bool grace_is_from(const struct session *session, const struct sockaddr *from)
 {
-	return grace.anywhere || address_equal((const struct sockaddr *)&session->client->address,
+	return grace.anywhere || session->auth.on ||
+	       address_equal((const struct sockaddr *)&session->client->address,
 						from);
 }
 
 /* The connections may have failed without an event so far, so a ready session counts too. */
-static struct session *grace_of(uint64_t secret, const struct sockaddr *from)
+static bool grace_can_be(const struct session *old, const struct sockaddr *from)
+{
+	return grace.grace_ms && grace_is_from(old, from) &&
+	       (old->state == SESSION_READY || old->state == SESSION_GRACE);
+}
+
+bool grace_may_resume(const struct farswap_connect *connect, const struct sockaddr *from)
 {
 	struct list *pos;
 
-	if (!secret || !grace.grace_ms)
-		return NULL;
 	list_for_each(pos, &session_list) {
 		struct session *old = container_of(pos, struct session, link);
 
-		if (old->secret == secret && grace_is_from(old, from) &&
-		    (old->state == SESSION_READY || old->state == SESSION_GRACE))
-			return old;
+		if (connect->session && session_is_named(old, connect) && grace_can_be(old, from))
+			return true;
 	}
-	return NULL;
-}
-
-bool grace_may_resume(uint64_t secret, const struct sockaddr *from)
-{
-	return grace_of(secret, from);
+	return false;
 }
 
 /* Called for @session, whose own secret the client does not know yet. */
 struct session *grace_find(const struct session *session, const struct farswap_hello *hello)
 {
-	struct session *old = grace_of(le64toh(hello->resume),
-				       (const struct sockaddr *)&session->client->address);
+	const struct sockaddr *from = (const struct sockaddr *)&session->client->address;
+	struct list *pos;
 
-	if (!old || old == session || old->hello.instance != hello->instance ||
-	    memcmp(old->hello.node, hello->node, sizeof(hello->node)))
-		return NULL;
-	return old;
+	list_for_each(pos, &session_list) {
+		struct session *old = container_of(pos, struct session, link);
+
+		if (hello->resume && old->secret == le64toh(hello->resume) && old != session &&
+		    !strcmp(old->auth.name, session->auth.name) &&
+		    old->hello.instance == hello->instance &&
+		    !memcmp(old->hello.node, hello->node, sizeof(hello->node)) &&
+		    grace_can_be(old, from))
+			return old;
+	}
+	return NULL;
 }
 
 void grace_adopt(struct session *session, struct session *old)

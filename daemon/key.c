@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file that holds this machine's secret key: one line, readable by its owner only. It is
- * made once and never overwritten, because other machines know its public key.
+ * The file that holds this machine's secret key: one line, readable by its owner and farswapd only.
+ * It is made once and never overwritten, because other machines know its public key.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +27,13 @@ static int key_wrong(int err, char *error, const char *fmt, ...)
 	return err;
 }
 
+static bool key_is_group(gid_t gid)
+{
+	const struct group *group = getgrnam(KEY_GROUP);
+
+	return group && group->gr_gid == gid;
+}
+
 static int key_check_file(int fd, const char *path, char *error)
 {
 	struct stat st;
@@ -34,7 +42,7 @@ static int key_check_file(int fd, const char *path, char *error)
 		return key_wrong(-errno, error, "%s: cannot be read: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return key_wrong(-EINVAL, error, "%s: not a file", path);
-	if (st.st_mode & 077)
+	if (st.st_mode & 037 || (st.st_mode & 040 && !key_is_group(st.st_gid)))
 		return key_wrong(-EPERM, error, "%s: other users may read or write it (mode %03o): make a new key, or chmod 600 it if nobody has read it",
 				 path, st.st_mode & 0777);
 	if (st.st_uid && st.st_uid != geteuid())
@@ -55,7 +63,8 @@ int key_read(const char *path, uint8_t secret[FARSWAP_NOISE_KEY_BYTES],
 		return key_wrong(-ENOENT, error, "%s: no such file: make it with farswapctl key",
 				 path);
 	if (fd < 0)
-		return key_wrong(-errno, error, "%s: cannot be read: %s", path, strerror(errno));
+		return key_wrong(-errno, error, "%s: cannot be read: %s; farswapctl key lets group "
+				 KEY_GROUP " read it", path, strerror(errno));
 	err = key_check_file(fd, path, error);
 	if (!err) {
 		len = read(fd, text, sizeof(text));
@@ -131,4 +140,20 @@ int key_make(const char *path, uint8_t secret[FARSWAP_NOISE_KEY_BYTES],
 	close(fd);
 	unlink(new);
 	return err == -EEXIST ? key_read(path, secret, error) : err;
+}
+
+int key_share(const char *path, char error[KEY_ERROR_MAX])
+{
+	const struct group *group = getgrnam(KEY_GROUP);
+	int fd, err = 0;
+
+	if (!group)
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fchown(fd, -1, group->gr_gid) || fchmod(fd, 0640))
+		err = key_wrong(-errno, error, "%s: cannot be given to group " KEY_GROUP ": %s",
+				path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return err;
 }

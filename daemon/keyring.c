@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <linux/keyctl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,15 @@ static long keyring_find(void)
 	return (long)found;
 }
 
+/* A link replaces the key of the same name at once; only a key's owner could change it in place. */
+static bool keyring_set(long keyring, const char *text)
+{
+	long key = syscall(SYS_add_key, "logon", KEYRING_KEY, text, FARSWAP_NOISE_SECRET_CHARS,
+			   KEY_SPEC_PROCESS_KEYRING);
+
+	return key >= 0 && !syscall(SYS_keyctl, KEYCTL_LINK, key, keyring);
+}
+
 int keyring_load(const uint8_t secret[FARSWAP_NOISE_KEY_BYTES], char error[KEY_ERROR_MAX])
 {
 	char text[FARSWAP_NOISE_SECRET_CHARS + 1] = FARSWAP_NOISE_SECRET_PREFIX;
@@ -42,8 +52,7 @@ int keyring_load(const uint8_t secret[FARSWAP_NOISE_KEY_BYTES], char error[KEY_E
 	if (!keyring)
 		return 0;
 	farswap_noise_text(text + sizeof(FARSWAP_NOISE_SECRET_PREFIX) - 1, secret);
-	if (syscall(SYS_add_key, "logon", KEYRING_KEY, text, FARSWAP_NOISE_SECRET_CHARS,
-		    keyring) < 0) {
+	if (!keyring_set(keyring, text)) {
 		err = -errno;
 		snprintf(error, KEY_ERROR_MAX, "the kernel refuses the key: %s; are you root?",
 			 strerror(-err));

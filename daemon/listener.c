@@ -183,9 +183,11 @@ static void listener_event(void *arg, uint32_t events)
 		int status = event->status;
 
 		memset(&connect, 0, sizeof(connect));
-		if (type == RDMA_CM_EVENT_CONNECT_REQUEST && param.private_data &&
-		    param.private_data_len >= sizeof(connect))
-			memcpy(&connect, param.private_data, sizeof(connect));
+		/* Another version may send less; iWARP does not pad it. */
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST && param.private_data)
+			memcpy(&connect, param.private_data,
+			       param.private_data_len < sizeof(connect) ?
+			       param.private_data_len : sizeof(connect));
 		rdma_ack_cm_event(event);
 
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)

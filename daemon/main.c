@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "auth.h"
 #include "client.h"
 #include "config.h"
 #include "drain.h"
 #include "evict.h"
+#include "key.h"
 #include "listener.h"
 #include "log.h"
 #include "mem.h"
@@ -56,9 +59,14 @@ static struct {
 	struct loop_timer timer;
 } watchdog;
 
-/* As configured; constant once the daemon runs. */
+/* As configured; only the clients change while the daemon runs. */
 static struct config config;
 static bool at_terminal;
+static struct {
+	const char *file;
+	char *options[OPTIONS_MAX];
+	int nr_options;
+} arguments;
 /* A failure is due to the configuration, not to the current state of the machine. */
 static bool config_is_wrong;
 
@@ -155,6 +163,69 @@ static void node_identity(uint8_t node[FARSWAP_NODE_BYTES])
 		memset(node, 0, FARSWAP_NODE_BYTES);
 }
 
+static int configure(struct config *into, char error[CONFIG_ERROR_MAX])
+{
+	const char *file = arguments.file ? arguments.file : CONFIG_FILE;
+	int err = 0, i;
+
+	config_init(into);
+	/* The default file is optional; a file named on the command line is not. */
+	if (arguments.file || !access(CONFIG_FILE, F_OK))
+		err = config_read(into, file, error);
+	if (!err)
+		err = config_read_drop_ins(into, file, error);
+	for (i = 0; i < arguments.nr_options && !err; i++)
+		err = config_option(into, arguments.options[i], error);
+	if (!err)
+		err = config_check(into, error);
+	return err;
+}
+
+/* Can the clients change to those of @fresh? Other settings are read at start only. */
+static int reload_check(struct config *fresh, char *error)
+{
+	if (auth_is_on() && fresh->auth != CONFIG_AUTH_REQUIRED) {
+		snprintf(error, ADMIN_LINE_MAX, "clients are authenticated: restart farswapd to change auth to none");
+		return -EPERM;
+	}
+	if (fresh->auth == CONFIG_AUTH_REQUIRED && !auth_has_secret()) {
+		snprintf(error, ADMIN_LINE_MAX, "farswapd has started without a key: run farswapctl key, then restart farswapd");
+		return -ENOKEY;
+	}
+	if (fresh->auth == CONFIG_AUTH_REQUIRED && auth_set_clients(fresh->allow)) {
+		snprintf(error, ADMIN_LINE_MAX, "a key of a client is unusable: no farswapctl key has printed it");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Read the clients of the configuration again. */
+static int reload(char *error)
+{
+	_Static_assert(CONFIG_ERROR_MAX <= ADMIN_LINE_MAX, "a line of an error fits");
+	bool was_on = auth_is_on();
+	struct config fresh;
+	int err;
+
+	err = configure(&fresh, error);
+	if (!err)
+		err = reload_check(&fresh, error);
+	if (err) {
+		auth_free_clients(fresh.allow);
+		free(fresh.client.rules);
+		return err;
+	}
+	free(config.client.rules);
+	config.client = fresh.client;
+	client_apply();
+	session_end_denied();
+	if (!was_on && auth_is_on())
+		log_info("clients are authenticated from now on; %u sessions without a key continue until they end",
+			 session_count());
+	log_info("the client lines of the configuration apply; other settings are read at start only");
+	return 0;
+}
+
 /* End the sessions when nothing is lent or time is up, then stop when none is left. */
 static void leave_poll(void *arg)
 {
@@ -176,10 +247,12 @@ static void leave_poll(void *arg)
 
 static void on_signal(int signo)
 {
+	char error[ADMIN_LINE_MAX];
+
 	/* Without its terminal an interactive daemon has no purpose; a service continues. */
 	if (signo == SIGHUP && !at_terminal) {
-		log_info("%s: the configuration is read at start only; restart farswapd to change it",
-			 strsignal(signo));
+		if (reload(error))
+			log_err("%s: %s", strsignal(signo), error);
 		return;
 	}
 	if (leave.leaving) {
@@ -240,6 +313,48 @@ static int init_pool(void)
 	return err;
 }
 
+/* Before the privileges are dropped, because the key file is root's. */
+static int init_auth(void)
+{
+	uint8_t secrets[AUTH_SECRETS][FARSWAP_NOISE_KEY_BYTES], public[FARSWAP_NOISE_KEY_BYTES];
+	char text[FARSWAP_NOISE_TEXT_CHARS + 1], error[KEY_ERROR_MAX], next[KEY_PATH_MAX];
+	unsigned int nr;
+	int err;
+
+	if (sodium_init() < 0) {
+		log_err("libsodium does not work here");
+		return -ENOSYS;
+	}
+	/* Clients may be allowed later, and the file can't be read then. */
+	err = key_read(config.key_file, secrets[0], error);
+	nr = err ? 0 : 1;
+	snprintf(next, sizeof(next), "%s" KEY_NEXT, config.key_file);
+	if (nr && !key_read(next, secrets[1], error))
+		nr = 2;
+	auth_init(secrets, nr);
+	if (!nr || farswap_noise_public(public, secrets[0]))
+		memset(public, 0, sizeof(public));
+	explicit_bzero(secrets, sizeof(secrets));
+	if (config.auth != CONFIG_AUTH_REQUIRED) {
+		log_warn("auth is none: every machine that reaches this one can borrow memory, and the network can read and alter the messages");
+		return 0;
+	}
+	if (err) {
+		log_err("%s", error);
+		return err;
+	}
+	err = auth_set_clients(config.allow);
+	if (err) {
+		log_err("a key in the configuration is unusable: no farswapctl key has printed it");
+		return err;
+	}
+	if (!config.allow)
+		log_warn("auth is required, but no client line has a key: nobody can connect");
+	farswap_noise_text(text, public);
+	log_info("clients are authenticated; the public key of this machine is %s", text);
+	return 0;
+}
+
 static int init_protocol(void)
 {
 	uint8_t node[FARSWAP_NODE_BYTES];
@@ -267,6 +382,10 @@ static int run(void)
 	err = init_signals();
 	if (err)
 		goto out_exit_loop;
+	err = init_auth();
+	config_is_wrong = err;
+	if (err)
+		goto out_exit_loop;
 	err = init_pool();
 	if (err)
 		goto out_exit_loop;
@@ -277,7 +396,7 @@ static int run(void)
 	err = init_protocol();
 	if (err)
 		goto out_exit_pool;
-	err = admin_init(config.control);
+	err = admin_init(config.control, reload);
 	/* The other farswapd of EADDRINUSE may end, so that is worth a retry. */
 	config_is_wrong = err == -EEXIST || err == -EROFS || err == -EACCES || err == -ENOENT ||
 			  err == -ENOTDIR;
@@ -339,41 +458,21 @@ out_exit_control:
 out_exit_pool:
 	region_exit();
 out_exit_loop:
+	auth_exit();
 	loop_exit();
-	return err;
-}
-
-static int configure(const char *file, char **options, int nr)
-{
-	char error[CONFIG_ERROR_MAX];
-	int err = 0, i;
-
-	config_init(&config);
-	/* The default file is optional; a file named on the command line is not. */
-	if (file || !access(CONFIG_FILE, F_OK))
-		err = config_read(&config, file ? file : CONFIG_FILE, error);
-	if (!err)
-		err = config_read_drop_ins(&config, file ? file : CONFIG_FILE, error);
-	for (i = 0; i < nr && !err; i++)
-		err = config_option(&config, options[i], error);
-	if (!err)
-		err = config_check(&config, error);
-	if (err)
-		fprintf(stderr, "%s\n", error);
 	return err;
 }
 
 int main(int argc, char **argv)
 {
+	char error[CONFIG_ERROR_MAX];
 	bool check = false;
-	char *options[OPTIONS_MAX];
-	const char *file = NULL;
-	int opt, nr = 0;
+	int opt;
 
 	while ((opt = getopt(argc, argv, "f:hno:tV")) != -1) {
 		switch (opt) {
 		case 'f':
-			file = optarg;
+			arguments.file = optarg;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -382,11 +481,11 @@ int main(int argc, char **argv)
 			at_terminal = true;
 			break;
 		case 'o':
-			if (nr == OPTIONS_MAX) {
+			if (arguments.nr_options == OPTIONS_MAX) {
 				fprintf(stderr, "farswapd: more than %d -o options\n", OPTIONS_MAX);
 				return EXIT_CONFIG;
 			}
-			options[nr++] = optarg;
+			arguments.options[arguments.nr_options++] = optarg;
 			break;
 		case 't':
 			check = true;
@@ -404,8 +503,10 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return EXIT_CONFIG;
 	}
-	if (configure(file, options, nr))
+	if (configure(&config, error)) {
+		fprintf(stderr, "%s\n", error);
 		return EXIT_CONFIG;
+	}
 	if (check)
 		return EXIT_SUCCESS;
 	log_init(!at_terminal);

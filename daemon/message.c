@@ -108,7 +108,8 @@ static void message_hello(struct session *session, const void *msg)
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_SLAB_SIZE, STAT_END_REFUSED);
 		return;
 	}
-	if (le16toh(hello->auth_kind) != FARSWAP_AUTH_NONE) {
+	if (le16toh(hello->auth_kind) != (session->auth.sealed ? FARSWAP_AUTH_NOISE :
+					  FARSWAP_AUTH_NONE)) {
 		message_refuse(session, seq, FARSWAP_STATUS_BAD_AUTH, STAT_END_REFUSED);
 		return;
 	}
@@ -138,6 +139,17 @@ static void message_hello(struct session *session, const void *msg)
 	log_peer(session->peer, "session %" PRIu64 " begun, %u data queue pairs",
 		 session->number, session->queues);
 	message_kick_pool();
+}
+
+static void message_auth(struct session *session, const void *msg)
+{
+	struct farswap_authed answer;
+	const char *wrong = auth_answer(&session->auth, msg, &answer);
+
+	if (wrong)
+		session_end(session, STAT_END_AUTH, "not authenticated: %s", wrong);
+	else
+		control_send(session, &answer.hdr, true);
 }
 
 static void message_query_mem(struct session *session, const void *msg)
@@ -425,6 +437,7 @@ static bool message_may_precede_resume(unsigned int type)
 
 /* All but HELLO require a session that is ready. */
 static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, const void *) = {
+	[FARSWAP_MSG_AUTH] = message_auth,
 	[FARSWAP_MSG_HELLO] = message_hello,
 	[FARSWAP_MSG_QUERY_MEM] = message_query_mem,
 	[FARSWAP_MSG_MAP] = message_map,
@@ -436,6 +449,12 @@ static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, con
 	[FARSWAP_MSG_RESUME] = message_resume,
 	[FARSWAP_MSG_KEY] = message_key,
 };
+
+/* Return the type of message that a session waits for before it is ready. */
+static unsigned int message_first(const struct session *session)
+{
+	return auth_is_on() && !session->auth.sealed ? FARSWAP_MSG_AUTH : FARSWAP_MSG_HELLO;
+}
 
 void message_received(struct session *session, const void *msg, size_t len)
 {
@@ -453,12 +472,16 @@ void message_received(struct session *session, const void *msg, size_t len)
 			       STAT_END_BAD_VERSION);
 		return;
 	}
+	if (error == WIRE_IGNORE) {
+		request_alive(session);
+		return;
+	}
 	if (error) {
 		session_end(session, message_bad(error), "message of %zu bytes: %s", len,
 			    wire_error_name(error));
 		return;
 	}
-	if (greeting != (le16toh(hdr->type) == FARSWAP_MSG_HELLO) ||
+	if (greeting != (le16toh(hdr->type) == message_first(session)) ||
 	    (session->resuming && !message_may_precede_resume(le16toh(hdr->type)))) {
 		message_bad_order(session, hdr);
 		return;

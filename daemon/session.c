@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "address.h"
 #include "device.h"
 #include "link.h"
 #include "log.h"
@@ -116,7 +117,29 @@ static uint8_t conn_depth(int device, uint8_t asked)
 	return device < asked ? device : asked;
 }
 
-static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, int access)
+/* Fill in the private data of the accept, and bind the connection to what both sides see of it. */
+static void conn_authenticate(struct conn *conn, const struct rdma_conn_param *asked,
+			      const struct farswap_connect *connect, struct farswap_accept *accept)
+{
+	struct session *session = conn->session;
+	uint8_t client[16], donor[16];
+
+	wire_init_accept(accept, FARSWAP_STATUS_OK);
+	if (conn != &session->control) {
+		auth_accept_data(&session->auth, connect, accept, conn->id->qp->qp_num);
+		return;
+	}
+	if (!session->auth.on)
+		return;
+	accept->features = htole32(FARSWAP_FEATURE_SEALED);
+	address_copy(client, rdma_get_peer_addr(conn->id));
+	address_copy(donor, rdma_get_local_addr(conn->id));
+	auth_bind(&session->auth, connect, accept, client, donor, asked->qp_num,
+		  conn->id->qp->qp_num);
+}
+
+static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked,
+		       const struct farswap_connect *connect, int access)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
 	struct farswap_accept accept;
@@ -126,7 +149,7 @@ static int conn_accept(struct conn *conn, const struct rdma_conn_param *asked, i
 		return -ENETDOWN;
 	if (ibv_query_device(conn->id->verbs, &attr))
 		return -EIO;
-	wire_init_accept(&accept, FARSWAP_STATUS_OK);
+	conn_authenticate(conn, asked, connect, &accept);
 	param.private_data = &accept;
 	param.private_data_len = sizeof(accept);
 	/* The most READs in flight that both sides support. */
@@ -358,6 +381,20 @@ void session_end_all(enum stats_counter reason, const char *why)
 	}
 }
 
+void session_end_denied(void)
+{
+	struct list *pos;
+
+	list_for_each(pos, &session_list) {
+		struct session *session = container_of(pos, struct session, link);
+
+		if (session->auth.on && !auth_is_allowed(&session->auth))
+			session_end(session, STAT_END_AUTH,
+				    "client '%s' may not connect with this key any more",
+				    session->auth.name);
+	}
+}
+
 void session_device_gone(struct ibv_context *device)
 {
 	struct list *pos;
@@ -402,14 +439,15 @@ void session_peer_name(struct rdma_cm_id *id, char name[SESSION_PEER_MAX])
 			 addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static struct session *session_alloc(struct rdma_cm_id *id)
+static struct session *session_alloc(struct rdma_cm_id *id, const struct auth *auth)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	int i;
 
 	if (!session)
 		return NULL;
-	session->client = client_get(rdma_get_peer_addr(id));
+	session->auth = *auth;
+	session->client = client_get(auth->name, rdma_get_peer_addr(id));
 	if (!session->client || getrandom(&session->secret, sizeof(session->secret), GRND_NONBLOCK) !=
 	    sizeof(session->secret)) {
 		if (session->client)
@@ -469,15 +507,27 @@ static void session_drop_half_open(void)
 }
 
 /* Return the status to reject the request with. Nothing is allocated for it so far. */
-static int session_check(const struct sockaddr *from, const struct farswap_connect *connect)
+static int session_check(struct rdma_cm_id *id, const struct farswap_connect *connect,
+			 uint32_t qpn, struct auth *auth)
 {
-	bool resumes = grace_may_resume(le64toh(connect->session), from);
+	const struct sockaddr *from = rdma_get_peer_addr(id);
+	bool resumes = grace_may_resume(connect, from);
+	char peer[SESSION_PEER_MAX];
+	const char *wrong;
 
 	if (sessions.leaving)
 		return FARSWAP_STATUS_LEAVING;
-	if (!client_is_allowed(from))
+	if (!auth_is_on() && !client_is_allowed(from))
 		return FARSWAP_STATUS_BAD_AUTH;
-	if (!client_may_connect(from, resumes) || session_is_full(resumes))
+	if (!client_count_connect(from))
+		return FARSWAP_STATUS_BUSY;
+	wrong = auth_check_control(auth, connect, from, qpn);
+	if (wrong) {
+		session_peer_name(id, peer);
+		log_peer(peer, "not authenticated: %s", wrong);
+		return FARSWAP_STATUS_BAD_AUTH;
+	}
+	if (!client_may_connect(auth->name, from, resumes) || session_is_full(resumes))
 		return FARSWAP_STATUS_BUSY;
 	return FARSWAP_STATUS_OK;
 }
@@ -486,12 +536,13 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		   const struct farswap_connect *connect)
 {
 	struct session *session;
-	int err = session_check(rdma_get_peer_addr(id), connect);
+	struct auth auth;
+	int err = session_check(id, connect, param->qp_num, &auth);
 
 	if (err)
 		return err;
 	session_drop_half_open();
-	session = session_alloc(id);
+	session = session_alloc(id, &auth);
 	if (!session)
 		return FARSWAP_STATUS_NO_MEMORY;
 	session->attempt = le32toh(connect->attempt);
@@ -512,7 +563,7 @@ int session_create(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	loop_timer_set(&session->deadline, SESSION_CONNECT_MS);
 	err = control_post_receives(session);
 	if (!err)
-		err = conn_accept(&session->control, param, 0);
+		err = conn_accept(&session->control, param, connect, 0);
 	/* The CM may know the id by now, so end the session in the normal way. */
 	if (err)
 		session_end(session, STAT_END_INTERNAL, "cannot be accepted: %s", strerror(-err));
@@ -539,7 +590,7 @@ static struct session *session_find(const struct farswap_connect *connect,
 		struct session *session = container_of(pos, struct session, link);
 
 		if (session->state == SESSION_READY && !session->resuming &&
-		    session->secret == le64toh(connect->session) &&
+		    session_is_named(session, connect) &&
 		    session->attempt == le32toh(connect->attempt) &&
 		    session->device == id->verbs &&
 		    grace_is_from(session, rdma_get_peer_addr(id)))
@@ -558,6 +609,8 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 
 	if (!session)
 		return FARSWAP_STATUS_BAD_SESSION;
+	if (auth_check_data(&session->auth, connect, param->qp_num))
+		return FARSWAP_STATUS_BAD_AUTH;
 	conn = &session->data[queue];
 	if (queue >= session->queues || conn->state != CONN_NONE)
 		return FARSWAP_STATUS_BUSY;
@@ -571,7 +624,7 @@ int session_add_data(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	id->context = conn;
 	conn->state = CONN_ACCEPTED;
 	loop_timer_set(&conn->timer, SESSION_CONNECT_MS);
-	err = conn_accept(conn, param, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	err = conn_accept(conn, param, connect, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (err)
 		session_lost(session, STAT_END_INTERNAL, "data queue pair %u cannot be accepted: %s",
 			     queue, strerror(-err));

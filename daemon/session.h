@@ -9,6 +9,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "address.h"
+#include "auth.h"
 #include "client.h"
 #include "loop.h"
 #include "region.h"
@@ -87,6 +89,7 @@ struct session {
 	struct farswap_hello hello;
 	uint16_t queues;		/* number of data queue pairs granted */
 	uint32_t attempt;		/* the client's number of its attempt to connect */
+	struct auth auth;
 
 	struct conn control;
 	struct conn data[FARSWAP_QUEUES_MAX];
@@ -173,6 +176,8 @@ void session_lost(struct session *session, enum stats_counter reason, const char
 #define SESSION_REACHABLE	"its queue pairs could not be destroyed"
 /* Destroy the queue pairs. Return true if nothing that the client sent can reach its regions. */
 bool session_disconnect(struct session *session);
+/* End the sessions of clients that may not connect any more with the keys that they have shown. */
+void session_end_denied(void);
 void session_end_all(enum stats_counter reason, const char *why);
 /* Called when the worker has finished with all regions of the owner. */
 void session_idle(struct region_owner *owner);
@@ -196,8 +201,8 @@ bool grace_enter(struct session *session, const char *why);
 /* Account for the end of a session in its grace period. */
 void grace_leave(void);
 unsigned int grace_count(void);
-/* Is there a session with this secret that can be resumed from this address? */
-bool grace_may_resume(uint64_t secret, const struct sockaddr *from);
+/* Does the request name a session that can be resumed from this address? */
+bool grace_may_resume(const struct farswap_connect *connect, const struct sockaddr *from);
 /* May a connection from this address belong to the session? */
 bool grace_is_from(const struct session *session, const struct sockaddr *from);
 /* Return the session that @hello names and may resume, or NULL. */
@@ -275,6 +280,15 @@ void request_alive(struct session *session);
 static inline bool session_is_over(const struct session *session)
 {
 	return session->state >= SESSION_GRACE;
+}
+
+/* Does the connect request name the session? The secret itself is sent only without keys. */
+static inline bool session_is_named(const struct session *session,
+				    const struct farswap_connect *connect)
+{
+	if (session->auth.on)
+		return auth_is_named(&session->auth, connect);
+	return session->secret == le64toh(connect->session);
 }
 
 static inline struct session *session_of(struct region_owner *owner)

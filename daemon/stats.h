@@ -37,6 +37,8 @@
 	X(END_REFUSED, "sessions_ended_total", "reason=\"refused\"", "")		\
 	X(END_LEAVING, "sessions_ended_total", "reason=\"leaving\"", "")		\
 	X(END_INTERNAL, "sessions_ended_total", "reason=\"internal\"", "")		\
+	X(END_AUTH, "sessions_ended_total", "reason=\"auth\"", "")			\
+	X(END_BAD_SEAL, "sessions_ended_total", "reason=\"bad_seal\"", "")		\
 	X(END_BAD_ORDER, "sessions_ended_total", "reason=\"bad_order\"", "")		\
 	X(END_BAD_FLOOD, "sessions_ended_total", "reason=\"bad_flood\"", "")		\
 	X(END_BAD_SHORT, "sessions_ended_total", "reason=\"bad_short\"", "")		\

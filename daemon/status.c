@@ -54,7 +54,7 @@ static void status_show_client(FILE *out, const struct client *client)
 {
 	char name[ADDRESS_NAME_MAX];
 
-	address_name((const struct sockaddr *)&client->address, name);
+	client_name(client, name);
 	fprintf(out, "  %s  %u regions of %u to %u, share %u, weight %u, %u sessions\n", name,
 		client->account.lent, client->min, client->max, client_fair(client),
 		client->weight, client->sessions);
@@ -113,7 +113,7 @@ static void status_json_client(struct json *json, const struct client *client)
 {
 	char name[ADDRESS_NAME_MAX];
 
-	address_name((const struct sockaddr *)&client->address, name);
+	client_name(client, name);
 	json_object(json, NULL);
 	json_string(json, "address", name);
 	json_number(json, "regions", client->account.lent);
@@ -222,7 +222,7 @@ static void status_metrics_clients(const struct metrics *metrics)
 				client->max, client->weight,
 			};
 
-			address_name((const struct sockaddr *)&client->address, name);
+			client_name(client, name);
 			snprintf(label, sizeof(label), "client=\"%s\"", name);
 			metrics_sample(metrics, gauges[i].name, label, values[i]);
 		}

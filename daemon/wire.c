@@ -16,9 +16,11 @@
 	static_assert(sizeof(struct type) == (bytes) &&			\
 		      offsetof(struct type, last) == (at), "layout of " #type)
 
-ASSERT_WIRE(farswap_connect, 24, attempt, 20);
-ASSERT_WIRE(farswap_accept, 16, reserved, 8);
+ASSERT_WIRE(farswap_connect, 56, mac, 40);
+ASSERT_WIRE(farswap_accept, 32, mac, 16);
 ASSERT_WIRE(farswap_hdr, 16, seq, 12);
+ASSERT_WIRE(farswap_auth, 120, noise, 16);
+ASSERT_WIRE(farswap_authed, 72, noise, 16);
 ASSERT_WIRE(farswap_hello, 96, auth, 64);
 ASSERT_WIRE(farswap_welcome, 72, answers, 64);
 ASSERT_WIRE(farswap_free_mem, 32, reserved, 28);
@@ -29,11 +31,12 @@ ASSERT_WIRE(farswap_evict, 32, reserved, 28);
 ASSERT_WIRE(farswap_check_activity, 152, region, 24);
 ASSERT_WIRE(farswap_activity_entry, 16, reserved, 12);
 ASSERT_WIRE(farswap_activity, 280, entry, 24);
-ASSERT_WIRE(farswap_resume, 504, region, 24);
+ASSERT_WIRE(farswap_resume, 488, region, 24);
 ASSERT_WIRE(farswap_resumed, 24, gone, 16);
 ASSERT_WIRE(farswap_keyed, 32, region, 24);
 static_assert(FARSWAP_MSG_BYTES == 512, "receive buffer");
-static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES, "longest message");
+static_assert(sizeof(struct farswap_resume) + FARSWAP_TAG_BYTES <= FARSWAP_MSG_BYTES,
+	      "longest message");
 /* Limits of rdma_connect(3), rdma_accept(3) and rdma_reject(3). */
 static_assert(sizeof(struct farswap_connect) <= 56, "private data of a connect request");
 static_assert(sizeof(struct farswap_accept) <= 148, "private data of an accept or a reject");
@@ -56,10 +59,12 @@ static const struct {
 	[FARSWAP_MSG_ACTIVITY] = { "ACTIVITY", 280, WIRE_TO_DONOR },
 	[FARSWAP_MSG_PING] = { "PING", 16, WIRE_TO_DONOR | WIRE_TO_CLIENT },
 	[FARSWAP_MSG_PONG] = { "PONG", 16, WIRE_TO_DONOR | WIRE_TO_CLIENT },
-	[FARSWAP_MSG_RESUME] = { "RESUME", 504, WIRE_TO_DONOR },
+	[FARSWAP_MSG_RESUME] = { "RESUME", 488, WIRE_TO_DONOR },
 	[FARSWAP_MSG_RESUMED] = { "RESUMED", 24, WIRE_TO_CLIENT },
 	[FARSWAP_MSG_KEY] = { "KEY", 24, WIRE_TO_DONOR },
 	[FARSWAP_MSG_KEYED] = { "KEYED", 32, WIRE_TO_CLIENT },
+	[FARSWAP_MSG_AUTH] = { "AUTH", 120, WIRE_TO_DONOR },
+	[FARSWAP_MSG_AUTHED] = { "AUTHED", 72, WIRE_TO_CLIENT },
 };
 
 static_assert(ARRAY_SIZE(wire_table) == FARSWAP_MSG_MAX + 1, "a row for every message");
@@ -78,7 +83,7 @@ static bool wire_is_zero(const void *data, size_t len)
 
 static enum wire_error wire_check_hello(const struct farswap_hello *hello)
 {
-	if (le16toh(hello->auth_kind) == FARSWAP_AUTH_NONE && !FIELD_IS_ZERO(hello->auth))
+	if (!FIELD_IS_ZERO(hello->auth))
 		return WIRE_RESERVED;
 	return le16toh(hello->queues) ? WIRE_OK : WIRE_RANGE;
 }
@@ -196,6 +201,8 @@ enum wire_error wire_check(const void *msg, size_t len, enum wire_direction dire
 	if (le16toh(hdr->version) != FARSWAP_VERSION)
 		return WIRE_VERSION;
 	type = le16toh(hdr->type);
+	if (!wire_length(type) && type & FARSWAP_MSG_OPTIONAL)
+		return le32toh(hdr->length) == len ? WIRE_IGNORE : WIRE_LENGTH;
 	if (!wire_length(type))
 		return WIRE_TYPE;
 	if (!(wire_table[type].direction & direction))
@@ -214,13 +221,21 @@ enum wire_error wire_check_connect(const void *data, size_t len)
 	const struct farswap_connect *connect = data;
 
 	/* The CM pads private data, so it may be longer. */
-	if (!data || len < sizeof(*connect))
+	if (!data || len < FARSWAP_CONNECT_BYTES_OLD)
 		return WIRE_SHORT;
 	if (le32toh(connect->magic) != FARSWAP_MAGIC)
 		return WIRE_MAGIC;
-	if (le16toh(connect->version) != FARSWAP_VERSION)
+	if (le16toh(connect->oldest) > FARSWAP_VERSION ||
+	    le16toh(connect->version) < FARSWAP_VERSION_OLDEST)
 		return WIRE_VERSION;
+	if (len < sizeof(*connect))
+		return WIRE_SHORT;
+	if (le16toh(connect->oldest) > le16toh(connect->version))
+		return WIRE_RANGE;
 	if (!FIELD_IS_ZERO(connect->reserved))
+		return WIRE_RESERVED;
+	if (!(le32toh(connect->features) & FARSWAP_FEATURE_SEALED) &&
+	    (!FIELD_IS_ZERO(connect->key_id) || !FIELD_IS_ZERO(connect->mac)))
 		return WIRE_RESERVED;
 	switch (le16toh(connect->kind)) {
 	case FARSWAP_CONNECT_CONTROL:
@@ -236,10 +251,15 @@ enum wire_error wire_check_accept(const void *data, size_t len)
 {
 	const struct farswap_accept *accept = data;
 
-	if (!data || len < sizeof(*accept))
+	if (!data || len < FARSWAP_ACCEPT_BYTES_OLD)
 		return WIRE_SHORT;
 	if (le32toh(accept->magic) != FARSWAP_MAGIC)
 		return WIRE_MAGIC;
+	/* A reject by another version. */
+	if (le16toh(accept->version) != FARSWAP_VERSION)
+		return WIRE_OK;
+	if (len < sizeof(*accept))
+		return WIRE_SHORT;
 	if (!FIELD_IS_ZERO(accept->reserved))
 		return WIRE_RESERVED;
 	return le16toh(accept->status) == FARSWAP_STATUS_SELF ? WIRE_RANGE : WIRE_OK;
@@ -258,6 +278,7 @@ const char *wire_error_name(enum wire_error error)
 		[WIRE_LENGTH] = "length field differs from the length",
 		[WIRE_RESERVED] = "reserved bytes not zero",
 		[WIRE_RANGE] = "field out of range",
+		[WIRE_IGNORE] = "unknown optional message",
 	};
 
 	static_assert(ARRAY_SIZE(names) == WIRE_ERRORS, "a name for every error");
@@ -310,6 +331,7 @@ void wire_init_connect(struct farswap_connect *connect, unsigned int kind,
 	memset(connect, 0, sizeof(*connect));
 	connect->magic = htole32(FARSWAP_MAGIC);
 	connect->version = htole16(FARSWAP_VERSION);
+	connect->oldest = htole16(FARSWAP_VERSION_OLDEST);
 	connect->kind = htole16(kind);
 	connect->session = htole64(session);
 	connect->queue = htole16(queue);

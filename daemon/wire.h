@@ -28,6 +28,7 @@ enum wire_error {
 	WIRE_LENGTH,		/* the header's length differs from the message's */
 	WIRE_RESERVED,		/* a reserved field is not zero */
 	WIRE_RANGE,		/* a field is out of range */
+	WIRE_IGNORE,		/* no error: an optional message of a later version */
 	WIRE_ERRORS
 };
 

@@ -223,6 +223,7 @@ static int session_open(struct farswap_donor *donor)
 		.slab_bytes	= (u64)farswap_settings.slab_mb << 20,
 		.node		= farswap_donor_client_node()->b,
 		.instance	= farswap_donor_client_instance(),
+		.key		= *donor->key ? donor->key : NULL,
 	};
 	const struct farswap_transport *transport;
 	struct farswap_session *session;
@@ -373,7 +374,7 @@ int farswap_donors_set(const char *line)
 		return err;
 
 	list_for_each_entry_safe(donor, next, &farswap_donors, entry) {
-		if (farswap_donors_find(&list, donor->address))
+		if (farswap_donors_find(&list, donor))
 			continue;
 		err = session_close(donor);
 		if (err) {
@@ -386,7 +387,7 @@ int farswap_donors_set(const char *line)
 	}
 	/* Use the order of the new line, but keep the donors that are in both lines. */
 	list_for_each_entry_safe(donor, next, &list, entry)
-		farswap_donors_append(farswap_donors_find(&farswap_donors, donor->address) ?:
+		farswap_donors_append(farswap_donors_find(&farswap_donors, donor) ?:
 				      donor);
 	farswap_donors_free(&list);
 	if (farswap_attached())

@@ -5,6 +5,7 @@
  * never sleeps, maps, destroys or returns non-zero, which would destroy the identifier.
  */
 #include <linux/compiler.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
 
@@ -26,11 +27,40 @@ static void cm_advance(struct farswap_rdma_chan *chan, enum farswap_rdma_step st
 	wake_up_all(&chan->link->conn.wait);
 }
 
+static void cm_copy_address(u8 *to, const struct sockaddr *address)
+{
+	struct in6_addr in6 = {};
+
+	if (address->sa_family == AF_INET6)
+		in6 = ((const struct sockaddr_in6 *)address)->sin6_addr;
+	else if (address->sa_family == AF_INET)
+		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)address)->sin_addr.s_addr,
+				       &in6);
+	memcpy(to, &in6, sizeof(in6));
+}
+
+/* Return NULL, or what is wrong with the private data of the accept. */
+static const char *cm_check_accept(struct farswap_rdma_chan *chan,
+				   const struct rdma_conn_param *param)
+{
+	const struct rdma_addr *addr = &chan->id->route.addr;
+	struct farswap_auth_path path = {
+		.client_qpn = chan->id->qp->qp_num,
+		.donor_qpn = param->qp_num,
+	};
+
+	cm_copy_address(path.client_address, (const struct sockaddr *)&addr->src_addr);
+	cm_copy_address(path.donor_address, (const struct sockaddr *)&addr->dst_addr);
+	return farswap_auth_accepted(&chan->link->conn.auth, &chan->connect,
+				     param->private_data, &path);
+}
+
 static void cm_established(struct farswap_rdma_chan *chan,
 			   const struct rdma_conn_param *param)
 {
 	struct farswap_rdma_conn *conn = &chan->link->conn;
 	struct farswap_wire_answer answer = {};
+	const char *wrong;
 
 	if (farswap_wire_check_accept(param->private_data,
 				      param->private_data_len, &answer) ||
@@ -39,7 +69,11 @@ static void cm_established(struct farswap_rdma_chan *chan,
 		farswap_rdma_conn_fail(conn, -EPROTO, "invalid private data in the accept");
 		return;
 	}
-	cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
+	wrong = cm_check_accept(chan, param);
+	if (wrong)
+		farswap_rdma_conn_fail(conn, -EPROTO, wrong);
+	else
+		cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
 }
 
 static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *event)
@@ -317,9 +351,8 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 {
 	const struct ib_device_attr *attrs = &chan->link->device->attrs;
 	struct farswap_rdma_conn *conn = &chan->link->conn;
-	struct farswap_connect connect;
 	struct rdma_conn_param param = {
-		.private_data = &connect,
+		.private_data = &chan->connect,
 		.responder_resources = min(attrs->max_qp_rd_atom, U8_MAX),
 		.initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX),
 		.flow_control = 1,
@@ -328,8 +361,13 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 	};
 	int err;
 
-	param.private_data_len = farswap_wire_connect(&connect, kind, session, number,
+	param.private_data_len = farswap_wire_connect(&chan->connect, kind, session, number,
 						      conn->attempt);
+	err = farswap_auth_connect(&conn->auth, &chan->connect, chan->qp->qp_num);
+	if (err) {
+		strscpy(conn->detail, "has an unusable key");
+		return err;
+	}
 	err = rdma_resolve_route(chan->id, FARSWAP_RDMA_CM_MS);
 	if (!err)
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ROUTE);

@@ -72,7 +72,8 @@ static int link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	if (err)
 		return err;
 	return farswap_rdma_chan_connect(&queue->chan, FARSWAP_CONNECT_DATA,
-					 conn->welcome.session, nr);
+					 conn->auth.on ? conn->auth.name : conn->welcome.session,
+					 nr);
 }
 
 /* The most bytes that can be mapped at once, a multiple of the page size. */
@@ -117,6 +118,7 @@ static int link_connect(struct farswap_rdma_conn *conn)
 	if (err)
 		return err;
 	return farswap_rdma_chan_connect(chan, FARSWAP_CONNECT_CONTROL,
+					 conn->auth.on ? conn->session->name :
 					 conn->session->token, 0);
 }
 

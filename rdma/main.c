@@ -70,9 +70,12 @@ static int __init farswap_rdma_init(void)
 	err = farswap_rdma_conn_init();
 	if (err)
 		return err;
-	err = farswap_rdma_port_init();
+	err = farswap_rdma_keyring_init();
 	if (err)
 		goto out_conn;
+	err = farswap_rdma_port_init();
+	if (err)
+		goto out_keyring;
 	farswap_rdma_reason_init();
 	/* Last: sessions may be opened before this returns. */
 	err = farswap_transport_register(&farswap_rdma_transport);
@@ -83,6 +86,8 @@ static int __init farswap_rdma_init(void)
 out_reason:
 	farswap_rdma_reason_exit();
 	farswap_rdma_port_exit();
+out_keyring:
+	farswap_rdma_keyring_exit();
 out_conn:
 	farswap_rdma_conn_exit();
 	return err;
@@ -93,6 +98,7 @@ static void __exit farswap_rdma_exit(void)
 	farswap_transport_unregister(&farswap_rdma_transport);
 	farswap_rdma_reason_exit();
 	farswap_rdma_port_exit();
+	farswap_rdma_keyring_exit();
 	farswap_rdma_conn_exit();
 }
 

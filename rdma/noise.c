@@ -453,6 +453,39 @@ int farswap_noise_open(struct farswap_noise_cipher *cipher, const void *header, 
 }
 
 /**
+ * farswap_noise_pair_key() - derive the key that two key pairs share without a handshake
+ * @key:	the result, a key of MACs
+ * @secret:	secret key of this side
+ * @peer:	public key of the other side
+ *
+ * Return: 0 or -errno.
+ */
+int farswap_noise_pair_key(__u8 *key, const __u8 *secret, const __u8 *peer)
+{
+	static const char what[] = "farswap connect";
+	__u8 shared[KEY];
+	int err = farswap_noise_crypto_dh(shared, secret, peer);
+
+	if (!err)
+		hmac(key, shared, what, sizeof(what) - 1);
+	farswap_noise_crypto_wipe(shared, sizeof(shared));
+	return err;
+}
+
+/**
+ * farswap_noise_key_id() - name a public key
+ * @id:		the result, of FARSWAP_NOISE_ID_BYTES
+ * @public:	the key
+ */
+void farswap_noise_key_id(__u8 *id, const __u8 *public)
+{
+	__u8 hash[HASH];
+
+	farswap_noise_crypto_hash(hash, public, KEY);
+	memcpy(id, hash, FARSWAP_NOISE_ID_BYTES);
+}
+
+/**
  * farswap_noise_mac() - compute a MAC: HMAC-SHA-256, cut to FARSWAP_NOISE_MAC_BYTES
  * @mac:	the result
  * @key:	the key

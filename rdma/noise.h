@@ -17,6 +17,7 @@
 #define FARSWAP_NOISE_HASH_BYTES	32
 #define FARSWAP_NOISE_TAG_BYTES		16
 #define FARSWAP_NOISE_MAC_BYTES		16
+#define FARSWAP_NOISE_ID_BYTES		8
 /* Bytes that the two messages add to their payloads. */
 #define FARSWAP_NOISE_FIRST_BYTES	(2 * FARSWAP_NOISE_KEY_BYTES + 2 * FARSWAP_NOISE_TAG_BYTES)
 #define FARSWAP_NOISE_SECOND_BYTES	(FARSWAP_NOISE_KEY_BYTES + FARSWAP_NOISE_TAG_BYTES)
@@ -123,6 +124,8 @@ int farswap_noise_seal(struct farswap_noise_cipher *cipher, const void *header, 
 int farswap_noise_open(struct farswap_noise_cipher *cipher, const void *header, size_t header_len,
 		       __u8 *body, size_t len);
 void farswap_noise_keys_end(struct farswap_noise_keys *keys);
+int farswap_noise_pair_key(__u8 *key, const __u8 *secret, const __u8 *peer);
+void farswap_noise_key_id(__u8 *id, const __u8 *public);
 int farswap_noise_mac(__u8 *mac, const __u8 *key, const void *data, size_t len);
 int farswap_noise_mac_check(const __u8 *mac, const __u8 *key, const void *data, size_t len);
 

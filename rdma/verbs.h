@@ -61,6 +61,7 @@ struct farswap_rdma_drain {
  * @notify_work: calls @notify from an interrupt
  * @drain:	last work requests of the send queue [0] and of the receive queue [1]
  * @step:	progress of the connect request; written by the CM's handler
+ * @connect:	private data of the connect request
  */
 struct farswap_rdma_chan {
 	struct farswap_rdma_link *link;
@@ -71,6 +72,7 @@ struct farswap_rdma_chan {
 	struct irq_work notify_work;
 	struct farswap_rdma_drain drain[2];
 	enum farswap_rdma_step step;
+	struct farswap_connect connect;
 };
 
 /**

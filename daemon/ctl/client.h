@@ -2,8 +2,8 @@
 /*
  * The client half: what the kernel module says in /sys/kernel/farswap and in debugfs.
  */
-#ifndef CLIENT_H
-#define CLIENT_H
+#ifndef CTL_CLIENT_H
+#define CTL_CLIENT_H
 
 #include "ctl.h"
 #include "metrics.h"

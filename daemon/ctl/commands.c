@@ -48,6 +48,12 @@ const struct ctl_command ctl_commands[] = {
 	{ "hotplug", "NAME SIZE", "give a virtual machine more memory", CTL_QMP, 2, 2, cmd_hotplug },
 	{ "cgroup", "show|set PATH KEY=VALUE...|-",
 	  "show the policies of cgroups, or set one and keep it over reboots", 0, 1, 6, cmd_cgroup },
+	{ "key", "[next|commit]", "make this machine's key if it has none, and print its public key",
+	  0, 0, 1, cmd_key },
+	{ "allow", "NAME KEY [WORD...]", "let the client with this key borrow memory", 0, 2, 8,
+	  cmd_allow },
+	{ "deny", "NAME [KEY]", "end the sessions of a client, and refuse others", 0, 1, 2,
+	  cmd_deny },
 };
 
 const unsigned int ctl_commands_nr = ARRAY_SIZE(ctl_commands);

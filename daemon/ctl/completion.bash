@@ -21,11 +21,14 @@ _farswapctl() {
 	advise) words=" $(systemctl list-units --plain --no-legend 2>/dev/null | cut -d' ' -f1)" ;;
 	hotplug) words="" ;;
 	cgroup) words=" show set -" ;;
+	key) words=" next commit" ;;
+	allow) words="" ;;
+	deny) words="" ;;
 	-s | --root)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return
 		;;
-	*) words="status check donors slabs stats top bench explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup --json --root -s -V -h" ;;
+	*) words="status check donors slabs stats top bench explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup key allow deny --json --root -s -V -h" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

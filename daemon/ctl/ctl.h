@@ -122,5 +122,8 @@ int cmd_keep(char **args, unsigned int nr);
 int cmd_advise(char **args, unsigned int nr);
 int cmd_hotplug(char **args, unsigned int nr);
 int cmd_cgroup(char **args, unsigned int nr);
+int cmd_key(char **args, unsigned int nr);
+int cmd_allow(char **args, unsigned int nr);
+int cmd_deny(char **args, unsigned int nr);
 
 #endif

@@ -64,11 +64,13 @@ struct farswap_io {
  * @slab_bytes:	size of a region, a power of two
  * @node:	identity of this machine, 16 bytes
  * @instance:	identity of this run
+ * @key:	public key of the donor, as text; NULL: it is not authenticated
  */
 struct farswap_session_params {
 	u64 slab_bytes;
 	const u8 *node;
 	u64 instance;
+	const char *key;
 };
 
 /**
@@ -128,7 +130,8 @@ struct farswap_session_ops {
  * @owner:	module; pinned by farswap_transport_get()
  * @open:	Start a session with the donor at @address, in the format of
  *		farswap_address_parse(). Connects in the background, and reconnects with
- *		growing pauses, until ->close(). May sleep. ERR_PTR: -ENOMEM.
+ *		growing pauses, until ->close(). May sleep. ERR_PTR: -ENOMEM; -EINVAL
+ *		if the key is invalid.
  * @close:	End the session, whose regions must all have been released. On return no
  *		callback runs or will run. May sleep; bounded.
  * @query:	Query how much memory the donor could still lend, in bytes. Sleeps about a

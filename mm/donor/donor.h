@@ -44,6 +44,9 @@ enum farswap_donor_state {
 	FARSWAP_DONOR_STATES,
 };
 
+/* Characters of a public key: 32 bytes in base64. */
+#define FARSWAP_DONOR_KEY_CHARS	44
+
 /**
  * enum farswap_donor_io - I/O that a donor's session supports, independent of the donor's state
  * @FARSWAP_DONOR_IO_NONE:	none: there is no session, or it has failed
@@ -102,10 +105,11 @@ enum farswap_donor_io {
  * @early:	ring of the last regions that it evicted or revoked while no slab had them
  * @nr_early:	number of these regions in this session
  * @rcu:	frees it after a grace period, because RCU readers of a mapping may read its donor
+ * @key:	its public key, as text; empty: it is not authenticated
  * @address:	its address, as written in the donors line
  *
  * farswap_state_lock covers all but @ref, @transport, @starved_since, @starved_at, @window, @says,
- * @said, @load_lock, @loads, @load_work and @address.
+ * @said, @load_lock, @loads, @load_work, @key and @address.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -145,6 +149,7 @@ struct farswap_donor {
 	u64 early[FARSWAP_EARLY_EVICTS];
 	unsigned int nr_early;
 	struct rcu_head rcu;
+	char key[FARSWAP_DONOR_KEY_CHARS + 1];
 	char address[];
 };
 
@@ -230,7 +235,8 @@ struct farswap_donor_use {
 extern struct list_head farswap_donors;
 
 int farswap_donors_parse(const char *line, struct list_head *list);
-struct farswap_donor *farswap_donors_find(const struct list_head *list, const char *address);
+struct farswap_donor *farswap_donors_find(const struct list_head *list,
+					  const struct farswap_donor *like);
 void farswap_donors_free(struct list_head *list);
 int farswap_donors_show(char *buf);
 void farswap_donors_append(struct farswap_donor *donor);

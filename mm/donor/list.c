@@ -147,19 +147,20 @@ void farswap_donors_set_grace(unsigned int ms)
 }
 
 /**
- * farswap_donors_find() - find the donor with an address
+ * farswap_donors_find() - find the donor that another one stands for
  * @list:	list of donors
- * @address:	the address, written in the same way
+ * @like:	a donor whose address is written in the same way, and that has the same key
  *
  * Context: the caller keeps the list from changing.
  * Return: the donor, or NULL.
  */
-struct farswap_donor *farswap_donors_find(const struct list_head *list, const char *address)
+struct farswap_donor *farswap_donors_find(const struct list_head *list,
+					  const struct farswap_donor *like)
 {
 	struct farswap_donor *donor;
 
 	list_for_each_entry(donor, list, entry)
-		if (!strcmp(donor->address, address))
+		if (!strcmp(donor->address, like->address) && !strcmp(donor->key, like->key))
 			return donor;
 	return NULL;
 }
@@ -176,6 +177,16 @@ static bool donor_named(const struct list_head *list,
 		    !memcmp(&other, address, sizeof(other)))
 			return true;
 	return false;
+}
+
+/* The transport checks it exactly. */
+static bool donor_key_is_valid(const char *key)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t len = strspn(key, digits);
+
+	return len == FARSWAP_DONOR_KEY_CHARS - 1 && !strcmp(key + len, "=");
 }
 
 /**
@@ -196,7 +207,7 @@ void farswap_donors_free(struct list_head *list)
 
 /**
  * farswap_donors_parse() - create the donors of a donors line
- * @line:	addresses separated by commas, or an empty string
+ * @line:	addresses separated by commas, each with or without #KEY, or an empty string
  * @list:	empty list to which they are added
  *
  * Context: may sleep.
@@ -215,10 +226,20 @@ int farswap_donors_parse(const char *line, struct list_head *list)
 	rest = copy;
 	while ((token = strsep(&rest, ",")) != NULL) {
 		struct farswap_donor *donor;
+		char *key;
 
 		token = strim(token);
 		if (!*token && !nr && !rest)
 			break;
+		key = strchr(token, '#');
+		if (key)
+			*key++ = '\0';
+		if (key && !donor_key_is_valid(key)) {
+			pr_err("donors: invalid key \"%s\" of %s (%d characters, which farswapctl key prints there)\n",
+			       strstarts(key, "farswap-secret:") ? "(a secret key)" : key, token,
+			       FARSWAP_DONOR_KEY_CHARS);
+			goto out_free;
+		}
 		if (farswap_address_parse(token, &address)) {
 			pr_err("donors: \"%s\" is not an address; give numeric ones, 10.0.0.2 or 10.0.0.2:9400 or [fd00::2]:9400, with commas between\n",
 			       token);
@@ -239,6 +260,8 @@ int farswap_donors_parse(const char *line, struct list_head *list)
 			err = -ENOMEM;
 			goto out_free;
 		}
+		if (key)
+			strscpy(donor->key, key);
 		list_add_tail(&donor->entry, list);
 	}
 	kfree(copy);
@@ -264,8 +287,8 @@ int farswap_donors_show(char *buf)
 
 	lockdep_assert_held(&farswap_main_lock);
 	list_for_each_entry(donor, &farswap_donors, entry)
-		len += sysfs_emit_at(buf, len, "%s%s", len ? "," : "",
-				     donor->address);
+		len += sysfs_emit_at(buf, len, "%s%s%s%s", len ? "," : "", donor->address,
+				     *donor->key ? "#" : "", donor->key);
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 

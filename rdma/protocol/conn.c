@@ -203,6 +203,7 @@ static void conn_free(struct kref *ref)
 	struct farswap_rdma_conn *conn = container_of(ref, struct farswap_rdma_conn,
 						      ref);
 
+	farswap_auth_end(&conn->auth);
 	/* A task may still be submitting to a region that has moved to another connection. */
 	kvfree_rcu(conn, rcu);
 }
@@ -239,6 +240,17 @@ void farswap_rdma_conn_fail(struct farswap_rdma_conn *conn, int error,
 	farswap_rdma_session_failed(conn);
 }
 
+/* The sealed copy is valid until conn->lock is dropped. */
+static int conn_seal(struct farswap_rdma_conn *conn, const void **msg, size_t *len)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!conn->auth.sealed)
+		return 0;
+	memcpy(conn->sealed_copy, *msg, *len);
+	*msg = conn->sealed_copy;
+	return farswap_auth_seal(&conn->auth, conn->sealed_copy, len);
+}
+
 /**
  * farswap_rdma_conn_send() - send a copy of a message
  * @conn:	connection
@@ -258,7 +270,9 @@ int farswap_rdma_conn_send(struct farswap_rdma_conn *conn, const void *msg, size
 		return -EHOSTDOWN;
 	if (!conn->nr_sends)
 		return -EAGAIN;
-	err = conn->session->link->send(conn, msg, len);
+	err = conn_seal(conn, &msg, &len);
+	if (!err)
+		err = conn->session->link->send(conn, msg, len);
 	if (!err)
 		conn->nr_sends--;
 	return err;

@@ -151,20 +151,30 @@ static void message_answered(struct farswap_rdma_conn *conn, const void *buf, si
 /**
  * farswap_rdma_message_received() - handle a message that has arrived
  * @conn:	connection
- * @buf:	the message
+ * @buf:	the message; may be changed
  * @len:	its length
  *
  * Context: process; one message of a connection at a time, in the order of their arrival.
  */
-void farswap_rdma_message_received(struct farswap_rdma_conn *conn, const void *buf, size_t len)
+void farswap_rdma_message_received(struct farswap_rdma_conn *conn, void *buf, size_t len)
 {
-	enum farswap_wire_fault fault = farswap_wire_check(buf, len);
+	enum farswap_wire_fault fault;
 
+	if (READ_ONCE(conn->auth.sealed) && farswap_auth_open(&conn->auth, buf, &len)) {
+		farswap_rdma_conn_fail(conn, -EPROTO, "message that is not authentic");
+		return;
+	}
+	fault = farswap_wire_check(buf, len);
+	if (fault == FARSWAP_WIRE_IGNORE) {
+		message_count_queries(conn, 1);
+		return;
+	}
 	if (fault) {
 		farswap_rdma_conn_fail(conn, -EPROTO, farswap_wire_fault_name(fault));
 		return;
 	}
 	switch (farswap_wire_type(buf)) {
+	case FARSWAP_MSG_AUTHED:
 	case FARSWAP_MSG_WELCOME:
 	case FARSWAP_MSG_FREE_MEM:
 	case FARSWAP_MSG_MR_INFO:

@@ -31,6 +31,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "auth.h"
 #include "wire.h"
 
 /* Requests in flight at once; PING has a credit of its own. */
@@ -86,6 +87,9 @@ enum farswap_rdma_state {
  * @attempt:	number of the last connection; used by @work only
  * @proven:	pages are known to arrive, and not only messages: see the link's probe
  * @token:	identifier that the donor gave the last session, to resume it; @work only
+ * @name:	name that the handshake gave the last session; @work only
+ * @has_key:	the donor is authenticated, and messages are sealed
+ * @donor_key:	public key of the donor
  * @nr_requests: requests sent in the donor's session over all its connections, HELLO not
  *		counted; protected by the lock of the current connection, as is @nr_answers
  * @nr_answers: how many of those were answered
@@ -124,6 +128,9 @@ struct farswap_session {
 	u32 attempt;
 	bool proven;
 	u64 token;
+	u64 name;
+	bool has_key;
+	u8 donor_key[FARSWAP_NOISE_KEY_BYTES];
 	u64 nr_requests;
 	u64 nr_answers;
 	struct farswap_rdma_conn *held;
@@ -234,6 +241,8 @@ struct farswap_rdma_flow {
  * @refusal:	contents of a reject; written before @error is set
  * @via:	name of the local device, for the log; set by the link
  * @wait:	waits for steps, answers, free calls and @error
+ * @auth:	keys; auth.sealed is set, and auth.keys.send is used, under @lock
+ * @sealed_copy: the message that is being sent, sealed; @lock
  * @welcome:	the donor's WELCOME; written before the connection is live
  * @live_since:	when the connection became live, jiffies
  * @open:	I/O and releases may be posted: it is, or was, live; set under @lock
@@ -277,6 +286,8 @@ struct farswap_rdma_conn {
 	const char *via;
 	wait_queue_head_t wait;
 
+	struct farswap_auth_state auth;
+	u8 sealed_copy[FARSWAP_MSG_BYTES] __aligned(8);
 	struct farswap_wire_welcome welcome;
 	unsigned long live_since;
 	bool open;
@@ -405,8 +416,13 @@ const char *farswap_rdma_rpc_answered(struct farswap_rdma_conn *conn,
 void farswap_rdma_rpc_quiesce(struct farswap_rdma_conn *conn,
 			      struct list_head *dead);
 
+/* keyring.c */
+int farswap_rdma_keyring_init(void);
+void farswap_rdma_keyring_exit(void);
+int farswap_rdma_keyring_read(u8 *secret);
+
 /* message.c */
-void farswap_rdma_message_received(struct farswap_rdma_conn *conn, const void *buf, size_t len);
+void farswap_rdma_message_received(struct farswap_rdma_conn *conn, void *buf, size_t len);
 void farswap_rdma_message_sent(struct farswap_rdma_conn *conn);
 void farswap_rdma_message_ping(struct farswap_rdma_conn *conn);
 void farswap_rdma_message_open(struct farswap_rdma_conn *conn);

@@ -13,6 +13,12 @@
 /* A donor that is this late after the caller gave up is failed. */
 #define RPC_OVERDUE_MS	10000
 
+/* Do both sides count a request with this type of answer? They do so from WELCOME on. */
+static bool rpc_counts(u16 type)
+{
+	return type != FARSWAP_MSG_WELCOME && type != FARSWAP_MSG_AUTHED;
+}
+
 /**
  * farswap_rdma_rpc_answered() - handle an answer
  * @conn:	connection
@@ -46,7 +52,7 @@ const char *farswap_rdma_rpc_answered(struct farswap_rdma_conn *conn,
 	if (i == FARSWAP_RDMA_RPCS)
 		return "answer without a request";
 
-	conn->session->nr_answers += type != FARSWAP_MSG_WELCOME;
+	conn->session->nr_answers += rpc_counts(type);
 	abandoned = call->state == FARSWAP_RDMA_RPC_ABANDONED;
 	if (type == FARSWAP_MSG_MR_INFO)
 		farswap_wire_read_region(buf, &info);
@@ -103,7 +109,7 @@ static struct farswap_rdma_rpc *rpc_begin(struct farswap_rdma_conn *conn,
 	call->type = type;
 	call->region = region;
 	call->state = FARSWAP_RDMA_RPC_WAITING;
-	conn->session->nr_requests += type != FARSWAP_MSG_WELCOME;
+	conn->session->nr_requests += rpc_counts(type);
 out_unlock:
 	spin_unlock(&conn->lock);
 	return call;

@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "farswap_rdma: " fmt
 
+#include <crypto/sha2.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -139,6 +140,14 @@ static int session_refusal(struct farswap_rdma_conn *conn, u32 status, u16 versi
 		conn->regions_gone = true;
 		return -EINVAL;
 	}
+	if (status == FARSWAP_STATUS_BAD_AUTH) {
+		strscpy(conn->detail,
+			"does not lend to this machine: see its log; or it wants a key, as in ADDRESS#KEY");
+		if (conn->session->has_key)
+			strscpy(conn->detail,
+				"does not know this machine's key, or has another key: see its log");
+		return -EACCES;
+	}
 	conn->regions_gone = status == FARSWAP_STATUS_LEAVING;
 	snprintf(conn->detail, sizeof(conn->detail), "refused the connection: %s",
 		 farswap_wire_status_name(status));
@@ -149,6 +158,53 @@ static int session_refused(struct farswap_rdma_conn *conn, u32 status, u16 versi
 {
 	conn->refused = session_refusal(conn, status, version);
 	return conn->refused;
+}
+
+static int session_auth_begin(struct farswap_rdma_conn *conn)
+{
+	struct farswap_session *session = conn->session;
+
+	if (!session->has_key)
+		return 0;
+	conn->auth.on = true;
+	memcpy(conn->auth.donor, session->donor_key, sizeof(conn->auth.donor));
+	if (!farswap_rdma_keyring_read(conn->auth.secret))
+		return 0;
+	strscpy(conn->detail, "has a key, but this machine has none: run farswapctl key");
+	return -ENOKEY;
+}
+
+/* Authenticate the donor, and seal what follows. */
+static int session_auth(struct farswap_rdma_conn *conn)
+{
+	u8 answer[FARSWAP_RDMA_ANSWER_BYTES] __aligned(8);
+	u8 ephemeral[FARSWAP_NOISE_KEY_BYTES];
+	struct farswap_auth msg;
+	size_t len;
+	int err;
+
+	static_assert(sizeof(struct farswap_authed) <= FARSWAP_RDMA_ANSWER_BYTES);
+	if (!conn->auth.on)
+		return 0;
+	len = farswap_wire_auth(&msg);
+	get_random_bytes(ephemeral, sizeof(ephemeral));
+	err = farswap_auth_first(&conn->auth, ephemeral, &msg);
+	memzero_explicit(ephemeral, sizeof(ephemeral));
+	if (!err)
+		err = farswap_rdma_rpc_call(conn, &msg, len, FARSWAP_MSG_AUTHED, NULL, answer,
+					    2 * FARSWAP_RDMA_RPC_MS);
+	if (err == -ETIMEDOUT)
+		strscpy(conn->detail, "doesn't answer AUTH");
+	if (err)
+		return err;
+	if (farswap_auth_second(&conn->auth, (const struct farswap_authed *)answer)) {
+		strscpy(conn->detail, "is not the donor that has this key");
+		return -EKEYREJECTED;
+	}
+	spin_lock(&conn->lock);
+	conn->auth.sealed = true;
+	spin_unlock(&conn->lock);
+	return 0;
 }
 
 static int session_hello(struct farswap_rdma_conn *conn)
@@ -166,6 +222,7 @@ static int session_hello(struct farswap_rdma_conn *conn)
 	size_t len;
 	int err;
 
+	ours.sealed = conn->auth.sealed;
 	farswap_rdma_resume_hello(session, &ours);
 	len = farswap_wire_hello(&hello, &ours);
 	err = farswap_rdma_rpc_call(conn, &hello, len, FARSWAP_MSG_WELCOME, NULL,
@@ -195,7 +252,11 @@ static int session_try(struct farswap_rdma_conn *conn)
 	unsigned int i;
 	int err;
 
-	err = link->connect(conn);
+	err = session_auth_begin(conn);
+	if (!err)
+		err = link->connect(conn);
+	if (!err)
+		err = session_auth(conn);
 	if (!err)
 		err = session_hello(conn);
 	for (i = 0; !err && i < conn->welcome.queues; i++)
@@ -271,6 +332,7 @@ static bool session_up(struct farswap_session *session,
 		session->last_logged[0] = '\0';
 		session->accept_ms = 0;
 		session->token = conn->welcome.session;
+		session->name = conn->auth.name;
 		farswap_rdma_message_open(conn);
 		if (farswap_rdma_resume_end(conn))
 			session->ops->resumed(session->ctx);
@@ -357,6 +419,18 @@ static bool session_alloc_pages(struct farswap_session *session)
 	return true;
 }
 
+/* Donors recognise the machine by this, but only its root may know the identity itself. */
+static void session_hash_node(struct farswap_session *session, const u8 *node)
+{
+	static const char domain[] = "farswap-node";
+	u8 data[sizeof(domain) + FARSWAP_NODE_BYTES], hash[SHA256_DIGEST_SIZE];
+
+	memcpy(data, domain, sizeof(domain));
+	memcpy(data + sizeof(domain), node, FARSWAP_NODE_BYTES);
+	sha256(data, sizeof(data), hash);
+	memcpy(session->node, hash, sizeof(session->node));
+}
+
 /**
  * farswap_rdma_session_open() - &struct farswap_transport.open, over a link
  * @address:	address of the donor
@@ -367,7 +441,7 @@ static bool session_alloc_pages(struct farswap_session *session)
  * @queues:	number of data queues wanted
  *
  * Context: may sleep.
- * Return: the session, or ERR_PTR(-ENOMEM).
+ * Return: the session, or ERR_PTR: -ENOMEM; -EINVAL if the donor's key is invalid.
  */
 struct farswap_session *farswap_rdma_session_open(const char *address,
 						  const struct farswap_session_params *params,
@@ -399,8 +473,17 @@ struct farswap_session *farswap_rdma_session_open(const char *address,
 	session->slab_bytes = params->slab_bytes;
 	session->queues = queues;
 	session->instance = params->instance;
-	memcpy(session->node, params->node, sizeof(session->node));
+	session_hash_node(session, params->node);
 	memcpy(session->address, address, bytes);
+	session->has_key = params->key;
+	if (params->key && farswap_noise_parse(session->donor_key, params->key,
+					       strlen(params->key))) {
+		session_free(session);
+		return ERR_PTR(-EINVAL);
+	}
+	if (!params->key)
+		pr_warn("donor %s: not authenticated: give its key, as in donors=ADDRESS#KEY\n",
+			session->address);
 
 	session_queue_connect(session, 0);
 	link->watch(session);

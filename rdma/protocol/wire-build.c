@@ -39,11 +39,23 @@ size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
 	memset(connect, 0, sizeof(*connect));
 	connect->magic = cpu_to_le32(FARSWAP_MAGIC);
 	connect->version = cpu_to_le16(FARSWAP_VERSION);
+	connect->oldest = cpu_to_le16(FARSWAP_VERSION_OLDEST);
 	connect->kind = cpu_to_le16(kind);
 	connect->session = cpu_to_le64(session);
 	connect->queue = cpu_to_le16(queue);
 	connect->attempt = cpu_to_le32(attempt);
 	return sizeof(*connect);
+}
+
+/**
+ * farswap_wire_auth() - build an AUTH whose handshake message is still zero
+ * @buf:	destination
+ *
+ * Return: its length.
+ */
+size_t farswap_wire_auth(void *buf)
+{
+	return begin(buf, FARSWAP_MSG_AUTH, sizeof(struct farswap_auth));
 }
 
 /**
@@ -74,7 +86,7 @@ size_t farswap_wire_hello(void *buf, const struct farswap_wire_greeting *hello)
 	msg->instance = cpu_to_le64(hello->instance);
 	msg->slab_bytes = cpu_to_le64(hello->slab_bytes);
 	msg->queues = cpu_to_le16(hello->queues);
-	msg->auth_kind = cpu_to_le16(FARSWAP_AUTH_NONE);
+	msg->auth_kind = cpu_to_le16(hello->sealed ? FARSWAP_AUTH_NOISE : FARSWAP_AUTH_NONE);
 	msg->grace_ms = cpu_to_le32(hello->grace_ms);
 	msg->resume = cpu_to_le64(hello->resume);
 	return len;

@@ -16,12 +16,16 @@
 #include "wire.h"
 
 /* The layout in literal numbers; the daemon has a list of its own. */
-static_assert(sizeof(struct farswap_connect) == 24);
-static_assert(offsetof(struct farswap_connect, attempt) == 20);
-static_assert(sizeof(struct farswap_accept) == 16);
-static_assert(offsetof(struct farswap_accept, reserved) == 8);
+static_assert(sizeof(struct farswap_connect) == 56);
+static_assert(offsetof(struct farswap_connect, mac) == 40);
+static_assert(sizeof(struct farswap_accept) == 32);
+static_assert(offsetof(struct farswap_accept, mac) == 16);
 static_assert(sizeof(struct farswap_hdr) == 16);
 static_assert(offsetof(struct farswap_hdr, seq) == 12);
+static_assert(sizeof(struct farswap_auth) == 120);
+static_assert(offsetof(struct farswap_auth, noise) == 16);
+static_assert(sizeof(struct farswap_authed) == 72);
+static_assert(offsetof(struct farswap_authed, noise) == 16);
 static_assert(sizeof(struct farswap_hello) == 96);
 static_assert(offsetof(struct farswap_hello, auth) == 64);
 static_assert(sizeof(struct farswap_welcome) == 72);
@@ -41,7 +45,7 @@ static_assert(offsetof(struct farswap_check_activity, region) == 24);
 static_assert(sizeof(struct farswap_activity_entry) == 16);
 static_assert(sizeof(struct farswap_activity) == 280);
 static_assert(offsetof(struct farswap_activity, entry) == 24);
-static_assert(sizeof(struct farswap_resume) == 504);
+static_assert(sizeof(struct farswap_resume) == 488);
 static_assert(offsetof(struct farswap_resume, region) == 24);
 static_assert(sizeof(struct farswap_resumed) == 24);
 static_assert(offsetof(struct farswap_resumed, gone) == 16);
@@ -51,7 +55,7 @@ static_assert(offsetof(struct farswap_keyed, region) == 24);
 /* Limits of rdma_connect(3) and rdma_accept(3) for RDMA_PS_TCP. */
 static_assert(sizeof(struct farswap_connect) <= 56);
 static_assert(sizeof(struct farswap_accept) <= 196);
-static_assert(sizeof(struct farswap_resume) <= FARSWAP_MSG_BYTES);
+static_assert(sizeof(struct farswap_resume) + FARSWAP_TAG_BYTES <= FARSWAP_MSG_BYTES);
 
 static const u32 farswap_wire_length[] = {
 	[FARSWAP_MSG_HELLO] = sizeof(struct farswap_hello),
@@ -71,6 +75,8 @@ static const u32 farswap_wire_length[] = {
 	[FARSWAP_MSG_RESUMED] = sizeof(struct farswap_resumed),
 	[FARSWAP_MSG_KEY] = sizeof(struct farswap_region_msg),
 	[FARSWAP_MSG_KEYED] = sizeof(struct farswap_keyed),
+	[FARSWAP_MSG_AUTH] = sizeof(struct farswap_auth),
+	[FARSWAP_MSG_AUTHED] = sizeof(struct farswap_authed),
 };
 
 static_assert(sizeof(farswap_wire_length) ==
@@ -85,6 +91,7 @@ static const char * const farswap_wire_fault_names[] = {
 	[FARSWAP_WIRE_LENGTH] = "message of wrong length",
 	[FARSWAP_WIRE_RESERVED] = "reserved field not zero",
 	[FARSWAP_WIRE_VALUE] = "field out of range",
+	[FARSWAP_WIRE_IGNORE] = "unknown optional message",
 };
 
 static_assert(sizeof(farswap_wire_fault_names) ==
@@ -174,6 +181,8 @@ enum farswap_wire_fault farswap_wire_check(const void *buf, size_t len)
 	if (le16_to_cpu(hdr->version) != FARSWAP_VERSION)
 		return FARSWAP_WIRE_VERSION;
 	type = le16_to_cpu(hdr->type);
+	if (type & FARSWAP_MSG_OPTIONAL)
+		return le32_to_cpu(hdr->length) == len ? FARSWAP_WIRE_IGNORE : FARSWAP_WIRE_LENGTH;
 	if (type > FARSWAP_MSG_MAX || !farswap_wire_length[type])
 		return FARSWAP_WIRE_TYPE;
 	if (len != farswap_wire_length[type] || le32_to_cpu(hdr->length) != len)
@@ -217,7 +226,7 @@ enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 {
 	const struct farswap_accept *accept = buf;
 
-	if (!buf || len < sizeof(*accept))
+	if (!buf || len < FARSWAP_ACCEPT_BYTES_OLD)
 		return FARSWAP_WIRE_SHORT;
 	if (le32_to_cpu(accept->magic) != FARSWAP_MAGIC)
 		return FARSWAP_WIRE_MAGIC;
@@ -225,6 +234,9 @@ enum farswap_wire_fault farswap_wire_check_accept(const void *buf, size_t len,
 	answer->status = le16_to_cpu(accept->status);
 	if (answer->version != FARSWAP_VERSION)
 		return FARSWAP_WIRE_OK;
+	if (len < sizeof(*accept))
+		return FARSWAP_WIRE_SHORT;
+	answer->sealed = le32_to_cpu(accept->features) & FARSWAP_FEATURE_SEALED;
 	if (!all_zero(accept->reserved, sizeof(accept->reserved)))
 		return FARSWAP_WIRE_RESERVED;
 	return answer->status == FARSWAP_STATUS_SELF ? FARSWAP_WIRE_VALUE : FARSWAP_WIRE_OK;

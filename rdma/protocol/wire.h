@@ -19,6 +19,7 @@
  * @FARSWAP_WIRE_LENGTH:	not the length of its type
  * @FARSWAP_WIRE_RESERVED:	a reserved or unused field is not zero
  * @FARSWAP_WIRE_VALUE:		a field is out of range
+ * @FARSWAP_WIRE_IGNORE:	no fault: an optional message of a later version
  * @FARSWAP_WIRE_FAULTS:	number of faults
  */
 enum farswap_wire_fault {
@@ -30,6 +31,7 @@ enum farswap_wire_fault {
 	FARSWAP_WIRE_LENGTH,
 	FARSWAP_WIRE_RESERVED,
 	FARSWAP_WIRE_VALUE,
+	FARSWAP_WIRE_IGNORE,
 	FARSWAP_WIRE_FAULTS,
 };
 
@@ -41,6 +43,7 @@ enum farswap_wire_fault {
  * @queues:	number of data queue pairs wanted
  * @grace_ms:	how long the donor keeps the regions when the connections fail
  * @resume:	0, or WELCOME's identifier of the session to resume
+ * @sealed:	it is sent sealed, after a handshake
  */
 struct farswap_wire_greeting {
 	const u8 *node;
@@ -49,6 +52,7 @@ struct farswap_wire_greeting {
 	u16 queues;
 	u32 grace_ms;
 	u64 resume;
+	bool sealed;
 };
 
 /**
@@ -93,10 +97,12 @@ struct farswap_wire_region {
  * struct farswap_wire_answer - private data of an accept or a reject
  * @version:	the donor's version
  * @status:	FARSWAP_STATUS_*
+ * @sealed:	messages are sealed, after a handshake
  */
 struct farswap_wire_answer {
 	u16 version;
 	u16 status;
+	bool sealed;
 };
 
 /* wire.c: checking */
@@ -121,6 +127,7 @@ u32 farswap_wire_read_keyed(const void *buf, u64 *region, u32 *rkey);
 /* wire-build.c: each function returns the message's length. */
 size_t farswap_wire_connect(void *buf, u16 kind, u64 session, u16 queue,
 			    u32 attempt);
+size_t farswap_wire_auth(void *buf);
 size_t farswap_wire_bare(void *buf, u16 type);
 size_t farswap_wire_hello(void *buf, const struct farswap_wire_greeting *hello);
 size_t farswap_wire_map(void *buf, u64 slab);

@@ -20,7 +20,7 @@ static u64 le(size_t at, size_t len)
 
 static bool is_header(u16 type, u32 len, u32 seq)
 {
-	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 5 && le(6, 2) == type &&
+	return !memcmp(bytes, "fswp", 4) && le(4, 2) == 6 && le(6, 2) == type &&
 	       le(8, 4) == len && le(12, 4) == seq;
 }
 
@@ -35,7 +35,7 @@ static bool is_zero(size_t from, size_t to)
 /* Each built message has the bytes of protocol.rst, and touches no others. */
 static void wire_test_build(struct kunit *test)
 {
-	static const u8 connect[] = "fswp\5\0\2\0\x8\7\6\5\4\3\2\1\3\0\0\0\xd\xc\xb\xa";
+	static const u8 connect[] = "fswp\6\0\2\0\x8\7\6\5\4\3\2\1\3\0\6\0\xd\xc\xb\xa";
 	static const u8 node[16] = "0123456789abcdef";
 	const u64 region[2] = { 0x1122334455667788ULL, 7 };
 	const u32 pages[2] = { 0xa0b0c0d0, 9 };
@@ -49,9 +49,10 @@ static void wire_test_build(struct kunit *test)
 	};
 
 	memset(bytes, 0xff, FARSWAP_MSG_BYTES);
-	KUNIT_EXPECT_EQ(test, 24, farswap_wire_connect(bytes, FARSWAP_CONNECT_DATA,
+	KUNIT_EXPECT_EQ(test, 56, farswap_wire_connect(bytes, FARSWAP_CONNECT_DATA,
 						       0x0102030405060708ULL, 3, 0x0a0b0c0d));
-	KUNIT_EXPECT_TRUE_MSG(test, !memcmp(bytes, connect, 24) && bytes[24] == 0xff, "connect");
+	KUNIT_EXPECT_TRUE_MSG(test, !memcmp(bytes, connect, 24) && is_zero(24, 56) &&
+			      bytes[56] == 0xff, "connect");
 
 	memset(bytes, 0xff, FARSWAP_MSG_BYTES);
 	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_hello(bytes, &hello) == 96, "hello's length");
@@ -61,6 +62,10 @@ static void wire_test_build(struct kunit *test)
 			      le(40, 8) == 64 << 20 && le(48, 2) == 4 && is_zero(50, 52) &&
 			      le(52, 4) == 10000 && le(56, 8) == 0xa1b2c3d4e5f60718ULL &&
 			      is_zero(64, 96) && bytes[96] == 0xff, "hello");
+
+	memset(bytes, 0xff, FARSWAP_MSG_BYTES);
+	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_auth(bytes) == 120 && is_header(18, 120, 0) &&
+			      is_zero(16, 120) && bytes[120] == 0xff, "auth");
 
 	memset(bytes, 0xff, FARSWAP_MSG_BYTES);
 	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_bare(bytes, FARSWAP_MSG_PING) == 16 &&
@@ -78,10 +83,10 @@ static void wire_test_build(struct kunit *test)
 			      le(48, 4) == 9 && is_zero(52, 280) && bytes[280] == 0xff, "activity");
 
 	memset(bytes, 0xff, FARSWAP_MSG_BYTES);
-	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_resume(bytes, region, 2, true) == 504 &&
-			      is_header(14, 504, 0) && le(16, 4) == 2 && le(20, 4) == 1 &&
-			      le(24, 8) == region[0] && le(32, 8) == 7 && is_zero(40, 504) &&
-			      bytes[504] == 0xff, "resume");
+	KUNIT_EXPECT_TRUE_MSG(test, farswap_wire_resume(bytes, region, 2, true) == 488 &&
+			      is_header(14, 488, 0) && le(16, 4) == 2 && le(20, 4) == 1 &&
+			      le(24, 8) == region[0] && le(32, 8) == 7 && is_zero(40, 488) &&
+			      bytes[488] == 0xff, "resume");
 }
 
 static size_t wire_make(u16 type)
@@ -178,10 +183,12 @@ static void wire_test_fields(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 4, 1) == FARSWAP_WIRE_VERSION,
 			      "another version");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 0) == FARSWAP_WIRE_TYPE, "type 0");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 18) == FARSWAP_WIRE_TYPE,
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 6, 20) == FARSWAP_WIRE_TYPE,
 			      "type past the last");
-	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 7, 0xff) == FARSWAP_WIRE_TYPE,
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 7, 0x7f) == FARSWAP_WIRE_TYPE,
 			      "type far past the last");
+	KUNIT_EXPECT_TRUE_MSG(test, check_with(12, 7, 0x80) == FARSWAP_WIRE_IGNORE,
+			      "unknown type that is optional");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 1) == FARSWAP_WIRE_OK, "welcome: resumed");
 	KUNIT_EXPECT_TRUE_MSG(test, check_with(2, 22, 2) == FARSWAP_WIRE_OK,
 			      "welcome: resumed with new keys");
@@ -283,25 +290,29 @@ static void wire_test_read(struct kunit *test)
 static void wire_test_accept(struct kunit *test)
 {
 	struct farswap_wire_answer answer = {};
-	u8 padded[196] = "fswp\5\0\3\0";
+	u8 padded[196] = "fswp\6\0\3\0";
 
 	KUNIT_EXPECT_TRUE_MSG(test,
 			      farswap_wire_check_accept(NULL, 0, &answer) == FARSWAP_WIRE_SHORT,
 			      "no accept data");
 	KUNIT_EXPECT_TRUE_MSG(test,
-			      farswap_wire_check_accept(padded, 15, &answer) == FARSWAP_WIRE_SHORT,
+			      farswap_wire_check_accept(padded, 31, &answer) == FARSWAP_WIRE_SHORT,
 			      "short accept data");
 	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 5 && answer.status == 3, "padded accept data");
+			      answer.version == 6 && answer.status == 3 && !answer.sealed,
+			      "padded accept data");
+	padded[8] = 3;
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
+			      answer.sealed, "accept data with a feature, and an unknown one");
 	padded[6] = FARSWAP_STATUS_SELF;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_VALUE,
 			farswap_wire_check_accept(padded, 196, &answer));
-	padded[8] = 1;
+	padded[15] = 1;
 	KUNIT_EXPECT_EQ(test, FARSWAP_WIRE_RESERVED,
 			farswap_wire_check_accept(padded, 196, &answer));
-	padded[4] = 6;
-	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 196, &answer) &&
-			      answer.version == 6,
+	padded[4] = 5;
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_wire_check_accept(padded, 16, &answer) &&
+			      answer.version == 5,
 			      "accept data of another version is told by its version");
 	padded[0] = 0;
 	KUNIT_EXPECT_TRUE_MSG(test,

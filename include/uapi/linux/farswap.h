@@ -14,7 +14,9 @@
 #include <linux/types.h>
 
 #define FARSWAP_MAGIC			0x70777366U	/* "fswp" */
-#define FARSWAP_VERSION			5
+#define FARSWAP_VERSION			6
+/* The oldest version that this one can speak. */
+#define FARSWAP_VERSION_OLDEST		6
 #define FARSWAP_PORT			9400
 
 /* Receives that each side keeps posted on the control queue pair. */
@@ -26,7 +28,7 @@
 /* Regions in one CHECK_ACTIVITY or ACTIVITY. */
 #define FARSWAP_ACTIVITY_REGIONS	16
 /* Regions in one RESUME. */
-#define FARSWAP_RESUME_REGIONS		60
+#define FARSWAP_RESUME_REGIONS		58
 /*
  * Regions that a donor may query in a second; each PING counts as one. A client
  * ends a session with more than twice as many in a second of its own.
@@ -39,13 +41,28 @@
 #define FARSWAP_QUEUES_MAX		16
 #define FARSWAP_NODE_BYTES		16
 #define FARSWAP_AUTH_BYTES		32
+#define FARSWAP_KEY_ID_BYTES		8
+#define FARSWAP_MAC_BYTES		16
+/* Sealing adds this to a message; the length in its header does not count it. */
+#define FARSWAP_TAG_BYTES		16
+/* The handshake's two messages, with payloads of 8 bytes. */
+#define FARSWAP_AUTH_FIRST_BYTES	104
+#define FARSWAP_AUTH_SECOND_BYTES	56
+
+/* Features of farswap_connect and farswap_accept. Unknown ones are ignored. */
+#define FARSWAP_FEATURE_SEALED		1	/* AUTH comes first; what follows is sealed */
+
+/* struct farswap_connect and farswap_accept begin with what version 5 had of them. */
+#define FARSWAP_CONNECT_BYTES_OLD	24
+#define FARSWAP_ACCEPT_BYTES_OLD	16
 
 /* struct farswap_connect.kind */
 #define FARSWAP_CONNECT_CONTROL		1
 #define FARSWAP_CONNECT_DATA		2
 
-/* struct farswap_hello.auth_kind: the network is trusted, and auth is zero. */
-#define FARSWAP_AUTH_NONE		0
+/* struct farswap_hello.auth_kind; auth is zero. */
+#define FARSWAP_AUTH_NONE		0	/* the network is trusted */
+#define FARSWAP_AUTH_NOISE		1	/* Noise_IKpsk2_25519_ChaChaPoly_SHA256 */
 
 /* struct farswap_hdr.type */
 #define FARSWAP_MSG_HELLO		1
@@ -65,7 +82,11 @@
 #define FARSWAP_MSG_RESUMED		15
 #define FARSWAP_MSG_KEY			16
 #define FARSWAP_MSG_KEYED		17
-#define FARSWAP_MSG_MAX			17
+#define FARSWAP_MSG_AUTH		18
+#define FARSWAP_MSG_AUTHED		19
+#define FARSWAP_MSG_MAX			19
+/* A message with this bit in its type is ignored by a receiver that does not know it. */
+#define FARSWAP_MSG_OPTIONAL		0x8000
 
 /* struct farswap_welcome.resumed */
 #define FARSWAP_RESUMED_NOT		0
@@ -92,10 +113,15 @@
  * @session:	for control 0, or the session to resume, as in HELLO; for data the
  *		session of WELCOME
  * @queue:	for data the number of the queue pair, from 0; for control 0
- * @reserved:	zero
+ * @oldest:	the oldest version that the client speaks, at most @version
  * @attempt:	number of this attempt to connect: the same in all its requests, and
  *		different in the next. So a late data request is not taken for one of
  *		the connection that resumes the session
+ * @features:	FARSWAP_FEATURE_*
+ * @reserved:	zero
+ * @key_id:	the first bytes of the hash of the client's public key; zero without
+ *		FARSWAP_FEATURE_SEALED, as is @mac
+ * @mac:	MAC of this struct, with @mac zero, and of the client's queue pair number
  */
 struct farswap_connect {
 	__le32 magic;
@@ -103,8 +129,12 @@ struct farswap_connect {
 	__le16 kind;
 	__le64 session;
 	__le16 queue;
-	__u8 reserved[2];
+	__le16 oldest;
 	__le32 attempt;
+	__le32 features;
+	__u8 reserved[4];
+	__u8 key_id[FARSWAP_KEY_ID_BYTES];
+	__u8 mac[FARSWAP_MAC_BYTES];
 };
 
 /**
@@ -112,13 +142,18 @@ struct farswap_connect {
  * @magic:	FARSWAP_MAGIC
  * @version:	FARSWAP_VERSION of the donor
  * @status:	FARSWAP_STATUS_OK in an accept, the reason in a reject
+ * @features:	FARSWAP_FEATURE_* that the connection has
  * @reserved:	zero
+ * @mac:	in an accept of a data queue pair of a sealed session, MAC of the request's @mac,
+ *		of this struct with @mac zero, and of the donor's queue pair number
  */
 struct farswap_accept {
 	__le32 magic;
 	__le16 version;
 	__le16 status;
-	__u8 reserved[8];
+	__le32 features;
+	__u8 reserved[4];
+	__u8 mac[FARSWAP_MAC_BYTES];
 };
 
 /**
@@ -138,14 +173,37 @@ struct farswap_hdr {
 };
 
 /**
- * struct farswap_hello - client to donor, the first message of a session
+ * struct farswap_auth - client to donor, the first message of a sealed session
+ * @hdr:	header
+ * @noise:	the first message of the handshake; its payload is zero
+ */
+struct farswap_auth {
+	struct farswap_hdr hdr;
+	__u8 noise[FARSWAP_AUTH_FIRST_BYTES];
+};
+
+/**
+ * struct farswap_authed - donor to client, answers AUTH
+ * @hdr:	header
+ * @noise:	the second message of the handshake; its payload is zero
+ *
+ * All messages after these two are sealed: the header in clear, the rest encrypted, and a tag
+ * of FARSWAP_TAG_BYTES behind it.
+ */
+struct farswap_authed {
+	struct farswap_hdr hdr;
+	__u8 noise[FARSWAP_AUTH_SECOND_BYTES];
+};
+
+/**
+ * struct farswap_hello - client to donor, the first message of a session, after AUTH
  * @hdr:	header
  * @node:	identity of the client's machine, the same after a reboot
  * @instance:	identity of the client's run, different each time the module is loaded. A
  *		farswapd that finds it in /sys/kernel/farswap/instance runs on the client
  * @slab_bytes:	size of a slab, a power of two
  * @queues:	number of data queue pairs the client wants to connect
- * @auth_kind:	FARSWAP_AUTH_NONE
+ * @auth_kind:	FARSWAP_AUTH_NOISE if it is sealed, otherwise FARSWAP_AUTH_NONE
  * @grace_ms:	how long the donor keeps the session's regions when its connections
  *		fail, milliseconds; 0: not at all
  * @resume:	0, or the session of an earlier WELCOME to resume

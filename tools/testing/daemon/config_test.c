@@ -4,9 +4,11 @@
  * wrong and what would be right.
  */
 #include "address.c"
+#include "auth.c"
 #include "config.c"
 #include "config-file.c"
 #include "meminfo.c"
+#include "wire.c"
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
@@ -25,6 +27,7 @@ static int read_text(const char *text)
 	fputs(text, file);
 	fclose(file);
 	free(config.client.rules);
+	auth_free_clients(config.allow);
 	config_init(&config);
 	error[0] = '\0';
 	return config_read(&config, path, error);
@@ -59,6 +62,12 @@ static void test_forms(void)
 		      "hugepages no\nahead\t0"), "all ways to write a line");
 	ok(config.memory == 256 << 20 && config.slab == 8 << 20 && config.evict_ms == 7 &&
 	   config.client.clients == 3 && !config.hugepages && !config.ahead, "are understood");
+	ok(!read_text("control = /run/a#b # comment # more\n") &&
+	   !strcmp(config.control, "/run/a#b"), "a # inside of a value is no comment");
+	ok(!read_text("control = /run/a#b#\n") && !strcmp(config.control, "/run/a#b#"),
+	   "nor is one at its end");
+	ok(!read_text("#control = /run/a\n") && !strcmp(config.control, "/run/farswapd/control"),
+	   "one at the start of the line is");
 	ok(!read_text("memory = 16G\n") && config.memory == 16ULL << 30, "G");
 	ok(!read_text("memory = 65536K\n") && config.memory == 64ULL << 20, "K");
 	ok(!read_text("memory = 67108864\n") && config.memory == 64ULL << 20, "bytes");
@@ -152,8 +161,8 @@ static void test_clients(void)
 	   "and the rest");
 	wrong("client = host\n", 1, "numeric, or a range, as in 10.0.0.0/24");
 	wrong("client = 10.0.0.0/33\n", 1, "numeric, or a range");
-	wrong("client = 10.0.0.1 max\n", 1, "words: weight=N, min=SIZE, max=SIZE");
-	wrong("client = 10.0.0.1 most=1G\n", 1, "words: weight=N");
+	wrong("client = 10.0.0.1 max\n", 1, "(words: key=KEY, from=ADDRESS, weight=N, ");
+	wrong("client = 10.0.0.1 most=1G\n", 1, "(words: key=KEY, from=ADDRESS, weight=N");
 	wrong("client = 10.0.0.1 max=much\n", 1, "client: max: invalid value 'much' (a size");
 	wrong("client = 10.0.0.1 weight=0\n", 1, "client: weight: invalid value '0' (range 1-1000)");
 	wrong("client_min = x\n", 1, "a size, as in 512M, or 0");
@@ -245,6 +254,46 @@ static void test_stop_timeout(void)
 	   "the unit's TimeoutStopSec, %u s, leaves the daemon its time", seconds);
 }
 
+#define PUBLIC	"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+
+#define OTHER	"ASDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+
+static void test_auth(void)
+{
+	ok(!read_text("client = web1 key=" PUBLIC "\n") && config.allow &&
+	   !strcmp(config.allow->name, "web1") && !config.allow->next &&
+	   !config_check(&config, error) && config.auth == CONFIG_AUTH_REQUIRED,
+	   "a client with a key");
+	ok(!read_text("auth = required\nkey_file = /run/key\n") && !config_check(&config, error) &&
+	   config.auth == CONFIG_AUTH_REQUIRED && !strcmp(config.key_file, "/run/key"),
+	   "auth = required");
+	ok(!read_text("auth = none\n") && config.auth == CONFIG_AUTH_NONE &&
+	   !config_check(&config, error), "auth = none");
+	ok(!read_text("client = web1 weight=3 key=" PUBLIC " from=10.0.0.0/24 key=" OTHER "\n") &&
+	   config.allow->next && !strcmp(config.allow->next->name, "web1") &&
+	   config.allow->has_from && config.allow->next->has_from && config.client.nr_rules == 1 &&
+	   !strcmp(config.client.rules[0].name, "web1") && config.client.rules[0].weight == 3,
+	   "two keys, addresses and a weight");
+	wrong("auth = maybe", 1, "(none or required)");
+	wrong("key_file = key", 1, "(an absolute path");
+	wrong("client = web1", 1, "or a name with key=KEY");
+	wrong("client = 10.0.0.0/24 key=" PUBLIC, 1, "addresses are given by from=");
+	wrong("client = ../x key=" PUBLIC, 1, "invalid name '../x'");
+	wrong("client = web1 from=10.0.0.0/24", 1, "from= without key=");
+	wrong("client = web1 key=" PUBLIC " from=here", 1, "from: invalid address 'here'");
+	wrong("client = web1 key=" PUBLIC "\nclient = web2 key=" PUBLIC, 2,
+	      "the key of another line, 'web1'");
+	wrong("client = web1 key=" PUBLIC "\nclient = web1 key=" OTHER, 2,
+	      "the name or the key of another line, 'web1'");
+	wrong("client = web1 key=" PUBLIC " key=" OTHER " key=" PUBLIC, 1, "more than two keys");
+	wrong("client = web1 key=B" PUBLIC, 1, "invalid key");
+	wrong("client = web1 key=farswap-secret:" PUBLIC, 1, "has a secret key");
+	read_text("auth = none\nclient = web1 key=" PUBLIC "\n");
+	ok(config_check(&config, error) && strstr(error, "client 'web1' has a key"),
+	   "a key where none is checked");
+	read_text("");
+}
+
 int main(void)
 {
 	int fd = mkstemp(path);
@@ -254,6 +303,7 @@ int main(void)
 	close(fd);
 	test_defaults();
 	test_forms();
+	test_auth();
 	test_addresses();
 	test_wrong();
 	test_clients();

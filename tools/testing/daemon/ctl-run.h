@@ -9,6 +9,7 @@
 #define main ctl_main
 #include "ctl/main.c"
 #undef main
+#include "ctl/allow.c"
 #include "ctl/ask.c"
 #include "ctl/bench.c"
 #include "ctl/check.c"
@@ -25,6 +26,7 @@
 #include "ctl/explain.c"
 #include "ctl/fail.c"
 #include "ctl/file.c"
+#include "ctl/key.c"
 #include "ctl/kmsg.c"
 #include "ctl/sync.c"
 #include "ctl/top.c"
@@ -38,9 +40,16 @@
 #include "ctl/unit/unit.c"
 #include "ctl/unit/vm.c"
 #include "ctl/unit/wss.c"
+#include "address.c"
+#include "auth.c"
+#include "config.c"
 #include "config-file.c"
 #include "json.c"
+#include "key.c"
+#include "keyring.c"
+#include "meminfo.c"
 #include "metrics.c"
+#include "wire.c"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -646,7 +646,68 @@ static void test_many(void)
 	make_client();
 }
 
-/* With --plain, print the metrics of the copied machine only, for promtool. */
+#define KEY_A	"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+#define KEY_B	"ASDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+#define KEY_C	"BSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+#define WEB1	"/etc/farswapd.conf.d/client-web1.conf"
+
+static bool file_has(const char *path, const char *text)
+{
+	char *got = file_read(path);
+	bool found = got && strstr(got, text);
+
+	free(got);
+	return found;
+}
+
+static void test_allow(void)
+{
+	char key[64];
+
+	put("/etc/hostname", "donor\n");
+	run("key", NULL);
+	snprintf(key, sizeof(key), "%.44s", output);
+	run("allow", "web1", KEY_A, "max=8G", NULL);
+	ok(!status && has(key), "allow says the donor's own key");
+	ok(file_has(WEB1, "\nclient = web1 key=" KEY_A " max=8G\n") &&
+	   file_has("/etc/farswapd.conf.d/auth.conf", "\nauth = required\n"), "and writes a file");
+	run("allow", "web1", KEY_B, NULL);
+	ok(!status && has("deny web1 " KEY_A) &&
+	   file_has(WEB1, "\nclient = web1 key=" KEY_A " key=" KEY_B " max=8G\n"), "a second key");
+	run("allow", "web1", KEY_C, "weight=3", "--json", NULL);
+	ok(!status && is_json() &&
+	   file_has(WEB1, "\nclient = web1 key=" KEY_B " key=" KEY_C " weight=3\n"),
+	   "a third one replaces the first");
+	run("deny", "web1", KEY_A, NULL);
+	ok(status == CTL_PROBLEM && has("has no key"), "a key that it does not have");
+	run("deny", "web1", KEY_B, NULL);
+	ok(!status && file_has(WEB1, "\nclient = web1 key=" KEY_C " weight=3\n"), "one key less");
+	run("allow", "web1", KEY_C, "wieght=3", NULL);
+	ok(status == CTL_UNKNOWN && has("client: unknown word 'wieght'") &&
+	   file_has(WEB1, "weight=3"), "a wrong word changes nothing");
+	run("allow", "../x", KEY_A, NULL);
+	ok(status == CTL_UNKNOWN && has("invalid name '../x'"), "a wrong name");
+	run("allow", "web2", "farswap-secret:" KEY_A, NULL);
+	ok(status == CTL_UNKNOWN && has("invalid key"), "a secret key");
+	run("deny", "web1", NULL);
+	ok(!status && !file_has(WEB1, "client") &&
+	   file_has("/etc/farswapd.conf.d/auth.conf", "\nauth = required\n"),
+	   "deny removes it, and admits nobody else");
+	run("deny", "web1", NULL);
+	ok(status == CTL_PROBLEM && has("no client 'web1'"), "deny says that there is none");
+	run("key", "commit", NULL);
+	ok(status == CTL_PROBLEM && has("farswapctl key next"), "no next key");
+	run("key", "next", NULL);
+	ok(!status && !has(key), "the next key is another");
+	snprintf(key, sizeof(key), "%.44s", output);
+	run("key", "commit", NULL);
+	ok(!status && has(key), "and becomes the key");
+	run("key", NULL);
+	ok(!status && has(key), "it is");
+	run("key", "now", NULL);
+	ok(status == CTL_UNKNOWN && has("(next or commit)"), "a wrong word");
+}
+
 /* A machine of the real QEMU, which never runs. It has a virtio-mem device, and one slot. */
 static void test_real_machine(void)
 {
@@ -684,6 +745,7 @@ static void test_real_machine(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* With --plain, print the metrics of the copied machine only, for promtool. */
 int main(int argc, char **argv)
 {
 	const char *const remove[] = { "rm", "-rf", root, NULL };
@@ -713,6 +775,7 @@ int main(int argc, char **argv)
 	test_http();
 	test_top();
 	test_bench();
+	test_allow();
 	ctl.root = NULL;
 	test_table();
 	test_many();

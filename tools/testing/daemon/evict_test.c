@@ -112,7 +112,7 @@ static void setup(unsigned int lost)
 
 		snprintf(text, sizeof(text), "10.0.0.%u", i);
 		address_parse_range(text, &range);
-		owners[i] = client_get((const struct sockaddr *)&range.address);
+		owners[i] = client_get("", (const struct sockaddr *)&range.address);
 		sessions[i] = calloc(1, sizeof(*sessions[i]));
 		sessions[i]->client = owners[i];
 		list_add_tail(&sessions[i]->link, &session_list);

@@ -9,6 +9,8 @@
 #include "farswap-client.c"
 #undef main
 #include "config-file.c"
+#include "key.c"
+#include "keyring.c"
 
 #include <sys/stat.h>
 

@@ -6,6 +6,7 @@
  * memory is not registered.
  */
 #include "address.c"
+#include "auth.c"
 #include "grace.c"
 #include "loop.c"
 #include "mem.c"
@@ -31,6 +32,13 @@ static unsigned int evicts_sent, ended, disconnected;
 static struct session *old, *fresh;
 static struct region *region[TOTAL];
 static uint64_t id[TOTAL];
+
+static bool may_resume(uint64_t name, const struct sockaddr *from)
+{
+	struct farswap_connect connect = { .session = htole64(name) };
+
+	return grace_may_resume(&connect, from);
+}
 
 void log_peer(const char *peer, const char *fmt, ...)
 {
@@ -275,14 +283,14 @@ static void test_find(void)
 	grace_enter(old, "x");
 	hello = hello_of(SECRET);
 	ok(grace_find(fresh, &hello) == old, "who knows the secret finds it");
-	ok(grace_may_resume(SECRET, here) && !grace_may_resume(SECRET ^ 1, here) &&
-	   !grace_may_resume(0, here), "which can be told before HELLO");
+	ok(may_resume(SECRET, here) && !may_resume(SECRET ^ 1, here) &&
+	   !may_resume(0, here), "which can be told before HELLO");
 	fresh->client = &clients[1];
-	ok(!grace_find(fresh, &hello) && !grace_may_resume(SECRET, elsewhere) &&
+	ok(!grace_find(fresh, &hello) && !may_resume(SECRET, elsewhere) &&
 	   !grace_is_from(old, elsewhere), "who knows it at another address does not find it");
 	grace_init(5000, 1, true);
 	grace.count = 1;
-	ok(grace_find(fresh, &hello) == old && grace_may_resume(SECRET, elsewhere) &&
+	ok(grace_find(fresh, &hello) == old && may_resume(SECRET, elsewhere) &&
 	   grace_is_from(old, elsewhere), "unless any address may resume");
 	grace_init(5000, 1, false);
 	fresh->client = &clients[0];
@@ -293,6 +301,22 @@ static void test_find(void)
 	ok(!grace_find(fresh, &hello), "nor another machine");
 	hello = hello_of(SECRET ^ 1);
 	ok(!grace_find(fresh, &hello), "nor who guesses");
+	hello = hello_of(SECRET);
+	old->auth.on = true;
+	strcpy(old->auth.name, "web1");
+	ok(!grace_find(fresh, &hello), "nor who is not authenticated");
+	fresh->auth = old->auth;
+	strcpy(fresh->auth.name, "web2");
+	ok(!grace_find(fresh, &hello), "nor who has another key");
+	fresh->auth = old->auth;
+	ok(grace_find(fresh, &hello) == old, "who has the same name, by a key, finds it");
+	ok(grace_is_from(old, elsewhere), "from another address too");
+	old->auth.sealed = true;
+	old->auth.bind_id = 77;
+	ok(may_resume(77, here) && !may_resume(78, here) && !may_resume(SECRET, here),
+	   "before HELLO by what its handshake made, and not by the secret");
+	memset(&old->auth, 0, sizeof(old->auth));
+	memset(&fresh->auth, 0, sizeof(fresh->auth));
 	hello = hello_of(0);
 	old->secret = 0;
 	ok(!grace_find(fresh, &hello), "nor who does not ask");

@@ -89,7 +89,7 @@ static void test_header(unsigned int type)
 
 static void test_type(void)
 {
-	static const unsigned int types[] = { 0, FARSWAP_MSG_MAX + 1, 255, 65535 };
+	static const unsigned int types[] = { 0, FARSWAP_MSG_MAX + 1, 255, 0x7fff };
 	bool all = true;
 	size_t i;
 
@@ -114,7 +114,7 @@ static void test_reserved(void)
 {
 	size_t len;
 
-	reserved(FARSWAP_MSG_HELLO, 64, "auth without auth_kind");
+	reserved(FARSWAP_MSG_HELLO, 64, "auth");
 	reserved(FARSWAP_MSG_HELLO, 95, "last byte of auth");
 	reserved(FARSWAP_MSG_FREE_MEM, 28, "first reserved byte");
 	reserved(FARSWAP_MSG_FREE_MEM, 31, "last reserved byte");
@@ -128,7 +128,7 @@ static void test_reserved(void)
 	reserved(FARSWAP_MSG_ACTIVITY, 40, "an entry past count");
 	reserved(FARSWAP_MSG_ACTIVITY, 279, "the last byte past count");
 	reserved(FARSWAP_MSG_RESUME, 32, "a region past count");
-	reserved(FARSWAP_MSG_RESUME, 503, "the last byte past count");
+	reserved(FARSWAP_MSG_RESUME, 487, "the last byte past count");
 
 	len = make(FARSWAP_MSG_KEYED);
 	msg.bytes[20] = 1;
@@ -162,8 +162,7 @@ static void test_reserved(void)
 	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_OK, "HELLO: any grace, any session to resume");
 	len = make(FARSWAP_MSG_HELLO);
 	msg.hello.auth_kind = htole16(1);
-	msg.hello.auth[0] = 1;
-	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_OK, "HELLO: another auth_kind may have auth");
+	ok(check(FARSWAP_MSG_HELLO, len) == WIRE_OK, "HELLO: another auth_kind");
 }
 
 static void test_range(void)
@@ -227,31 +226,55 @@ static void test_connect(void)
 {
 	union {
 		struct farswap_connect connect;
-		uint8_t bytes[56];
+		uint8_t bytes[64];
 	} data = { 0 };
 
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_CONTROL, 0, 0);
-	ok(wire_check_connect(&data, 24) == WIRE_OK, "connect request");
-	ok(wire_check_connect(&data, 56) == WIRE_OK, "connect request, padded by the CM");
-	ok(wire_check_connect(&data, 23) == WIRE_SHORT, "connect request, short");
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "connect request");
+	ok(wire_check_connect(&data, 64) == WIRE_OK, "connect request, padded by the CM");
+	ok(wire_check_connect(&data, 55) == WIRE_SHORT, "connect request, short");
+	ok(wire_check_connect(&data, 23) == WIRE_SHORT, "connect request, shorter than any version's");
 	ok(wire_check_connect(NULL, 0) == WIRE_SHORT, "connect request without data");
 	data.connect.session = htole64(1);
-	ok(wire_check_connect(&data, 24) == WIRE_OK, "control connection that resumes a session");
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "control connection that resumes a session");
 	data.connect.queue = htole16(1);
-	ok(wire_check_connect(&data, 24) == WIRE_RESERVED, "control connection with a queue");
+	ok(wire_check_connect(&data, 56) == WIRE_RESERVED, "control connection with a queue");
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_DATA, 7, FARSWAP_QUEUES_MAX - 1);
-	ok(wire_check_connect(&data, 24) == WIRE_OK, "data connection");
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "data connection");
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_DATA, 7, FARSWAP_QUEUES_MAX);
-	ok(wire_check_connect(&data, 24) == WIRE_RANGE, "data connection, queue out of range");
+	ok(wire_check_connect(&data, 56) == WIRE_RANGE, "data connection, queue out of range");
 	wire_init_connect(&data.connect, 3, 7, 0);
-	ok(wire_check_connect(&data, 24) == WIRE_TYPE, "connection of unknown kind");
+	ok(wire_check_connect(&data, 56) == WIRE_TYPE, "connection of unknown kind");
+
 	wire_init_connect(&data.connect, FARSWAP_CONNECT_CONTROL, 0, 0);
-	data.connect.reserved[1] = 1;
-	ok(wire_check_connect(&data, 24) == WIRE_RESERVED, "connect request, reserved byte");
-	data.connect.version = 0;
-	ok(wire_check_connect(&data, 24) == WIRE_VERSION, "the version is looked at first");
+	data.connect.features = htole32(0x80000000);
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "an unknown feature");
+	data.connect.key_id[7] = 1;
+	ok(wire_check_connect(&data, 56) == WIRE_RESERVED, "a key in a request that is not sealed");
+	data.connect.key_id[7] = 0;
+	data.connect.mac[15] = 1;
+	ok(wire_check_connect(&data, 56) == WIRE_RESERVED, "a MAC in a request that is not sealed");
+	data.connect.features = htole32(FARSWAP_FEATURE_SEALED);
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "a MAC in one that is");
+	data.connect.reserved[3] = 1;
+	ok(wire_check_connect(&data, 56) == WIRE_RESERVED, "connect request, reserved byte");
+
+	data.connect.version = htole16(FARSWAP_VERSION + 3);
+	data.connect.oldest = htole16(FARSWAP_VERSION);
+	data.connect.reserved[3] = 0;
+	ok(wire_check_connect(&data, 56) == WIRE_OK, "a later version that speaks this one");
+	data.connect.oldest = htole16(FARSWAP_VERSION + 1);
+	ok(wire_check_connect(&data, 56) == WIRE_VERSION, "a later version that does not");
+	data.connect.version = htole16(FARSWAP_VERSION);
+	ok(wire_check_connect(&data, 56) == WIRE_VERSION, "a range that is none");
+	data.connect.version = htole16(FARSWAP_VERSION_OLDEST - 1);
+	data.connect.oldest = 0;
+	ok(wire_check_connect(&data, FARSWAP_CONNECT_BYTES_OLD) == WIRE_VERSION,
+	   "an earlier version, whose request is shorter");
+	data.connect.reserved[3] = 1;
+	ok(wire_check_connect(&data, 56) == WIRE_VERSION, "the version is looked at first");
 	data.connect.magic = 0;
-	ok(wire_check_connect(&data, 24) == WIRE_MAGIC, "but the magic before it");
+	ok(wire_check_connect(&data, 56) == WIRE_MAGIC, "but the magic before it");
 }
 
 static void test_accept(void)
@@ -261,14 +284,31 @@ static void test_accept(void)
 	wire_init_accept(&accept, FARSWAP_STATUS_BUSY);
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_OK &&
 	   le16toh(accept.status) == FARSWAP_STATUS_BUSY, "accept");
-	ok(wire_check_accept(&accept, 15) == WIRE_SHORT, "accept, short");
+	ok(wire_check_accept(&accept, 31) == WIRE_SHORT, "accept, short");
+	ok(wire_check_accept(&accept, 15) == WIRE_SHORT, "accept, shorter than any version's");
 	accept.status = htole16(FARSWAP_STATUS_SELF);
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_RANGE,
 	   "accept, with a status that is WELCOME's alone");
-	accept.reserved[7] = 1;
+	accept.reserved[3] = 1;
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_RESERVED, "accept, reserved byte");
+	accept.version = htole16(5);
+	ok(wire_check_accept(&accept, 16) == WIRE_OK, "reject by an earlier version");
 	accept.magic = 0;
 	ok(wire_check_accept(&accept, sizeof(accept)) == WIRE_MAGIC, "accept, magic");
+}
+
+/* Later versions may add messages that this one ignores. */
+static void test_optional(void)
+{
+	make(FARSWAP_MSG_RESUME);
+	msg.hdr.type = htole16(FARSWAP_MSG_OPTIONAL | FARSWAP_MSG_HELLO);
+	msg.hdr.length = htole32(40);
+	ok(wire_check(&msg, 40, WIRE_TO_DONOR) == WIRE_IGNORE &&
+	   wire_check(&msg, 40, WIRE_TO_CLIENT) == WIRE_IGNORE, "an unknown optional message");
+	ok(wire_check(&msg, 41, WIRE_TO_DONOR) == WIRE_LENGTH, "of another length than it says");
+	ok(wire_check(&msg, 15, WIRE_TO_DONOR) == WIRE_SHORT, "shorter than a header");
+	msg.hdr.type = htole16(0x4000);
+	ok(wire_check(&msg, 40, WIRE_TO_DONOR) == WIRE_TYPE, "one that is not optional");
 }
 
 static void test_names(void)
@@ -354,6 +394,7 @@ int main(void)
 	test_resume();
 	test_connect();
 	test_accept();
+	test_optional();
 	test_names();
 	test_fuzz();
 	return tap_done();

@@ -102,6 +102,7 @@ class Machine:
             "qemu-system-x86_64", "-nodefaults", "-nographic", "-no-reboot",
             "-accel", self.cluster.accel, "-cpu", self.cluster.cpu, "-smp", str(self.cpus),
             "-m", str(self.memory), "-kernel", kernel, "-initrd", self.initrd,
+            "-uuid", f"fa25bad0-0000-4000-8000-{mac.replace(':', '')}",
             "-append", append,
             "-chardev", f"file,id=console,path={self._path('console')},append=on",
             "-serial", "chardev:console",

@@ -22,7 +22,7 @@ version_refused() {
 }
 
 # A second daemon on that machine: a foreign file at its socket's path stays, and as a service it
-# ignores SIGHUP and obeys SIGTERM.
+# goes on after SIGHUP and obeys SIGTERM.
 second_daemon() {
 	on "$odd" 'echo keep >/tmp/kept
 		! farswapd -n -o control=/tmp/kept -o memory=64M 2>/tmp/second && cat /tmp/second &&

@@ -31,6 +31,15 @@ flood_runs() {
 	on "$other" 'tail -n 1 /run/burst.log | awk "{ exit !(\$2 > 100 && \$7 > 0) }"'
 }
 
+# Only root of this machine may know its identity.
+identity_is_hashed() {
+	identity=$(tr -d '\n-' </sys/class/dmi/id/product_uuid | tr A-F a-f)
+	on "$target" 'farswapctl status' | grep "^ .*$CLIENT:.* node " >"$TMP/nodes"
+	echo "$identity"
+	cat "$TMP/nodes"
+	[ "${#identity}" -eq 32 ] && [ -s "$TMP/nodes" ] && ! grep -q "node $identity" "$TMP/nodes"
+}
+
 # Data of the first client still goes in and out.
 session_goes_on() {
 	stats_save
@@ -43,13 +52,14 @@ bounded() {
 		donor_metric_is "$target" 'rejects_total{reason="busy"}' -gt 0
 }
 
-test_begin 8
+test_begin 9
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 farswap_up 2
 swap_on
 make_cgroup flood 16M
 start_load flood flood -m 28 -p 2 -d 250 -r 70 -w 30 -i 10
 check "pages go out and come in" pages_go_and_return 1500
+check "a donor does not learn this machine's own identity" identity_is_hashed
 check "another machine sends connect requests without end" flood_start
 check "few of its connections are kept" bounded
 check "a client connects and gets memory" "$PEER" "$target" want 1

@@ -147,7 +147,7 @@ swap_on
 make_cgroup rude 16M
 start_load rude rude -m 28 -p 2 -d 280 -r 70 -w 30 -i 20
 check "pages go out to donors" wait_for 60 stat_above remote_pages 1000
-check "another version, another slab size" rude badversion badslab
+check "another version, a later one, another slab size" rude badversion later badslab
 check "the donor's log names both" on "$target" '
 	grep "has protocol version .* this farswapd version" /run/farswapd.log &&
 		grep "its slab_mb is .* set both to the same value" /run/farswapd.log'

@@ -414,6 +414,7 @@ static void cmd_badversion(void)
 
 	wire_init_connect(&connect, FARSWAP_CONNECT_CONTROL, 0, 0);
 	connect.version = htole16(FARSWAP_VERSION + 1);
+	connect.oldest = htole16(FARSWAP_VERSION + 1);
 	tap(verbs_connect(&raw, (struct sockaddr *)&donor, NULL, &connect, sizeof(connect)) ==
 	    RDMA_CM_EVENT_REJECTED, "a connect request of another version is rejected");
 	tap(wire_check_accept(&raw.accept, sizeof(raw.accept)) == WIRE_OK &&
@@ -431,6 +432,36 @@ static void cmd_badversion(void)
 	tap(verbs_is_dropped(&peer.control, DROP_MS), "and disconnected");
 	peer_close(&peer);
 	check_donor("another version");
+}
+
+/* A client of a later release that speaks this version too. */
+static void cmd_later(void)
+{
+	struct farswap_connect connect;
+	union message msg;
+	struct peer peer;
+	struct verbs raw;
+
+	wire_init_connect(&connect, FARSWAP_CONNECT_CONTROL, 0, 0);
+	connect.version = htole16(FARSWAP_VERSION + 1);
+	connect.features = htole32(0x80000000);
+	tap(!verbs_connect(&raw, (struct sockaddr *)&donor, NULL, &connect, sizeof(connect)),
+	    "a later version that includes this one is accepted");
+	tap(!le32toh(raw.accept.features), "without a feature that the donor does not have");
+	verbs_close(&raw);
+
+	peer_reach(&peer, 1);
+	memset(&msg, 0xa5, sizeof(msg));
+	wire_init(&msg.hdr, FARSWAP_MSG_PING, ++peer.seq);
+	msg.hdr.type = htole16(FARSWAP_MSG_OPTIONAL | 77);
+	msg.hdr.length = htole32(200);
+	verbs_send(&peer.control, &msg, 200);
+	tap(peer_is_alive(&peer), "an optional message that it does not know is ignored");
+	msg.hdr.type = htole16(77);
+	verbs_send(&peer.control, &msg, 200);
+	tap(verbs_is_dropped(&peer.control, DROP_MS), "another one ends the session");
+	peer_close(&peer);
+	check_donor("a later version");
 }
 
 static void cmd_badslab(void)
@@ -1127,6 +1158,7 @@ static const struct {
 	{ "ok", cmd_ok, "map everything, write, read, unmap, map again" },
 	{ "garbage", cmd_garbage, "random bytes; NUMBER is the seed" },
 	{ "badversion", cmd_badversion, "another version" },
+	{ "later", cmd_later, "a later version" },
 	{ "badslab", cmd_badslab, "another slab size" },
 	{ "short", cmd_short, "messages too short" },
 	{ "long", cmd_long, "messages too long" },

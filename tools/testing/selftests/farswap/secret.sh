@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Client and donors authenticate each other by keys, and what they say is sealed: a capture of the
+# network has nothing of it. A wrong key on either side is refused with one line that says so, on
+# both sides. A session is resumed with its keys, and the key can't be read.
+# cluster: donors=2 mem=192 disks=1
+# shellcheck source=_lib.sh
+. "$(dirname "$0")/_lib.sh"
+
+first=${DONORS%% *}
+second=${DONORS##* }
+WIRETAP=$HERE/wiretap
+
+# marker: the instance in HELLO, in the order of the bytes on the network
+marker() {
+	sed 's/../& /g' "$FARSWAP/instance" |
+		awk '{ for (i = NF; i; i--) printf "%s", $i }'
+}
+
+# listen_in COMMAND...: while it runs, record the network; then count the marker in $seen
+listen_in() {
+	"$WIRETAP" record eth0 "$TMP/tap" >"$TMP/tap.log" &
+	tap_pid=$!
+	wait_for 10 grep -q ready "$TMP/tap.log"
+	"$@"
+	listen_status=$?
+	kill "$tap_pid"
+	wait "$tap_pid" 2>/dev/null
+	seen=$("$WIRETAP" count "$TMP/tap" "$(marker)")
+	echo "marker $(marker) seen $seen times in $(wc -c <"$TMP/tap") bytes, magic numbers" \
+		"$("$WIRETAP" count "$TMP/tap" 66737770)"
+	rm -f "$TMP/tap"
+	return $listen_status
+}
+
+# use DONORS: connect anew
+use() {
+	echo >"$FARSWAP/donors" && log_mark && echo "$1" >"$FARSWAP/donors"
+}
+
+connects() {
+	use "$1" && wait_for 30 donors_live "${2:-1}"
+}
+
+seen_in_clear() {
+	listen_in connects "$first" && [ "$seen" -gt 0 ]
+}
+
+# Made once, for this user only.
+makes_key() {
+	own=$(farswapctl key) && [ "$(farswapctl key)" = "$own" ] && [ ${#own} -eq 44 ] &&
+		[ "$(stat -c %a /etc/farswap/key)" = 600 ] && "$WIRETAP" keys
+}
+
+# allow DONOR KEY: while its daemon runs
+allow() {
+	on "$1" "farswapctl allow client $2 2>&1" >"$TMP/allow"
+	allow_status=$?
+	cat "$TMP/allow"
+	return $allow_status
+}
+
+# A daemon that has started without a key can't check those of others.
+needs_restart() {
+	! allow "$1" "$own" && grep -q 'restart farswapd' "$TMP/allow" || return 1
+	donor_kill "$1"
+	donor_start "$1"
+}
+
+# Its sessions end at once, and it can come back.
+denied() {
+	on "$first" 'farswapctl deny client' && wait_for 5 donor_is_not_live "$first" &&
+		donor_says "$first" "may not connect with this key any more" &&
+		allow "$first" "$own" && wait_for 30 donor_is_live "$first"
+}
+
+# The session with the next key does not end when the old one is denied.
+next_key() {
+	next=$(farswapctl key next) && [ "$next" != "$own" ] && [ "$(farswapctl key)" = "$own" ] &&
+		allow "$first" "$next" && [ "$(farswapctl key commit)" = "$next" ] &&
+		connects "$first#$first_key" && on "$first" "farswapctl deny client $own" &&
+		sleep 1 && donor_is_live "$first" && [ "$(farswapctl key)" = "$next" ]
+}
+
+donor_says() {
+	on "$1" 'cat /run/farswapd.log' | grep -F "$2"
+}
+
+# refused DONORS CLIENT_SAYS DONOR DONOR_SAYS: both sides say why, and no session begins
+refused() {
+	use "$1" && wait_for 20 log_has "donor $3: can't connect" "$2" &&
+		wait_for 5 donor_says "$3" "$4" && donors_live 0
+}
+
+# One byte of the key.
+other_key() {
+	case $1 in
+	A*) echo "B${1#?}" ;;
+	*) echo "A${1#?}" ;;
+	esac
+}
+
+sealed() {
+	listen_in connects "$first#$first_key,$second#$second_key" 2 && [ "$seen" -eq 0 ] &&
+		[ "$(cat "$FARSWAP/donors")" = "$first#$first_key,$second#$second_key" ]
+}
+
+# The session of a donor that has pages.
+goes_on() {
+	on_donor=$first
+	[ "$(donor_pages "$first")" -gt 0 ] || on_donor=$second
+	on_before=$(donor_pages "$on_donor")
+	on_resumes=$(donor_field "$on_donor" resumes)
+	cut_off "$on_donor" || return 1
+	wait_for 20 donor_field_is "$on_donor" state suspect
+	on_status=$?
+	heal "$on_donor"
+	wait_for 30 donor_field_above "$on_donor" resumes "$on_resumes" &&
+		wait_for 30 donor_is_live "$on_donor" || on_status=1
+	echo "$on_before remote pages before, $(donor_pages "$on_donor") after"
+	return $on_status
+}
+
+bad_line() {
+	! echo "$1" >"$FARSWAP/donors" 2>/dev/null && log_has 'donors: invalid key'
+}
+
+bad_lines() {
+	log_mark
+	bad_line "$first#" && bad_line "$first#short" && bad_line "$first#${first_key}x" &&
+		bad_line "$first#farswap-secret:$first_key" && ! log_has "secret:$first_key"
+}
+
+test_begin 15
+farswap_up 2
+[ -x "$WIRETAP" ] || skip_rest "no $WIRETAP"
+lose_ready
+check "without keys the network sees what is said" seen_in_clear
+check "and the log warns of it" eval 'log_has "donor $first: not authenticated" &&
+	donor_says "$first" "auth is none"'
+check "a key is made once, and nobody can read it" makes_key
+first_key=$(on "$first" 'farswapctl key')
+second_key=$(on "$second" 'farswapctl key')
+for donor in $DONORS; do
+	check "a donor that has had no key needs a restart" needs_restart "$donor"
+done
+check "a client without the donor's key is refused" refused "$first" \
+	'it wants a key' "$first" 'does not authenticate itself'
+check "a donor that has another key is refused" refused "$first#$second_key" \
+	'does not know this machine' "$first" 'is wrong'
+check --data "both sides know each other, and the network sees nothing" sealed
+check "a client that is denied is gone, and may return" denied
+swap_on
+make_cgroup auth 12M
+start_load auth auth -m 40 -p 2 -w 30 -d 280 -r 70 -i 0
+check "pages go to donors and return" pages_go_and_return 2000
+check "a session is resumed with its keys" goes_on
+check --data "every page is right" stop_load auth
+on "$second" 'farswapctl deny client'
+allow "$second" "$(other_key "$own")"
+check "a client whose key is not known is refused" refused "$second#$second_key" \
+	'does not know this machine' "$second" 'not in the configuration'
+check "a bad key is refused, and a secret one not printed" bad_lines
+check "a machine changes its key" next_key
+rm -f /etc/farswap/key
+check "a new key of this machine is not known to them" eval 'farswapctl key >/dev/null &&
+	refused "$first#$first_key" "does not know this machine" "$first" "not in the configuration"'
+for donor in $DONORS; do
+	donor_kill "$donor"
+	on "$donor" 'rm -rf /etc/farswapd.conf.d /etc/farswap/key'
+done
+rm -f /etc/farswap/key
+test_end
