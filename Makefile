@@ -33,7 +33,7 @@ TEST_MODULES := tools/testing/modules
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all kernel-check modules daemon tests unit model install deb check-packages clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
+.PHONY: all kernel-check modules daemon tests unit fuzz model install deb check-packages clean check nightly lint mutants chaos demo bench tree check-tree check-away inspect kunit kselftest kernel-selftests coverage htmldocs drawings fetch help
 
 all: modules daemon
 
@@ -54,9 +54,14 @@ tests: modules
 	[ ! -e $(TEST_MODULES)/Makefile ] || $(MAKE) -C $(TEST_MODULES) KDIR=$(KDIR)
 
 unit:
-	@status=0; for d in tools/testing/unit tools/testing/daemon tools/testing/harness tools/testing/chaos; do \
+	@status=0; for d in tools/testing/unit tools/testing/daemon tools/testing/fuzz tools/testing/harness \
+		tools/testing/chaos; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -C $$d check || status=1; \
 	done; exit $$status
+
+# SECONDS= of each, SEED=, RUNS=
+fuzz:
+	@$(MAKE) -C tools/testing/fuzz check SECONDS=$(or $(SECONDS),120) SEED=$(SEED) RUNS=$(RUNS)
 
 model:
 	@tools/testing/model/check.sh
@@ -206,6 +211,7 @@ help:
 	@echo "make drawings   draw the pictures of the documents from their .dot files"
 	@echo "make lint       run checkpatch, sparse, kernel-doc, shellcheck and others"
 	@echo "make unit       run the unit tests on this machine"
+	@echo "make fuzz       feed both sides with damaged messages and hostile clients (SECONDS=, SEED=, RUNS=)"
 	@echo "make model      check the models of slabs, replicas, staging and sessions for violations of the invariants"
 	@echo "make mutants    check that a test fails for each patch that breaks farswap on purpose (NAMES=)"
 	@echo "make tests      build the selftests"

@@ -5,7 +5,7 @@
 # hook modes, and on the kernel that looks for data races; chaos for ten minutes with two clients
 # and three machines that are both; farswap built in; the newer kernel; every way to lose the
 # network; KUnit by the kernel's own program; kselftest in both hook modes; the kernel's own tests;
-# the mutants; the packages' life. Runs the named steps, or all; their output is in out/nightly/STEP. The last line is
+# the mutants; the fuzzers; the packages' life. Runs the named steps, or all; their output is in out/nightly/STEP. The last line is
 # the total, in which a step without a total counts as one.
 set -u
 export LC_ALL=C
@@ -40,6 +40,7 @@ steps() {
 	kernel-selftests-direct|kernel-selftests KERNEL=6.12
 	coverage|coverage
 	mutants|mutants
+	fuzz|fuzz SECONDS=1800
 	packages|check-packages
 	STEPS
 }
