@@ -156,7 +156,7 @@ lint:
 mutants:
 	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
 
-# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica or none; CLIENTS= DONORS= BOTH= machines;
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica, replica+disk or none; CLIENTS= DONORS= BOTH= machines;
 # VARIANT= as for check-tree
 chaos: modules daemon tests
 	@kernel=$(if $(VARIANT),$$(tools/testing/tree/kernel.sh $(VARIANT))) && \

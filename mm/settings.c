@@ -208,7 +208,7 @@ SETTING(grace_ms, 0644, 0, 600000, .changed = farswap_donors_set_grace);
 MODULE_PARM_DESC(grace_ms, "how long a donor whose connection failed may take to come back with what it holds; 0: it has lost it (default 10000)");
 
 SETTING(replicas, 0644, 2, FARSWAP_REPLICAS_MAX);
-MODULE_PARM_DESC(replicas, "donors that a page is stored at with backup=replica: 2 or 3 (default 2)");
+MODULE_PARM_DESC(replicas, "donors that a page is stored at with backup=replica or replica+disk: 2 or 3 (default 2)");
 
 SETTING(repair_mb, 0644, 1, 100000);
 MODULE_PARM_DESC(repair_mb, "how fast what a dead donor had is brought to others, MiB a second (default 64)");
@@ -217,6 +217,7 @@ static const char *const backup_names[] = {
 	[FARSWAP_BACKUP_DISK]	= "disk",
 	[FARSWAP_BACKUP_REPLICA] = "replica",
 	[FARSWAP_BACKUP_NONE]	= "none",
+	[FARSWAP_BACKUP_REPLICA_DISK] = "replica+disk",
 };
 
 static int backup_set(const char *text)
@@ -224,7 +225,7 @@ static int backup_set(const char *text)
 	int policy = sysfs_match_string(backup_names, text);
 
 	if (policy < 0) {
-		pr_err("backup: \"%.*s\" is no good; give disk, replica or none\n",
+		pr_err("backup: \"%.*s\" is no good; give disk, replica, replica+disk or none\n",
 		       (int)strcspn(text, "\n"), text);
 		return -EINVAL;
 	}
@@ -247,7 +248,7 @@ static const struct kernel_param_ops backup_param_ops = {
 	.get	= backup_param_get,
 };
 module_param_cb(backup, &backup_param_ops, NULL, 0444);
-MODULE_PARM_DESC(backup, "what else keeps a page that is stored remotely: disk, replica (other donors), or none and it is lost with its donor (default disk)");
+MODULE_PARM_DESC(backup, "what else keeps a page that is stored remotely: disk, replica (other donors), replica+disk, or none and it is lost with its donor (default disk)");
 
 static ssize_t backup_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)

@@ -16,12 +16,20 @@
  * @FARSWAP_BACKUP_DISK:	on the swap device
  * @FARSWAP_BACKUP_REPLICA:	at other donors, or on the swap device if there are too few
  * @FARSWAP_BACKUP_NONE:	nowhere: the page is lost with its donor
+ * @FARSWAP_BACKUP_REPLICA_DISK: at other donors and on the swap device
  */
 enum farswap_backup_policy {
 	FARSWAP_BACKUP_DISK,
 	FARSWAP_BACKUP_REPLICA,
 	FARSWAP_BACKUP_NONE,
+	FARSWAP_BACKUP_REPLICA_DISK,
 };
+
+/* Returns whether the policy keeps pages at several donors. */
+static inline bool farswap_backup_replicates(unsigned int policy)
+{
+	return policy == FARSWAP_BACKUP_REPLICA || policy == FARSWAP_BACKUP_REPLICA_DISK;
+}
 
 /**
  * enum farswap_compress - how pages are compressed before they are sent to a donor
@@ -37,7 +45,7 @@ enum farswap_compress {
  * struct farswap_settings - the current settings
  * @backup:	enum farswap_backup_policy of pages stored from now on
  * @compress:	enum farswap_compress of pages stored from now on
- * @replicas:	number of regions of a slab with FARSWAP_BACKUP_REPLICA
+ * @replicas:	number of regions of a slab with farswap_backup_replicates()
  * @repair_mb:	rate at which lost replicas are restored, MiB a second
  * @enabled:	store new pages remotely (0 or 1)
  * @force:	attach to a kernel whose release is not a known one (0 or 1)

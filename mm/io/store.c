@@ -37,7 +37,7 @@
 #define STORE_POOL	512
 
 /*
- * Fan-out: writes the folio of a store to every region of its slab. With backup=replica a slab has
+ * Fan-out: writes the folio of a store to every region of its slab. With replicas a slab has
  * several regions. This section chooses the regions and counts the writes that succeed;
  * store_written() decides what the result means.
  *
@@ -517,6 +517,12 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 		store_to_device(store);
 }
 
+/* Return true if the swap device may not get the pages. */
+static bool store_is_sole(enum farswap_backup_policy policy)
+{
+	return policy == FARSWAP_BACKUP_REPLICA || policy == FARSWAP_BACKUP_NONE;
+}
+
 /*
  * Prepare a request to write the folio to its slab. Return FARSWAP_STAT_STORE_REMOTE, or the reason
  * for refusing the folio.
@@ -543,7 +549,7 @@ static enum farswap_stat store_prepare(struct folio *folio, const struct store_p
 	store->nr = place->nr;
 	store->packed = place->packed;
 	if (!fanout_begin(&store->fanout, slab, place->slot, place->nr, place->avoid,
-			  policy != FARSWAP_BACKUP_DISK))
+			  store_is_sole(policy)))
 		goto out_free;
 	outcome = FARSWAP_STAT_STORE_BUSY;
 	if (!fanout_enter(&store->fanout))

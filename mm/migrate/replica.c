@@ -44,7 +44,7 @@ static struct workqueue_struct *replica_refill_wq;
  */
 unsigned int farswap_replicas_wanted(void)
 {
-	return READ_ONCE(farswap_settings.backup) == FARSWAP_BACKUP_REPLICA ?
+	return farswap_backup_replicates(READ_ONCE(farswap_settings.backup)) ?
 	       READ_ONCE(farswap_settings.replicas) : 1;
 }
 
@@ -347,7 +347,7 @@ static bool replica_has_unbacked(const struct farswap_slab *slab)
 /* Check whether the slab has too few mappings, and pages that are not on the device. */
 static bool replica_needs_device(const struct farswap_slab *slab)
 {
-	return READ_ONCE(farswap_settings.backup) == FARSWAP_BACKUP_REPLICA &&
+	return farswap_backup_replicates(READ_ONCE(farswap_settings.backup)) &&
 	       READ_ONCE(slab->sole) && READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
 	       !READ_ONCE(slab->device->closing) && farswap_may_store() &&
 	       farswap_device_writable(slab->device) && replica_is_too_few(slab) &&

@@ -87,6 +87,7 @@ static const char *const cgroup_backup_names[] = {
 	[FARSWAP_BACKUP_DISK]	= "disk",
 	[FARSWAP_BACKUP_REPLICA] = "replica",
 	[FARSWAP_BACKUP_NONE]	= "none",
+	[FARSWAP_BACKUP_REPLICA_DISK] = "replica+disk",
 };
 
 static struct cgroup_policy *cgroup_policy(unsigned int nr)
@@ -561,7 +562,7 @@ static int cgroup_parse(char *words, struct cgroup_policy *policy)
 			continue;
 		strscpy(shown, word, sizeof(shown));
 		if (!cgroup_parse_key(word, policy)) {
-			pr_err("cgroups: \"%s\" is no good; give remote=0 or 1, max=SIZE (such as 4G) or max, backup=disk, replica, none or default\n",
+			pr_err("cgroups: \"%s\" is no good; give remote=0 or 1, max=SIZE (such as 4G) or max, backup=disk, replica, replica+disk, none or default\n",
 			       shown);
 			return -EINVAL;
 		}
@@ -605,7 +606,7 @@ static int cgroup_set_locked(const char *path, char *words)
 
 /**
  * farswap_cgroup_set() - add, change or remove a policy
- * @line:	"PATH [remote=0|1] [max=SIZE|max] [backup=disk|replica|none|default]"; keys that
+ * @line:	"PATH [remote=0|1] [max=SIZE|max] [backup=POLICY|default]"; keys that
  *		are not given keep their values. "PATH -" removes the policy
  *
  * A policy holds for pages that are stored from then on.

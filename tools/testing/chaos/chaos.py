@@ -36,8 +36,13 @@ RECOVERY = 60
 ALONE = 120
 # Extra time of a run, to undo the last event and to verify.
 EXTRA = 240
-# The grace with backup=replica and none, in ms: longer than any network outage, so that no living
-# donor is given up. With disk this may happen. A load gives up later (loads.STUCK).
+# What the event "backup" may set, by what it is at first.
+MODES = {"disk": (), "replica": ("disk", "replica", "replica+disk"),
+         "none": ("disk", "replica", "none"), "replica+disk": ("disk", "replica+disk")}
+# With these the disk has not every page.
+SOLE = ("replica", "none")
+# The grace with those, in ms: longer than any network outage, so that no living donor is given up.
+# With the others this may happen. A load gives up later (loads.STUCK).
 GRACE_MS = 45000
 # Lines of a console after a complaint that are shown.
 CONTEXT = 60
@@ -65,7 +70,7 @@ class Run:
         may_lose = args.backup == "none"
         self.losses = losses.Losses(cluster, args.backup, self.slow, self.fail, args.careless)
         self.actions = actions.Actions(cluster, may_lose, loads.part_of(self.slow), self.losses,
-                                       self.power, GRACE_MS if args.backup != "disk" else None)
+                                       self.power, GRACE_MS if args.backup in SOLE else None)
         self.loads = {vm.name: loads.Loads(vm, args.machines.loads(vm.name), args.seed, may_lose,
                                            self.slow, self.fail) for vm in cluster.clients}
         self.began = time.monotonic()
@@ -122,7 +127,7 @@ class Run:
                  "for disk in vda vdb; do mkswap /dev/$disk >/dev/null && "
                  "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
                  f"cd {farswap.SYSFS} && echo 0 >hotslab && echo {self.args.backup} >backup")
-        if self.args.backup != "disk":
+        if self.args.backup in SOLE:
             vm.check(f"echo {GRACE_MS} >{farswap.SYSFS}/grace_ms")
         if self.args.compress != "none":
             vm.check(f"echo {self.args.compress} >{farswap.SYSFS}/compress")
@@ -344,7 +349,7 @@ def attempt(args, events):
     # The second gets full.
     small = round(24 * loads.part_of(image.machine_of(args.client_kernel)[0]["slow"]))
     # A region that is not returned in time is lost; no client is cut off for longer.
-    daemon = "memory=96M,slab=8M" + (f",evict_ms={GRACE_MS}" if args.backup != "disk" else "")
+    daemon = "memory=96M,slab=8M" + (f",evict_ms={GRACE_MS}" if args.backup in SOLE else "")
     machines = args.machines
     with harness.Cluster(clients=machines.clients, donors=machines.donors, both=machines.both,
                          client_mem=320 if machines.both else 224, donor_mem=args.donor_mem,
@@ -377,7 +382,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=120, help="default 120")
     parser.add_argument("--events", default="", metavar="KIND,KIND",
                         help="only these; to find out which one it takes")
-    parser.add_argument("--backup", choices=("disk", "replica", "none"), default="disk",
+    parser.add_argument("--backup", choices=tuple(MODES), default="disk",
                         help="at first; with none, pages may be lost that a donor had which died")
     parser.add_argument("--compress", choices=("none", "lz4"), default="none", help="at first")
     parser.add_argument("--clients", type=int, metavar="N",
@@ -411,8 +416,7 @@ def arguments():
 
 def main():
     args = arguments()
-    modes = {"disk": (), "replica": ("disk", "replica"),
-             "none": ("disk", "replica", "none")}[args.backup]
+    modes = MODES[args.backup]
     kinds = [kind for kind in schedule.KINDS
              if (not args.events or kind in args.events.split(",")) and
              (modes or kind != "backup")]

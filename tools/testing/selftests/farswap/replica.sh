@@ -4,7 +4,7 @@
 # backup=replica: each page is at two donors, and few pages are written to the disk. A donor that
 # dies, is unreachable or evicts regions costs no page, no wrong byte and no read of the disk; then
 # there are two replicas again, and another donor may die. Pages that were stored earlier, or while
-# there was one replica, are on the disk, too.
+# there was one replica, are on the disk, too; with backup=replica+disk all pages are.
 # cluster: donors=3 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -96,17 +96,35 @@ spared() {
 }
 
 # All at once, before anything can be rebuilt at a donor or on the disk.
-all_die() {
+kill_all() {
 	stats_save
 	set_value "$FARSWAP/enabled" 0
 	for doomed_donor in $DONORS; do
 		donor_touch "$doomed_donor"
 		on "$doomed_donor" "$KILL_FARSWAPD" &
 	done
-	wait_for 30 donors_live 0 && wait_for 30 grew lost
+	wait_for 30 donors_live 0
 }
 
-test_begin 16
+all_die() {
+	kill_all && wait_for 30 grew lost
+}
+
+# on_both: pages are at two donors, and the disk has each of them, too
+on_both() {
+	both_pages=$(stat_of remote_pages)
+	echo "$both_pages pages are at donors, $(stat_of backed_pages) of them on the disk"
+	[ "$both_pages" -gt 1000 ] && stat_is staged_pages 0 &&
+		[ "$(stat_of backed_pages)" -ge "$both_pages" ] && slabs_whole 2
+}
+
+# No donor has a page any more.
+disk_serves() {
+	kill_all && wait_for 30 grew slab_lost && wait_for 20 stat_is remote_pages 0 &&
+		wait_for 20 grown load_device 500 && same lost load_lost
+}
+
+test_begin 19
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 3
 set_value "$FARSWAP/backup" replica
@@ -148,6 +166,19 @@ check "with one donor, the disk is the replica" wait_for 60 grew store_remote ba
 kill_load alone
 donor_list 3 >"$FARSWAP/donors"
 wait_for 30 donors_live 3
+set_value "$FARSWAP/replicas" 2
+set_value "$FARSWAP/backup" replica+disk
+start_load both replica -m 20 -p 2 -w 0 -q -d 250 -r 50 -i 0
+check "replica+disk: pages are at two donors and on the disk" wait_for 60 on_both
+check --data "all donors die: the disk serves every page, none is lost" disk_serves
+check --data "memory contents are right" stop_load both
+for donor in $DONORS; do
+	donor_start "$donor"
+done
+set_value "$FARSWAP/enabled" 1
+wait_for 30 donors_live 3
+set_value "$FARSWAP/replicas" 3
+set_value "$FARSWAP/backup" replica
 start_load doomed replica -m 20 -p 2 -r 50 -w 20 -d 250 -i 0 -L
 wait_for 60 eval 'stat_above remote_pages 1000 && slabs_whole 3'
 all_die
