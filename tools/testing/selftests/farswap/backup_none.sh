@@ -3,7 +3,7 @@
 #
 # backup=none: the device gets no copies. Evictions, detaching and failed stores still save every
 # page. A page that is in memory when its donor dies is kept; access to a page that only the donor
-# had raises SIGBUS and never returns other contents.
+# had raises SIGBUS and never returns other contents. The same holds for compressed pages.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -34,6 +34,14 @@ evict_all() {
 
 unbacked_left() {
 	[ "$(stat_of remote_pages)" -gt "$(stat_of backed_pages)" ]
+}
+
+# Compressed pages are at donors, and most of them nowhere else.
+packed_sole() {
+	echo "$(stat_of packed_pages) compressed pages, $(stat_of remote_pages) are at donors," \
+		"$(stat_of backed_pages) of them on the disk, too"
+	grew store_packed load_unpacked && stat_above packed_pages 1000 &&
+		[ $(($(stat_of backed_pages) * 4)) -lt "$(stat_of remote_pages)" ]
 }
 
 # With no load running: every remote page is fetched with right contents.
@@ -79,7 +87,7 @@ flip() {
 	load_runs load
 }
 
-test_begin 19
+test_begin 23
 # Pages in regions that are not given back in time are lost.
 patient_donors || bail "no donors"
 farswap_up 2
@@ -96,7 +104,16 @@ check "backup can be switched under load" flip
 check --data "memory contents are right" stop_load load
 check --data "no page is lost" eval 'stat_is lost 0 && stat_is load_lost 0'
 
-start_load still none -m 24 -p 1 -H "$TMP/still.hold" -O -n 1000 -i 0
+rm "$TMP/load.log"
+set_value "$FARSWAP/compress" lz4
+stats_save
+start_load load none -m 32 -p 2 -c 70 -d 250 -r 50 -w 50 -u 2 -z 2 -i 0
+check "donors have sole copies of compressed pages" wait_for 60 packed_sole
+check "eviction moves every compressed page" evict_all
+check --data "memory contents are right" stop_load load
+check --data "no page is lost" eval 'stat_is lost 0 && stat_is load_lost 0'
+
+start_load still none -m 24 -p 1 -c 70 -H "$TMP/still.hold" -O -n 1000 -i 0
 wait_for 60 load_ready still 1
 check "a detach fetches every page" detach_and_attach
 go_on still
@@ -104,7 +121,7 @@ check --data "memory contents are right" wait_load still
 
 # These tmpfs pages could be lost, too, as nothing needs them any more.
 rm "$TMP/load.log" "$TMP/still.log"
-start_load dying none -m 24 -p 1 -L -H "$TMP/dying.hold" -O -n 1000 -i 0 -V 25
+start_load dying none -m 24 -p 1 -c 70 -L -H "$TMP/dying.hold" -O -n 1000 -i 0 -V 25
 wait_for 60 load_ready dying 1
 reads_in dying
 stats_save
@@ -119,6 +136,7 @@ check --data "access to lost pages raises SIGBUS; pages in memory are kept" \
 check "each lost page is counted" grew load_lost
 
 rm "$TMP/dying.log"
+set_value "$FARSWAP/compress" none
 check "pages go out to the other donor" hold_remote kept none 1 2000 -m 10 -n 1000 -V 100
 reads_in kept
 stats_save
