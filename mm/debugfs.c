@@ -44,7 +44,8 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
  * @packs:	packed slabs that are mapped
  * @packed:	pages in packed slabs that are compressed
  * @packed_bytes: compressed size of these pages
- * @units:	units that all pages in packed slabs take
+ * @in_packs:	pages in packed slabs, compressed or not
+ * @units:	units that these take
  */
 struct debugfs_gauges {
 	unsigned long remote;
@@ -56,6 +57,7 @@ struct debugfs_gauges {
 	unsigned long packs;
 	unsigned long packed;
 	unsigned long packed_bytes;
+	unsigned long in_packs;
 	unsigned long units;
 };
 
@@ -90,6 +92,7 @@ static void debugfs_gauge_pack(struct farswap_slab *slab, struct debugfs_gauges 
 	for_each_set_bit(slot, slab->pack->map->first, slab->nr_slots) {
 		if (!test_bit(slot, slab->bits.remote) || !farswap_object_at(slab, slot, &object))
 			continue;
+		gauges->in_packs++;
 		gauges->units += object.nr;
 		gauges->packed += !!object.bytes;
 		gauges->packed_bytes += object.bytes;
@@ -149,6 +152,8 @@ static int stats_show(struct seq_file *m, void *v)
 	seq_printf(m, "packed_pages %lu\n", gauges.packed);
 	seq_printf(m, "packed_bytes %lu\n", gauges.packed_bytes);
 	seq_printf(m, "packed_units %lu\n", gauges.units);
+	seq_printf(m, "packed_percent %lu\n",
+		   gauges.units * 100 / max(gauges.in_packs * FARSWAP_UNITS, 1UL));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

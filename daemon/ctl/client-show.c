@@ -14,7 +14,7 @@
 
 /* The files of /sys/kernel/farswap/, except donors, which the donors table shows. */
 static const char *const show_settings[] = {
-	"attached", "enabled", "backup", "replicas", "slab_mb", "staging_mb", "hotslab", "coldslab",
+	"attached", "enabled", "backup", "compress", "replicas", "slab_mb", "staging_mb", "hotslab", "coldslab",
 	"repair_mb", "poll_us", "prefetch_pages", "io_timeout_ms", "grace_ms", "headroom_mb", "force",
 	"instance",
 };
@@ -82,6 +82,12 @@ void client_show_status(void)
 	       "M also on the swap device, %" PRIu64 "M staged\n", show_mb(&stats, "remote_pages"),
 	       client_stat(&stats, "mapped_slabs"), show_number("slab_mb"),
 	       show_mb(&stats, "backed_pages"), show_mb(&stats, "staged_pages"));
+	if (client_stat(&stats, "packed_pages"))
+		printf("packed   %" PRIu64 "M in %" PRIu64 " slabs are compressed to %" PRIu64
+		       "M, all pages there take %" PRIu64 " %% of their size\n",
+		       show_mb(&stats, "packed_pages"), client_stat(&stats, "pack_slabs"),
+		       client_stat(&stats, "packed_bytes") >> 20,
+		       client_stat(&stats, "packed_percent"));
 	if (client_stat(&stats, "load_lost") + client_stat(&stats, "lost"))
 		printf("lost     %" PRIu64 " pages, %" PRIu64 " of them read\n",
 		       client_stat(&stats, "lost"), client_stat(&stats, "load_lost"));
@@ -116,7 +122,8 @@ static void show_json_settings(struct json *json)
 	for (i = 0; i < ARRAY_SIZE(show_settings); i++) {
 		if (!show_setting(show_settings[i], value))
 			continue;
-		if (!strcmp(show_settings[i], "backup") || !strcmp(show_settings[i], "instance"))
+		if (!strcmp(show_settings[i], "backup") || !strcmp(show_settings[i], "compress") ||
+		    !strcmp(show_settings[i], "instance"))
 			json_string(json, show_settings[i], value);
 		else
 			json_number(json, show_settings[i], strtoull(value, NULL, 10));

@@ -440,6 +440,7 @@ static bool load_unpack(const struct load_request *request)
 	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);
 
 	farswap_stat_add(good ? FARSWAP_STAT_LOAD_UNPACKED : FARSWAP_STAT_LOAD_BAD, 1);
+	trace_farswap_unpack(request->folio->swap.val, request->bytes, good);
 	return good;
 }
 

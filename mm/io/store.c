@@ -688,8 +688,9 @@ static unsigned int store_forget_objects(struct farswap_device *device, pgoff_t 
  */
 static enum farswap_stat store_packed(struct folio *folio, struct farswap_device *device)
 {
-	pgoff_t offset = swp_offset(folio->swap);
 	enum farswap_stat outcome = FARSWAP_STAT_STORE_NO_SLAB;
+	swp_entry_t entry = folio->swap;
+	pgoff_t offset = swp_offset(entry);
 	struct farswap_object object;
 	struct store_place place;
 	unsigned int bytes;
@@ -706,6 +707,7 @@ static enum farswap_stat store_packed(struct folio *folio, struct farswap_device
 	place.nr = object.nr;
 	place.avoid = object.avoid;
 	outcome = store_to(folio, &place);
+	trace_farswap_pack(entry.val, bytes, outcome == FARSWAP_STAT_STORE_REMOTE);
 	if (outcome == FARSWAP_STAT_STORE_REMOTE) {
 		farswap_stat_add(bytes ? FARSWAP_STAT_STORE_PACKED : FARSWAP_STAT_STORE_RAW, 1);
 		return outcome;

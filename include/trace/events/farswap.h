@@ -106,6 +106,38 @@ DEFINE_EVENT(farswap_io_end, farswap_load_end,
 	TP_ARGS(swap_entry, nr, error, ns, cgroup)
 );
 
+DECLARE_EVENT_CLASS(farswap_packed,
+	TP_PROTO(unsigned long swap_entry, unsigned int bytes, bool good),
+	TP_ARGS(swap_entry, bytes, good),
+	TP_STRUCT__entry(
+		__field(unsigned long, swap_entry)
+		__field(unsigned int, bytes)
+		__field(bool, good)
+	),
+	TP_fast_assign(
+		__entry->swap_entry = swap_entry;
+		__entry->bytes = bytes;
+		__entry->good = good;
+	),
+	TP_printk("entry=%#lx bytes=%u good=%d", __entry->swap_entry, __entry->bytes,
+		  __entry->good)
+);
+
+/*
+ * A page is about to be stored to a packed slab; bytes is its compressed size, or 0 if it goes as
+ * it is. good is false if no region takes it: then it goes elsewhere.
+ */
+DEFINE_EVENT(farswap_packed, farswap_pack,
+	TP_PROTO(unsigned long swap_entry, unsigned int bytes, bool good),
+	TP_ARGS(swap_entry, bytes, good)
+);
+
+/* A compressed page was read. good is false if what the donor returned does not decompress. */
+DEFINE_EVENT(farswap_packed, farswap_unpack,
+	TP_PROTO(unsigned long swap_entry, unsigned int bytes, bool good),
+	TP_ARGS(swap_entry, bytes, good)
+);
+
 #endif /* _TRACE_FARSWAP_H */
 
 /* This part must be outside protection. */

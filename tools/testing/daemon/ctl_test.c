@@ -35,7 +35,8 @@ static void make_client(void)
 	put("/sys/kernel/farswap/donors", "10.0.0.2,10.0.0.3:9400\n");
 	put("/sys/kernel/debug/farswap/stats", "store_remote 1000\nload_remote 500\nload_lost 0\n"
 	    "lost 0\nbackup_failed 0\nnew_one 7\nremote_pages 5120\nbacked_pages 2560\n"
-	    "staged_pages 256\nslabs 3\nmapped_slabs 2\n");
+	    "staged_pages 256\nslabs 3\nmapped_slabs 2\npack_slabs 1\npacked_pages 2560\n"
+	    "packed_bytes 3145728\npacked_units 10240\npacked_percent 40\n");
 	put("/sys/kernel/debug/farswap/slabs",
 	    "type index state donors remote backed activity missing single\n"
 	    "0 0 mapped 10.0.0.2,10.0.0.3:9400 5000 2500 7 0 0\n"
@@ -62,6 +63,7 @@ static void test_status(void)
 	run("status", NULL);
 	ok(!status && has("client   attached, backup=disk\n") &&
 	   has("remote   20M in 2 slabs of 64M, 10M also on the swap device, 1M staged\n") &&
+	   has("packed   10M in 1 slabs are compressed to 3M, all pages there take 40 % of their size\n") &&
 	   has("donors   2, 2 of them live\n") && has("/dev/vda, partition, 100M of 511M used\n"),
 	   "status shows the client half");
 	run("--json", "status", NULL);

@@ -10,6 +10,7 @@
 # shellcheck source=_ram.sh
 . "$HERE/_ram.sh"
 
+TRACING=/sys/kernel/tracing
 ZSWAP=/sys/module/zswap/parameters/enabled
 
 refused() {
@@ -25,9 +26,30 @@ takes_less() {
 	pages=$(stat_of packed_pages)
 	bytes=$(stat_of packed_bytes)
 	echo "$pages compressed pages of $bytes bytes; all packed pages take $units units"
+	tool=$(farswapctl status) && echo "$tool" | grep "^packed " &&
+		[ "$(stat_of packed_percent)" -lt 88 ] || return 1
 	[ "$units" -lt $(($(stat_of remote_pages) * 7)) ] && [ "$bytes" -lt $((pages * 2048)) ] &&
 		awk 'NR > 1 && $3 == "mapped" && $NF == 512 { found = 1 } END { exit !found }' \
 			"$FARSWAP_DEBUG/slabs"
+}
+
+# Each event has the compressed size.
+traced() {
+	for traced_event in farswap_pack farswap_unpack; do
+		echo 1 >"$TRACING/events/farswap/$traced_event/enable" || return 1
+	done
+	stats_save
+	wait_for 20 grown store_packed 100 && wait_for 20 grown load_unpacked 100
+	traced_status=$?
+	echo 0 >"$TRACING/events/farswap/enable"
+	grep -o "farswap_u*n*pack: .*" "$TRACING/trace" >"$TMP/trace"
+	echo >"$TRACING/trace"
+	tail -n 3 "$TMP/trace"
+	[ $traced_status -eq 0 ] &&
+		for traced_event in farswap_pack farswap_unpack; do
+			[ "$(grep -c "^$traced_event: entry=.* bytes=[1-9][0-9]* good=1" "$TMP/trace")" -ge 90 ] ||
+				return 1
+		done
 }
 
 switched_off() {
@@ -77,7 +99,7 @@ zswap_above() {
 	return "$zswap_status"
 }
 
-test_begin 25
+test_begin 26
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 check "an unknown compressor is refused" refused
@@ -91,6 +113,7 @@ check "pages are compressed and decompressed, or sent as they are" \
 check "compressed pages take less of a region" takes_less
 check "I/O is slow" with delay_us 500 -- store_packed load_unpacked
 check "pages that were read from the device are packed" wait_for 40 grew promoted
+check "tracepoints report each compressed page" traced
 check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
 check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
