@@ -13,8 +13,13 @@
  * This file has the table and the device writes. staging.c has the staging pool, and the
  * fetching of pages that only regions have.
  *
- * Locking: struct farswap_backups names what its lock covers. That lock nests inside the
- * kernel's si->lock, with interrupts off; no other lock is held around staging_lock.
+ * The table has shards, each with the slots of some clusters and with its own queue and worker,
+ * so that CPUs that store to different clusters share no lock. Nothing orders writes of different
+ * slots.
+ *
+ * Locking: struct farswap_backup_shard names what its lock covers. That lock nests inside the
+ * kernel's si->lock, with interrupts off, and in no lock of another shard; no other lock is held
+ * around staging_lock.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -36,47 +41,54 @@
 /* log2 of the buckets in a cache line. */
 #define BACKUP_GROUP_SHIFT	3
 
-/*
- * Neighbouring slots have neighbouring buckets: they are mostly stored by one CPU, so the cache
- * lines of the table stay with it.
- */
-static struct hlist_head *backup_bucket(struct farswap_backups *backups,
-					pgoff_t offset)
+static struct farswap_backups *backups_of(struct farswap_backup_shard *shard)
+{
+	return container_of(shard - shard->nth, struct farswap_backups, shards[0]);
+}
+
+static struct farswap_backup_shard *backup_shard_of(const struct farswap_slab *slab,
+						    unsigned int slot)
+{
+	return farswap_backup_shard(&slab->device->backups, farswap_slab_offset(slab, slot));
+}
+
+/* Eight neighbouring slots have neighbouring buckets: one CPU stores most of them. */
+static struct hlist_head *backup_bucket(struct farswap_backup_shard *shard, pgoff_t offset)
 {
 	unsigned int group = hash_long(offset >> BACKUP_GROUP_SHIFT,
 				       FARSWAP_BACKUP_BUCKETS_SHIFT - BACKUP_GROUP_SHIFT);
 
-	return &backups->table[group << BACKUP_GROUP_SHIFT |
-			       (offset & (BIT(BACKUP_GROUP_SHIFT) - 1))];
+	return &shard->table[group << BACKUP_GROUP_SHIFT |
+			     (offset & (BIT(BACKUP_GROUP_SHIFT) - 1))];
 }
 
 /**
  * farswap_backup_find() - find the current copy of a slot
- * @backups:	the table of the slot's device
+ * @shard:	the slot's shard
  * @offset:	the slot's swap offset
  *
- * Context: under @backups->lock.
+ * Context: under @shard->lock.
  * Return: the copy that is not stale, or NULL.
  */
-struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
+struct farswap_backup *farswap_backup_find(struct farswap_backup_shard *shard,
 					   pgoff_t offset)
 {
 	struct farswap_backup *backup;
 
-	lockdep_assert_held(&backups->lock);
-	hlist_for_each_entry(backup, backup_bucket(backups, offset), node)
+	lockdep_assert_held(&shard->lock);
+	hlist_for_each_entry(backup, backup_bucket(shard, offset), node)
 		if (backup->offset == offset && !backup->stale)
 			return backup;
 	return NULL;
 }
 
 /* Returns whether a write of the slot is in flight, stale or not. */
-static bool backup_inflight(struct farswap_backups *backups, pgoff_t offset)
+static bool backup_inflight(struct farswap_backup_shard *shard, pgoff_t offset)
 {
 	struct farswap_backup *backup;
 
-	lockdep_assert_held(&backups->lock);
-	hlist_for_each_entry(backup, backup_bucket(backups, offset), node)
+	lockdep_assert_held(&shard->lock);
+	hlist_for_each_entry(backup, backup_bucket(shard, offset), node)
 		if (backup->offset == offset &&
 		    backup->state == FARSWAP_BACKUP_INFLIGHT)
 			return true;
@@ -85,50 +97,50 @@ static bool backup_inflight(struct farswap_backups *backups, pgoff_t offset)
 
 /**
  * farswap_backup_insert() - add a copy to the table
- * @backups:	the table of the copy's device
+ * @shard:	the copy's shard
  * @backup:	the copy
  *
- * Context: under @backups->lock.
+ * Context: under @shard->lock.
  */
-void farswap_backup_insert(struct farswap_backups *backups,
+void farswap_backup_insert(struct farswap_backup_shard *shard,
 			   struct farswap_backup *backup)
 {
-	lockdep_assert_held(&backups->lock);
-	farswap_assert(!farswap_backup_find(backups, backup->offset));
-	hlist_add_head(&backup->node, backup_bucket(backups, backup->offset));
-	WRITE_ONCE(backups->nr, backups->nr + 1);
+	lockdep_assert_held(&shard->lock);
+	farswap_assert(!farswap_backup_find(shard, backup->offset));
+	hlist_add_head(&backup->node, backup_bucket(shard, backup->offset));
+	WRITE_ONCE(shard->nr, shard->nr + 1);
 }
 
 /**
  * farswap_backup_withdraw() - undo farswap_backup_insert()
- * @backups:	the table of the copy's device
+ * @shard:	the copy's shard
  * @backup:	the copy
  *
- * Context: under @backups->lock, which has not been dropped since.
+ * Context: under @shard->lock, which has not been dropped since.
  */
-void farswap_backup_withdraw(struct farswap_backups *backups,
+void farswap_backup_withdraw(struct farswap_backup_shard *shard,
 			     struct farswap_backup *backup)
 {
-	lockdep_assert_held(&backups->lock);
+	lockdep_assert_held(&shard->lock);
 	hlist_del(&backup->node);
-	WRITE_ONCE(backups->nr, backups->nr - 1);
+	WRITE_ONCE(shard->nr, shard->nr - 1);
 }
 
 /**
  * farswap_backup_remove() - remove a copy from the table
- * @backups:	the table of the copy's device
+ * @shard:	the copy's shard
  * @backup:	the copy
  * @drop:	list to which it is moved, for farswap_backup_put_all()
  *
- * Context: under @backups->lock.
+ * Context: under @shard->lock.
  */
-void farswap_backup_remove(struct farswap_backups *backups,
+void farswap_backup_remove(struct farswap_backup_shard *shard,
 			   struct farswap_backup *backup, struct list_head *drop)
 {
-	farswap_backup_withdraw(backups, backup);
+	farswap_backup_withdraw(shard, backup);
 	list_move(&backup->entry, drop);
 	if (backup->state == FARSWAP_BACKUP_KEPT)
-		backups->nr_kept--;
+		shard->nr_kept--;
 }
 
 /**
@@ -154,48 +166,62 @@ void farswap_backup_put_all(struct list_head *drop)
 /**
  * farswap_backup_queue() - queue a copy for writing, or hold it while an older write of its
  * slot is in flight
- * @backups:	the table of the copy's device
+ * @shard:	the copy's shard
  * @backup:	the copy
  *
- * Context: under @backups->lock.
+ * Context: under @shard->lock.
  */
-void farswap_backup_queue(struct farswap_backups *backups,
+void farswap_backup_queue(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup)
 {
-	lockdep_assert_held(&backups->lock);
-	if (backup_inflight(backups, backup->offset)) {
+	lockdep_assert_held(&shard->lock);
+	if (backup_inflight(shard, backup->offset)) {
 		backup->state = FARSWAP_BACKUP_HELD;
 		list_del_init(&backup->entry);
 		return;
 	}
 	backup->state = FARSWAP_BACKUP_QUEUED;
-	list_move_tail(&backup->entry, &backups->queue);
+	list_move_tail(&backup->entry, &shard->queue);
+}
+
+/**
+ * farswap_backup_wake() - wake the tasks that wait for writes of a device
+ * @shard:	a shard of the device
+ *
+ * Context: under @shard->lock, since what the tasks wait for in it has changed.
+ */
+void farswap_backup_wake(struct farswap_backup_shard *shard)
+{
+	struct farswap_backups *backups = backups_of(shard);
+
+	lockdep_assert_held(&shard->lock);
+	/* A task joins the wait queue before it tests its condition under the lock. */
+	if (waitqueue_active(&backups->settled))
+		wake_up_all(&backups->settled);
 }
 
 /**
  * backup_retire() - discard the copy of a slot whose contents change
- * @backups:	the table of the copy's device
+ * @shard:	the copy's shard
  * @backup:	the copy
  * @drop:	list to which it is moved, unless it is being fetched or written: then it becomes
  *		stale
  *
- * Context: under @backups->lock.
+ * Context: under @shard->lock.
  */
-static void backup_retire(struct farswap_backups *backups,
+static void backup_retire(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup, struct list_head *drop)
 {
-	lockdep_assert_held(&backups->lock);
+	lockdep_assert_held(&shard->lock);
 	switch (backup->state) {
 	case FARSWAP_BACKUP_FETCHING:
 	case FARSWAP_BACKUP_INFLIGHT:
 		backup->stale = true;
 		break;
 	default:
-		farswap_backup_remove(backups, backup, drop);
+		farswap_backup_remove(shard, backup, drop);
 		farswap_stat_add(FARSWAP_STAT_BACKUP_SPARED, 1);
-		/* A waiter joins the queue before it tests its condition under this lock. */
-		if (waitqueue_active(&backups->settled))
-			wake_up_all(&backups->settled);
+		farswap_backup_wake(shard);
 	}
 }
 
@@ -267,7 +293,7 @@ bool farswap_backup_copy(struct folio *folio, struct list_head *staged)
  * @staged:	its copies, from farswap_backup_copy(); empty afterwards
  * @sector:	sector of its first page on the block device, in units of 512 bytes
  *
- * This sets the unbacked bits. The caller calls farswap_backup_kick() next.
+ * This sets the unbacked bits.
  *
  * Context: process context; does not sleep.
  */
@@ -275,9 +301,9 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 			struct folio *folio, struct list_head *staged,
 			sector_t sector)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	struct cgroup_subsys_state *css = farswap_backup_css(folio);
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	unsigned int nr = folio_nr_pages(folio), i = 0;
 	struct farswap_backup *backup, *next, *old;
 	LIST_HEAD(drop);
@@ -292,38 +318,40 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 		backup->sector = sector + ((sector_t)i << PAGE_SECTORS_SHIFT);
 		i++;
 	}
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	list_for_each_entry_safe(backup, next, staged, entry) {
-		old = farswap_backup_find(backups, backup->offset);
+		old = farswap_backup_find(shard, backup->offset);
 		if (old)
-			backup_retire(backups, old, &drop);
-		farswap_backup_queue(backups, backup);
-		farswap_backup_insert(backups, backup);
+			backup_retire(shard, old, &drop);
+		farswap_backup_queue(shard, backup);
+		farswap_backup_insert(shard, backup);
 	}
 	farswap_slotbits_set(slab->bits.unbacked, slot, nr);
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
+	/* The locked folio keeps the device. */
+	farswap_backup_kick(shard);
 	farswap_backup_put_all(&drop);
 	if (css)
 		css_put(css);
 }
 
-static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
+static noinline void backup_forget(struct farswap_backup_shard *shard,
+				   struct farswap_slab *slab, unsigned int slot,
 				   unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
 	struct farswap_backup *backup;
 	unsigned long flags;
 	LIST_HEAD(drop);
 
-	spin_lock_irqsave(&backups->lock, flags);
+	spin_lock_irqsave(&shard->lock, flags);
 	for (; nr--; slot++, offset++) {
-		backup = farswap_backup_find(backups, offset);
+		backup = farswap_backup_find(shard, offset);
 		if (backup)
-			backup_retire(backups, backup, &drop);
+			backup_retire(shard, backup, &drop);
 		clear_bit(slot, slab->bits.unbacked);
 	}
-	spin_unlock_irqrestore(&backups->lock, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	farswap_backup_put_all(&drop);
 }
 
@@ -341,11 +369,12 @@ static noinline void backup_forget(struct farswap_slab *slab, unsigned int slot,
 void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup_shard *shard;
 
 	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr))
 		return;
-	if (!READ_ONCE(backups->nr)) {
+	shard = backup_shard_of(slab, slot);
+	if (!READ_ONCE(shard->nr)) {
 		farswap_slotbits_clear(slab->bits.unbacked, slot, nr);
 		/*
 		 * The bits are cleared before the count is read again. Pairs with
@@ -353,10 +382,10 @@ void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 		 * again. Nothing else adds a copy of these slots now.
 		 */
 		smp_mb();
-		if (likely(!READ_ONCE(backups->nr)))
+		if (likely(!READ_ONCE(shard->nr)))
 			return;
 	}
-	backup_forget(slab, slot, nr);
+	backup_forget(shard, slab, slot, nr);
 }
 
 /**
@@ -372,14 +401,14 @@ void farswap_backup_forget(struct farswap_slab *slab, unsigned int slot,
 bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 			       unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	bool settled = true;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	for (; nr-- && settled; offset++)
-		settled = !backup_inflight(backups, offset);
-	spin_unlock_irq(&backups->lock);
+		settled = !backup_inflight(shard, offset);
+	spin_unlock_irq(&shard->lock);
 	return settled;
 }
 
@@ -397,12 +426,11 @@ bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
-
 	if (farswap_slab_has_bits(slab))
 		farswap_backup_forget(slab, slot, nr);
-	if (READ_ONCE(backups->nr))
-		wait_event(backups->settled, farswap_backup_is_settled(slab, slot, nr));
+	if (READ_ONCE(backup_shard_of(slab, slot)->nr))
+		wait_event(slab->device->backups.settled,
+			   farswap_backup_is_settled(slab, slot, nr));
 }
 
 /**
@@ -420,19 +448,19 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
 			 struct folio *folio)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	unsigned int nr = folio_nr_pages(folio), i;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	struct farswap_backup *backup;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	for (i = 0; i < nr; i++) {
-		backup = farswap_backup_find(backups, offset + i);
+		backup = farswap_backup_find(shard, offset + i);
 		if (!backup || backup->state == FARSWAP_BACKUP_FETCHING ||
 		    backup_copy_page(folio_page(folio, i), backup->page))
 			break;
 	}
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	return i == nr;
 }
 
@@ -446,15 +474,15 @@ bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
  */
 int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot)
 {
-	struct farswap_backups *backups = &slab->device->backups;
+	struct farswap_backup_shard *shard = backup_shard_of(slab, slot);
 	struct farswap_backup *backup;
 	int state;
 
 	KUNIT_STATIC_STUB_REDIRECT(farswap_backup_state_of, slab, slot);
-	spin_lock_irq(&backups->lock);
-	backup = farswap_backup_find(backups, farswap_slab_offset(slab, slot));
+	spin_lock_irq(&shard->lock);
+	backup = farswap_backup_find(shard, farswap_slab_offset(slab, slot));
 	state = backup ? backup->state : -ENOENT;
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	return state;
 }
 
@@ -474,15 +502,15 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_backup_owner *owner,
 				  int *error)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	struct farswap_backup *backup;
 	unsigned int adopted = 0;
 	unsigned long flags;
 
-	spin_lock_irqsave(&backups->lock, flags);
+	spin_lock_irqsave(&shard->lock, flags);
 	for (; nr--; offset++) {
-		backup = farswap_backup_find(backups, offset);
+		backup = farswap_backup_find(shard, offset);
 		if (!backup)
 			continue;
 		if (backup->state == FARSWAP_BACKUP_KEPT) {
@@ -492,15 +520,15 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 		backup->owner = owner;
 		adopted++;
 	}
-	spin_unlock_irqrestore(&backups->lock, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return adopted;
 }
 
 /*
- * Device writes: a worker for each device puts queued copies into bios, contiguous ones into
+ * Device writes: a worker for each shard puts queued copies into bios, contiguous ones into
  * one bio. A copy whose write fails, and which no region has either, is kept and retried.
  *
- * Locking: see struct farswap_backups.
+ * Locking: see struct farswap_backup_shard.
  */
 
 /* Most pages in one device write. */
@@ -512,29 +540,32 @@ unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 /**
  * struct backup_bio - a device write
  * @backups:	the copies that it writes, contiguous on the device
- * @device:	the device that it writes to
+ * @shard:	the shard of the copies
  * @start:	time of submission, ns
  * @bio:	the bio; the last field, as bio_alloc_bioset() requires
  */
 struct backup_bio {
 	struct list_head backups;
-	struct farswap_device *device;
+	struct farswap_backup_shard *shard;
 	u64 start;
 	struct bio bio;
 };
 
-/* Its works may block on a device; unbound, so a stalled device does not delay another. */
+/*
+ * A work runs on the CPU that queued it, because that CPU has the copies in its cache. The works
+ * may block on a device, and do not delay those of other devices.
+ */
 static struct workqueue_struct *backup_wq;
 
 /**
  * farswap_backup_kick() - start the worker that submits queued copies
- * @device:	the device
+ * @shard:	the shard of the copies
  *
  * Context: any.
  */
-void farswap_backup_kick(struct farswap_device *device)
+void farswap_backup_kick(struct farswap_backup_shard *shard)
 {
-	struct work_struct *work = &device->backups.work;
+	struct work_struct *work = &shard->work;
 
 	/*
 	 * The copy was queued before the work is looked at. Pairs with the workqueue, which marks
@@ -574,15 +605,17 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 }
 
 /* Returns whether the copy is kept. It stays in the table: @nr must not be 0 in between. */
-static bool backup_failed(struct farswap_backups *backups,
+static bool backup_failed(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup)
 {
-	lockdep_assert_held(&backups->lock);
+	struct farswap_backups *backups = backups_of(shard);
+
+	lockdep_assert_held(&shard->lock);
 	farswap_stat_add(FARSWAP_STAT_BACKUP_FAILED, 1);
 	/* The waiting store keeps its folio and reports the error. */
 	if (backup->owner)
 		return false;
-	backups->nr_failed++;
+	atomic_inc(&backups->nr_failed);
 	pr_alert_ratelimited("write error on swap device %pg at sector %llu\n",
 			     backup->slab->device->si->bdev,
 			     (unsigned long long)backup->sector);
@@ -590,27 +623,27 @@ static bool backup_failed(struct farswap_backups *backups,
 		return false;
 	list_del_init(&backup->entry);
 	backup->state = FARSWAP_BACKUP_KEPT;
-	backups->nr_kept++;
-	if (!backups->flushing)
+	shard->nr_kept++;
+	if (!shard->flushing)
 		queue_delayed_work(backup_wq, &backups->retry, BACKUP_RETRY);
 	return true;
 }
 
-static void backup_ended(struct farswap_backups *backups,
+static void backup_ended(struct farswap_backup_shard *shard,
 			 struct farswap_backup *backup, int error,
 			 struct list_head *drop)
 {
 	struct farswap_backup *next;
 
-	lockdep_assert_held(&backups->lock);
-	if (!backup->stale && error && backup_failed(backups, backup))
+	lockdep_assert_held(&shard->lock);
+	if (!backup->stale && error && backup_failed(shard, backup))
 		return;
-	farswap_backup_remove(backups, backup, drop);
+	farswap_backup_remove(shard, backup, drop);
 	if (backup->stale) {
 		farswap_stat_add(FARSWAP_STAT_BACKUP_STALE, 1);
-		next = farswap_backup_find(backups, backup->offset);
+		next = farswap_backup_find(shard, backup->offset);
 		if (next && next->state == FARSWAP_BACKUP_HELD)
-			farswap_backup_queue(backups, next);
+			farswap_backup_queue(shard, next);
 	} else if (!error) {
 		clear_bit(backup->slot, backup->slab->bits.unbacked);
 		farswap_stat_add(FARSWAP_STAT_BACKUP_WRITTEN, 1);
@@ -620,22 +653,22 @@ static void backup_ended(struct farswap_backups *backups,
 static void backup_bio_done(struct bio *bio)
 {
 	struct backup_bio *write = container_of(bio, struct backup_bio, bio);
-	struct farswap_backups *backups = &write->device->backups;
+	struct farswap_backup_shard *shard = write->shard;
 	int error = blk_status_to_errno(bio->bi_status);
 	struct farswap_backup *backup, *next;
 	unsigned long flags;
 	LIST_HEAD(drop);
 
 	farswap_latency_add(FARSWAP_LATENCY_DEVICE, ktime_get_ns() - write->start);
-	spin_lock_irqsave(&backups->lock, flags);
+	spin_lock_irqsave(&shard->lock, flags);
 	list_for_each_entry_safe(backup, next, &write->backups, entry)
-		backup_ended(backups, backup, error, &drop);
-	if (!list_empty(&backups->queue))
-		queue_work(backup_wq, &backups->work);
+		backup_ended(shard, backup, error, &drop);
+	if (!list_empty(&shard->queue))
+		farswap_backup_kick(shard);
 	/* Still locked: the task that waits for the last write frees the device's bioset. */
 	bio_put(bio);
-	wake_up_all(&backups->settled);
-	spin_unlock_irqrestore(&backups->lock, flags);
+	farswap_backup_wake(shard);
+	spin_unlock_irqrestore(&shard->lock, flags);
 
 	list_for_each_entry(backup, &drop, entry)
 		if (backup->owner)
@@ -644,13 +677,13 @@ static void backup_bio_done(struct bio *bio)
 }
 
 /* Returns the next copy that belongs in the same write, or NULL. */
-static struct farswap_backup *backup_following(struct farswap_backups *backups,
+static struct farswap_backup *backup_following(struct farswap_backup_shard *shard,
 					       const struct farswap_backup *last)
 {
 	struct farswap_backup *backup;
 
-	lockdep_assert_held(&backups->lock);
-	backup = list_first_entry_or_null(&backups->queue, struct farswap_backup,
+	lockdep_assert_held(&shard->lock);
+	backup = list_first_entry_or_null(&shard->queue, struct farswap_backup,
 					  entry);
 	if (!last || !backup)
 		return backup;
@@ -660,21 +693,21 @@ static struct farswap_backup *backup_following(struct farswap_backups *backups,
 
 static bool backup_fill(struct backup_bio *write)
 {
-	struct farswap_backups *backups = &write->device->backups;
+	struct farswap_backup_shard *shard = write->shard;
 	struct farswap_backup *backup, *last = NULL;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	while (write->bio.bi_vcnt < BACKUP_BIO_PAGES &&
-	       (backup = backup_following(backups, last))) {
+	       (backup = backup_following(shard, last))) {
 		if (!last)
 			write->bio.bi_iter.bi_sector = backup->sector;
-		farswap_assert(!backup_inflight(backups, backup->offset));
+		farswap_assert(!backup_inflight(shard, backup->offset));
 		backup->state = FARSWAP_BACKUP_INFLIGHT;
 		list_move_tail(&backup->entry, &write->backups);
 		__bio_add_page(&write->bio, backup->page, PAGE_SIZE, 0);
 		last = backup;
 	}
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	if (last && last->css)
 		bio_associate_blkg_from_css(&write->bio, last->css);
 	return last;
@@ -682,8 +715,8 @@ static bool backup_fill(struct backup_bio *write)
 
 static void backup_work_fn(struct work_struct *work)
 {
-	struct farswap_backups *backups = container_of(work, struct farswap_backups,
-						       work);
+	struct farswap_backup_shard *shard = container_of(work, struct farswap_backup_shard, work);
+	struct farswap_backups *backups = backups_of(shard);
 	struct farswap_device *device = container_of(backups, struct farswap_device,
 						     backups);
 	struct backup_bio *write;
@@ -697,7 +730,7 @@ static void backup_work_fn(struct work_struct *work)
 				       &backups->bios);
 		write = container_of(bio, struct backup_bio, bio);
 		INIT_LIST_HEAD(&write->backups);
-		write->device = device;
+		write->shard = shard;
 		write->start = ktime_get_ns();
 		bio->bi_end_io = backup_bio_done;
 		if (!backup_fill(write))
@@ -708,38 +741,55 @@ static void backup_work_fn(struct work_struct *work)
 	blk_finish_plug(&plug);
 }
 
-/* Retries the failed writes, except those of slots that a region has now. */
-static void backup_retry(struct farswap_backups *backups)
+static void backup_retry_bucket(struct farswap_backup_shard *shard, struct hlist_head *bucket,
+				struct list_head *drop)
 {
 	struct farswap_backup *backup;
 	struct hlist_node *next;
-	int i;
+
+	lockdep_assert_held(&shard->lock);
+	hlist_for_each_entry_safe(backup, next, bucket, node) {
+		if (backup->state != FARSWAP_BACKUP_KEPT)
+			continue;
+		if (backup_is_remote(backup)) {
+			farswap_backup_remove(shard, backup, drop);
+			continue;
+		}
+		/* No write of the slot is in flight: this copy's own has ended. */
+		shard->nr_kept--;
+		backup->state = FARSWAP_BACKUP_QUEUED;
+		list_move_tail(&backup->entry, &shard->queue);
+	}
+}
+
+static void backup_retry_shard(struct farswap_backup_shard *shard)
+{
+	unsigned int i;
 
 	/* The lock is dropped for each bucket: I/O needs it, and the copies may be gigabytes. */
-	for (i = 0; READ_ONCE(backups->nr_kept) && i < ARRAY_SIZE(backups->table); i++) {
+	for (i = 0; READ_ONCE(shard->nr_kept) && i < ARRAY_SIZE(shard->table); i++) {
 		LIST_HEAD(drop);
 
-		spin_lock_irq(&backups->lock);
-		hlist_for_each_entry_safe(backup, next, &backups->table[i], node) {
-			if (backup->state != FARSWAP_BACKUP_KEPT)
-				continue;
-			if (backup_is_remote(backup)) {
-				farswap_backup_remove(backups, backup, &drop);
-				continue;
-			}
-			/* No write of the slot is in flight: this copy's own has ended. */
-			backups->nr_kept--;
-			backup->state = FARSWAP_BACKUP_QUEUED;
-			list_move_tail(&backup->entry, &backups->queue);
-		}
-		spin_unlock_irq(&backups->lock);
+		spin_lock_irq(&shard->lock);
+		backup_retry_bucket(shard, &shard->table[i], &drop);
+		spin_unlock_irq(&shard->lock);
 		farswap_backup_put_all(&drop);
 		cond_resched();
 	}
-	spin_lock_irq(&backups->lock);
-	queue_work(backup_wq, &backups->work);
-	wake_up_all(&backups->settled);
-	spin_unlock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
+	if (!list_empty(&shard->queue))
+		farswap_backup_kick(shard);
+	farswap_backup_wake(shard);
+	spin_unlock_irq(&shard->lock);
+}
+
+/* Retries the failed writes, except those of slots that a region has now. */
+static void backup_retry(struct farswap_backups *backups)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++)
+		backup_retry_shard(&backups->shards[nth]);
 }
 
 static void backup_retry_fn(struct work_struct *work)
@@ -748,32 +798,61 @@ static void backup_retry_fn(struct work_struct *work)
 				  retry));
 }
 
+/**
+ * farswap_backups_kept() - check for copies whose device write has failed
+ * @backups:	the backup state of a device
+ *
+ * Context: any.
+ * Return: true if there are any; this may change at any time.
+ */
+bool farswap_backups_kept(const struct farswap_backups *backups)
+{
+	unsigned int nth;
+
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++)
+		if (READ_ONCE(backups->shards[nth].nr_kept))
+			return true;
+	return false;
+}
+
 static bool backup_is_flushed(struct farswap_backups *backups)
 {
-	bool flushed;
+	struct farswap_backup_shard *shard;
+	bool flushed = true;
+	unsigned int nth;
 
-	spin_lock_irq(&backups->lock);
-	flushed = backups->nr == backups->nr_kept;
-	spin_unlock_irq(&backups->lock);
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards) && flushed; nth++) {
+		shard = &backups->shards[nth];
+		spin_lock_irq(&shard->lock);
+		flushed = shard->nr == shard->nr_kept;
+		spin_unlock_irq(&shard->lock);
+	}
 	return flushed;
+}
+
+static void backup_set_flushing(struct farswap_backups *backups, bool flushing)
+{
+	struct farswap_backup_shard *shard;
+	unsigned int nth;
+
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++) {
+		shard = &backups->shards[nth];
+		spin_lock_irq(&shard->lock);
+		shard->flushing = flushing;
+		spin_unlock_irq(&shard->lock);
+	}
 }
 
 /**
  * farswap_backup_failures() - get the number of failed device writes
  * @device:	the device
  *
- * Context: process context; does not sleep.
+ * Context: any.
  * Return: writes that have failed so far, without those that a store waited for.
  */
 unsigned int farswap_backup_failures(struct farswap_device *device)
 {
-	struct farswap_backups *backups = &device->backups;
-	unsigned int failed;
-
-	spin_lock_irq(&backups->lock);
-	failed = backups->nr_failed;
-	spin_unlock_irq(&backups->lock);
-	return failed;
+	return atomic_read(&device->backups.nr_failed);
 }
 
 /**
@@ -788,33 +867,33 @@ unsigned int farswap_backup_failures(struct farswap_device *device)
 int farswap_backup_flush(struct farswap_device *device, unsigned int failed)
 {
 	struct farswap_backups *backups = &device->backups;
-	int err = 0;
+	bool kept;
 
-	spin_lock_irq(&backups->lock);
-	backups->flushing = true;
-	spin_unlock_irq(&backups->lock);
+	backup_set_flushing(backups, true);
 	cancel_delayed_work_sync(&backups->retry);
 
 	backup_retry(backups);
 	wait_event(backups->settled, backup_is_flushed(backups));
 
-	spin_lock_irq(&backups->lock);
-	backups->flushing = false;
-	if (backups->nr_kept)
+	backup_set_flushing(backups, false);
+	kept = farswap_backups_kept(backups);
+	if (kept)
 		queue_delayed_work(backup_wq, &backups->retry, BACKUP_RETRY);
-	if (backups->nr_kept || backups->nr_failed != failed)
-		err = -EIO;
-	spin_unlock_irq(&backups->lock);
-	return err;
+	return kept || farswap_backup_failures(device) != failed ? -EIO : 0;
 }
 
 static bool backup_is_empty(struct farswap_backups *backups)
 {
-	bool empty;
+	struct farswap_backup_shard *shard;
+	unsigned int nth;
+	bool empty = true;
 
-	spin_lock_irq(&backups->lock);
-	empty = !backups->nr;
-	spin_unlock_irq(&backups->lock);
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards) && empty; nth++) {
+		shard = &backups->shards[nth];
+		spin_lock_irq(&shard->lock);
+		empty = !shard->nr;
+		spin_unlock_irq(&shard->lock);
+	}
 	return empty;
 }
 
@@ -838,6 +917,21 @@ void farswap_backup_drain(struct farswap_device *device)
 		;
 }
 
+static void backup_cancel_shard(struct farswap_backup_shard *shard)
+{
+	struct farswap_backup *backup;
+	struct hlist_node *next;
+	LIST_HEAD(drop);
+	unsigned int i;
+
+	spin_lock_irq(&shard->lock);
+	for (i = 0; i < ARRAY_SIZE(shard->table); i++)
+		hlist_for_each_entry_safe(backup, next, &shard->table[i], node)
+			backup_retire(shard, backup, &drop);
+	spin_unlock_irq(&shard->lock);
+	farswap_backup_put_all(&drop);
+}
+
 /**
  * farswap_backup_cancel() - discard all copies of a device and wait for writes in flight
  * @device:	the device; none of its slots is in use
@@ -847,20 +941,14 @@ void farswap_backup_drain(struct farswap_device *device)
 void farswap_backup_cancel(struct farswap_device *device)
 {
 	struct farswap_backups *backups = &device->backups;
-	struct farswap_backup *backup;
-	struct hlist_node *next;
-	LIST_HEAD(drop);
-	int i;
+	unsigned int nth;
 
-	spin_lock_irq(&backups->lock);
-	for (i = 0; i < ARRAY_SIZE(backups->table); i++)
-		hlist_for_each_entry_safe(backup, next, &backups->table[i], node)
-			backup_retire(backups, backup, &drop);
-	spin_unlock_irq(&backups->lock);
-	farswap_backup_put_all(&drop);
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++)
+		backup_cancel_shard(&backups->shards[nth]);
 	wait_event(backups->settled, backup_is_empty(backups));
 	cancel_delayed_work_sync(&backups->retry);
-	cancel_work_sync(&backups->work);
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++)
+		cancel_work_sync(&backups->shards[nth].work);
 }
 
 /**
@@ -872,9 +960,16 @@ void farswap_backup_cancel(struct farswap_device *device)
  */
 int farswap_backups_init(struct farswap_backups *backups)
 {
-	spin_lock_init(&backups->lock);
-	INIT_LIST_HEAD(&backups->queue);
-	INIT_WORK(&backups->work, backup_work_fn);
+	struct farswap_backup_shard *shard;
+	unsigned int nth;
+
+	for (nth = 0; nth < ARRAY_SIZE(backups->shards); nth++) {
+		shard = &backups->shards[nth];
+		shard->nth = nth;
+		spin_lock_init(&shard->lock);
+		INIT_LIST_HEAD(&shard->queue);
+		INIT_WORK(&shard->work, backup_work_fn);
+	}
 	INIT_DELAYED_WORK(&backups->retry, backup_retry_fn);
 	init_waitqueue_head(&backups->settled);
 	return bioset_init(&backups->bios, BACKUP_BIOS,
@@ -898,7 +993,7 @@ void farswap_backups_exit(struct farswap_backups *backups)
 int farswap_backup_init(void)
 {
 	farswap_staging_init();
-	backup_wq = alloc_workqueue("farswap_backup", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	backup_wq = alloc_workqueue("farswap_backup", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 0);
 	return backup_wq ? 0 : -ENOMEM;
 }
 

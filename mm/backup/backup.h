@@ -5,9 +5,12 @@
 #ifndef _FARSWAP_BACKUP_H
 #define _FARSWAP_BACKUP_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/cache.h>
+#include <linux/hash.h>
 #include <linux/list.h>
+#include <linux/pgtable.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -48,8 +51,8 @@ struct farswap_backup_owner {
 
 /**
  * struct farswap_backup - the staged copy of one slot
- * @entry:	entry in the pool, in the device's queue, or in the list of its bio
- * @node:	entry in the device's table
+ * @entry:	entry in the pool, in the shard's queue, or in the list of its bio
+ * @node:	entry in the shard's table
  * @page:	the staging page
  * @slab:	the slab of the slot
  * @owner:	part of a store whose remote write failed and that waits for this write; or NULL
@@ -62,7 +65,7 @@ struct farswap_backup_owner {
  * @state:	enum farswap_backup_state
  * @stale:	the slot's contents have changed since, so this copy must not be read
  *
- * The backup lock of the device covers it while it is in the table.
+ * The lock of its shard covers it while it is in the table.
  */
 struct farswap_backup {
 	struct list_head entry;
@@ -80,36 +83,69 @@ struct farswap_backup {
 	bool stale;
 };
 
-#define FARSWAP_BACKUP_BUCKETS_SHIFT	12
+/* log2 of the slots that are in one shard together. A large folio has no more, and is aligned. */
+#define FARSWAP_BACKUP_CLUSTER_SHIFT	PMD_ORDER
+/* log2 of the shards of a device, and of the buckets in each of them. */
+#define FARSWAP_BACKUP_SHARDS_SHIFT	6
+#define FARSWAP_BACKUP_BUCKETS_SHIFT	6
+
+/**
+ * struct farswap_backup_shard - the pending backup writes of some clusters of a swap device
+ * @lock:	covers all fields; taken with interrupts off
+ * @nr:		number of copies in @table; loads and stores read it without the lock
+ * @nr_kept:	number of those in state FARSWAP_BACKUP_KEPT
+ * @nth:	index of the shard
+ * @flushing:	failed writes are not retried until the flush has ended
+ * @queue:	copies to be submitted, oldest first
+ * @work:	submits @queue
+ * @table:	all copies, hashed by swap offset
+ *
+ * The kernel gives each CPU a cluster of slots of its own, so the lines of a shard mostly stay
+ * with the CPU that stores to the cluster.
+ */
+struct farswap_backup_shard {
+	spinlock_t lock;	/* covers all fields */
+	unsigned int nr;
+	unsigned int nr_kept;
+	u16 nth;
+	bool flushing;
+	struct list_head queue;
+	struct work_struct work;
+	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT] ____cacheline_aligned_in_smp;
+} ____cacheline_aligned_in_smp;
 
 /**
  * struct farswap_backups - the pending backup writes of a swap device
  * @bios:	the bios of the writes
- * @lock:	covers all fields below; taken with interrupts off
- * @queue:	copies to be submitted, oldest first
- * @nr_kept:	number of those in state FARSWAP_BACKUP_KEPT
  * @nr_failed:	number of writes that have failed so far and that no store waited for
- * @flushing:	failed writes are not retried until the flush has ended
- * @work:	submits @queue
  * @retry:	retries failed writes
  * @settled:	tasks that wait for writes to end
- * @nr:		number of copies in @table; loads and stores read it without the lock, so it has a
- *		cache line of its own
- * @table:	all copies, hashed by swap offset
+ * @shards:	the copies, by the cluster of their slot
  */
 struct farswap_backups {
 	struct bio_set bios;
-	spinlock_t lock;	/* covers all fields below */
-	struct list_head queue;
-	unsigned int nr_kept;
-	unsigned int nr_failed;
-	bool flushing;
-	struct work_struct work ____cacheline_aligned_in_smp;
+	atomic_t nr_failed;
 	struct delayed_work retry;
 	wait_queue_head_t settled;
-	unsigned int nr ____cacheline_aligned_in_smp;
-	struct hlist_head table[1 << FARSWAP_BACKUP_BUCKETS_SHIFT] ____cacheline_aligned_in_smp;
+	struct farswap_backup_shard shards[1 << FARSWAP_BACKUP_SHARDS_SHIFT];
 };
+
+/**
+ * farswap_backup_shard() - find the shard of a slot
+ * @backups:	the backup state of the slot's device
+ * @offset:	the slot's swap offset
+ *
+ * All slots of a folio are in one shard.
+ *
+ * Context: any.
+ * Return: the shard.
+ */
+static inline struct farswap_backup_shard *
+farswap_backup_shard(struct farswap_backups *backups, pgoff_t offset)
+{
+	return &backups->shards[hash_long(offset >> FARSWAP_BACKUP_CLUSTER_SHIFT,
+					  FARSWAP_BACKUP_SHARDS_SHIFT)];
+}
 
 /* backup/staging.c: the staging pool */
 void farswap_staging_resize(void);
@@ -122,16 +158,17 @@ void farswap_staging_init(void);
 unsigned int farswap_staging_used(void);
 
 /* backup/backup.c: the table of copies */
-struct farswap_backup *farswap_backup_find(struct farswap_backups *backups,
+struct farswap_backup *farswap_backup_find(struct farswap_backup_shard *shard,
 					   pgoff_t offset);
-void farswap_backup_insert(struct farswap_backups *backups,
+void farswap_backup_insert(struct farswap_backup_shard *shard,
 			   struct farswap_backup *backup);
-void farswap_backup_remove(struct farswap_backups *backups,
+void farswap_backup_remove(struct farswap_backup_shard *shard,
 			   struct farswap_backup *backup, struct list_head *drop);
-void farswap_backup_withdraw(struct farswap_backups *backups,
+void farswap_backup_withdraw(struct farswap_backup_shard *shard,
 			     struct farswap_backup *backup);
-void farswap_backup_queue(struct farswap_backups *backups,
+void farswap_backup_queue(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup);
+void farswap_backup_wake(struct farswap_backup_shard *shard);
 void farswap_backup_put_all(struct list_head *drop);
 struct cgroup_subsys_state *farswap_backup_css(struct folio *folio);
 bool farswap_backup_copy(struct folio *folio, struct list_head *staged);
@@ -163,7 +200,8 @@ int farswap_backup_init(void);
 void farswap_backup_exit(void);
 int farswap_backups_init(struct farswap_backups *backups);
 void farswap_backups_exit(struct farswap_backups *backups);
-void farswap_backup_kick(struct farswap_device *device);
+void farswap_backup_kick(struct farswap_backup_shard *shard);
+bool farswap_backups_kept(const struct farswap_backups *backups);
 unsigned int farswap_backup_failures(struct farswap_device *device);
 int farswap_backup_flush(struct farswap_device *device, unsigned int failed);
 void farswap_backup_drain(struct farswap_device *device);

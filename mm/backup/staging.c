@@ -394,7 +394,7 @@ struct farswap_backup *farswap_staging_wait(const struct farswap_device *device,
 		/* GFP_NOWAIT takes free memory only and reclaims none. */
 		if (!backup && hurry)
 			backup = staging_take_extra(GFP_NOWAIT);
-		if (!backup && !READ_ONCE(device->backups.nr_kept))
+		if (!backup && !farswap_backups_kept(&device->backups))
 			wait_event_timeout(staging_room, (backup = staging_take_any()),
 					   STAGING_PATIENCE);
 		if (!backup)
@@ -495,23 +495,23 @@ unsigned int farswap_staging_used(void)
  * table of backup.c like any other, until the swap device has it. migrate/evacuate-fetch.c
  * fetches the sole copies of a region before the region is given up.
  *
- * Locking: see struct farswap_backups.
+ * Locking: see struct farswap_backup_shard.
  */
 
 static bool backup_is_fetched(struct farswap_slab *slab, unsigned int slot,
 			      unsigned int nr)
 {
-	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	struct farswap_backup *backup;
 	bool fetched = true;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	for (; nr-- && fetched; offset++) {
-		backup = farswap_backup_find(backups, offset);
+		backup = farswap_backup_find(shard, offset);
 		fetched = !backup || backup->state != FARSWAP_BACKUP_FETCHING;
 	}
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	return fetched;
 }
 
@@ -598,20 +598,20 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 				struct farswap_backup *backup, struct farswap_object *object)
 {
 	struct farswap_slab *slab = mapping->slab;
-	struct farswap_backups *backups = &slab->device->backups;
 	pgoff_t offset = farswap_slab_offset(slab, slot);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
 	bool sole;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	sole = backup_find_object(slab, slot, object) && backup_is_unbacked(mapping, slot) &&
-	       backup_has_object(slab, object) && !farswap_backup_find(backups, offset);
+	       backup_has_object(slab, object) && !farswap_backup_find(shard, offset);
 	if (sole) {
 		backup->slab = slab;
 		backup->slot = slot;
 		backup->offset = offset;
 		backup->sector = farswap_device_sector(slab->device, backup->offset);
 		backup->state = FARSWAP_BACKUP_FETCHING;
-		farswap_backup_insert(backups, backup);
+		farswap_backup_insert(shard, backup);
 		/*
 		 * The copy is counted before the bits are read again. Pairs with
 		 * farswap_backup_forget(), which takes no lock if the count is 0 after it has
@@ -620,9 +620,9 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 		smp_mb();
 		sole = backup_is_unbacked(mapping, slot) && backup_has_object(slab, object);
 		if (!sole)
-			farswap_backup_withdraw(backups, backup);
+			farswap_backup_withdraw(shard, backup);
 	}
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	return sole;
 }
 
@@ -635,22 +635,21 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
  */
 void farswap_backup_fetch_end(struct farswap_backup *backup, int error)
 {
-	struct farswap_device *device = backup->slab->device;
-	struct farswap_backups *backups = &device->backups;
+	struct farswap_backup_shard *shard =
+		farswap_backup_shard(&backup->slab->device->backups, backup->offset);
 	unsigned long flags;
 	LIST_HEAD(drop);
 
-	spin_lock_irqsave(&backups->lock, flags);
+	spin_lock_irqsave(&shard->lock, flags);
 	if (error || backup->stale) {
-		farswap_backup_remove(backups, backup, &drop);
-		wake_up_all(&backups->settled);
+		farswap_backup_remove(shard, backup, &drop);
 	} else {
 		farswap_stat_add(FARSWAP_STAT_FETCHED, 1);
-		farswap_backup_queue(backups, backup);
-		farswap_backup_kick(device);
-		wake_up_all(&backups->settled);
+		farswap_backup_queue(shard, backup);
+		farswap_backup_kick(shard);
 	}
-	spin_unlock_irqrestore(&backups->lock, flags);
+	farswap_backup_wake(shard);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	farswap_backup_put_all(&drop);
 }
 

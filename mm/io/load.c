@@ -103,6 +103,12 @@ static void load_fail(struct folio *folio)
 	folio_end_read(folio, false);
 }
 
+/* Return false if no copy is in a staging page. A hint: load_locally() finds what it misses. */
+static bool load_may_be_staged(struct farswap_device *device, pgoff_t offset)
+{
+	return READ_ONCE(farswap_backup_shard(&device->backups, offset)->nr);
+}
+
 static bool load_staged(struct folio *folio, struct farswap_slab *slab,
 			unsigned int slot)
 {
@@ -607,7 +613,8 @@ static bool load_packed(struct folio *folio, struct farswap_device *device, bool
 	if (!farswap_object_get(device, swp_offset(folio->swap), &object))
 		return false;
 	farswap_activity_account(&object.slab->activity, farswap_slab_second(), 1);
-	taken = READ_ONCE(device->backups.nr) && load_staged(folio, object.slab, object.slot);
+	taken = load_may_be_staged(device, farswap_slab_offset(object.slab, object.slot)) &&
+		load_staged(folio, object.slab, object.slot);
 	/* If the read begins, the request keeps the reference on the object. */
 	if (!taken && folio_test_swapcache(folio) &&
 	    load_remotely(folio, object.slab, object.slot, object.nr, object.bytes, urgent))
@@ -671,8 +678,7 @@ bool farswap_load(struct folio *folio, bool urgent)
 	}
 	if (!farswap_slab_has_bits(slab))
 		goto out_promote;
-	/* The count is read without the lock and is a hint; load_locally() finds what it misses. */
-	if (READ_ONCE(device->backups.nr) && load_staged(folio, slab, slot))
+	if (load_may_be_staged(device, offset) && load_staged(folio, slab, slot))
 		return true;
 	/* Outside the swap cache, nothing keeps the folio until the read ends. */
 	if (folio_test_swapcache(folio) && load_remotely(folio, slab, slot, nr, 0, urgent))

@@ -500,8 +500,6 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	/* The table of backups must have the copies before any task can read the slot. */
 	if (mode == STORE_STAGED) {
 		farswap_backup_add(slab, store->slot, folio, staged, store->sector);
-		/* The locked folio keeps the device. */
-		farswap_backup_kick(slab->device);
 	} else if (mode == STORE_SOLE) {
 		/* Without a copy in the table, no other thread writes these unbacked bits. */
 		farswap_assert(!farswap_slotbits_any(slab->bits.unbacked, store->slot,

@@ -122,15 +122,20 @@ static unsigned int *number_in(struct page *page)
 	return page_address(page);
 }
 
+static struct farswap_backup_shard *shard_of(const struct world *world)
+{
+	return farswap_backup_shard(&world->device->backups, SLOT);
+}
+
 static struct farswap_backup *take(struct world *world)
 {
-	struct farswap_backups *backups = &world->device->backups;
+	struct farswap_backup_shard *shard = shard_of(world);
 	struct farswap_backup *backup;
 
 	/* This allocates memory at once if the pool is empty. */
-	backups->nr_kept++;
+	shard->nr_kept++;
 	backup = farswap_staging_wait(world->device, false);
-	backups->nr_kept--;
+	shard->nr_kept--;
 	return backup;
 }
 
@@ -236,7 +241,7 @@ static void submit(struct world *world)
 	struct backup_bio *write = container_of(bio, struct backup_bio, bio);
 
 	INIT_LIST_HEAD(&write->backups);
-	write->device = world->device;
+	write->shard = shard_of(world);
 	write->start = ktime_get_ns();
 	if (backup_fill(write))
 		world->write = write;
@@ -283,7 +288,7 @@ static bool go(struct world *world)
 /* Returns false if the event is impossible now. */
 static bool happen(struct world *world, enum event event)
 {
-	struct farswap_backups *backups = &world->device->backups;
+	struct farswap_backup_shard *shard = shard_of(world);
 
 	/* Its folio is under writeback. */
 	if (world->waiting && (event == EVENT_STORE || event == EVENT_FREE ||
@@ -307,7 +312,7 @@ static bool happen(struct world *world, enum event event)
 		store_to_device(world);
 		return true;
 	case EVENT_SUBMIT:
-		if (world->write || list_empty(&backups->queue))
+		if (world->write || list_empty(&shard->queue))
 			return false;
 		submit(world);
 		return true;
@@ -353,9 +358,9 @@ static bool happen(struct world *world, enum event event)
 		end_fetch(world, event == EVENT_UNREAD ? -EIO : 0);
 		return true;
 	default:
-		if (!backups->nr_kept)
+		if (!shard->nr_kept)
 			return false;
-		backup_retry(backups);
+		backup_retry(&world->device->backups);
 		return true;
 	}
 }
@@ -363,30 +368,30 @@ static bool happen(struct world *world, enum event event)
 /* Returns the error, or NULL. */
 static const char *complaint(struct world *world)
 {
-	struct farswap_backups *backups = &world->device->backups;
+	struct farswap_backup_shard *shard = shard_of(world);
 	/* The device has no other slot. */
-	struct hlist_head *bucket = backup_bucket(backups, SLOT);
+	struct hlist_head *bucket = backup_bucket(shard, SLOT);
 	unsigned int nr = 0, kept = 0, inflight = 0;
 	struct farswap_backup *backup;
 	const char *wrong = NULL;
 	bool unbacked, remote;
 
-	spin_lock_irq(&backups->lock);
+	spin_lock_irq(&shard->lock);
 	hlist_for_each_entry(backup, bucket, node) {
 		nr++;
 		kept += backup->state == FARSWAP_BACKUP_KEPT;
 		inflight += backup->state == FARSWAP_BACKUP_INFLIGHT;
 	}
-	backup = farswap_backup_find(backups, SLOT);
+	backup = farswap_backup_find(shard, SLOT);
 	unbacked = test_bit(SLOT, world->slab->bits.unbacked);
 	remote = test_bit(SLOT, world->slab->bits.remote) && world->in_region == world->now;
 	if (world->told_wrongly)
 		wrong = "a store that is told of what it doesn't wait for";
-	else if (nr != backups->nr || kept != backups->nr_kept)
+	else if (nr != shard->nr || kept != shard->nr_kept)
 		wrong = "the counts";
 	else if (inflight != !!world->write)
 		wrong = "a write in flight that nobody sent";
-	else if (inflight && !list_empty(&backups->queue))
+	else if (inflight && !list_empty(&shard->queue))
 		wrong = "a second write of the slot could be sent";
 	else if (backup && !unbacked)
 		wrong = "the unbacked bit is clear";
@@ -397,24 +402,24 @@ static const char *complaint(struct world *world)
 		wrong = "nothing has it";
 	else if (!unbacked && world->now && world->on_device != world->now)
 		wrong = "the device has something older";
-	spin_unlock_irq(&backups->lock);
+	spin_unlock_irq(&shard->lock);
 	return wrong;
 }
 
 /* A working device gets the page eventually. */
 static const char *settle(struct world *world)
 {
-	struct farswap_backups *backups = &world->device->backups;
+	struct farswap_backup_shard *shard = shard_of(world);
 	const char *wrong = NULL;
 	int left = SETTLE;
 
-	while (backups->nr && !wrong && left--) {
+	while (shard->nr && !wrong && left--) {
 		if (!happen(world, EVENT_FETCHED) && !happen(world, EVENT_WRITTEN) &&
 		    !happen(world, EVENT_SUBMIT))
 			happen(world, EVENT_RETRY);
 		wrong = complaint(world);
 	}
-	if (!wrong && backups->nr)
+	if (!wrong && shard->nr)
 		wrong = "a copy that is never written";
 	else if (!wrong && world->waiting)
 		wrong = "a store that is never told of its copy";
@@ -429,8 +434,7 @@ static bool is_now(const struct world *world, unsigned int number)
 
 static u64 look(const struct world *world)
 {
-	struct farswap_backups *backups = &world->device->backups;
-	struct hlist_head *bucket = backup_bucket(backups, SLOT);
+	struct hlist_head *bucket = backup_bucket(shard_of(world), SLOT);
 	const bool flags[] = {
 		world->stored, world->waiting, world->now, is_now(world, world->on_device),
 		is_now(world, world->in_region), world->fetch && is_now(world, world->read),
@@ -481,7 +485,7 @@ static bool note(struct world *world, enum event event, unsigned int before)
 			return true;
 	for (i = before; i; i = world->moments[i].before)
 		length++;
-	if (world->nr == MOMENTS || length == EVENTS_MAX || world->device->backups.nr > COPIES)
+	if (world->nr == MOMENTS || length == EVENTS_MAX || shard_of(world)->nr > COPIES)
 		return false;
 	world->moments[world->nr++] = (struct moment){ seen, event, before };
 	return true;
@@ -541,6 +545,7 @@ static void backup_test_orders(struct kunit *test)
 	};
 	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
 	unsigned int used = farswap_staging_used();
+	struct farswap_backup_shard *shard;
 	struct farswap_backups *backups;
 
 	KUNIT_ASSERT_NOT_NULL(test, world.device);
@@ -550,10 +555,11 @@ static void backup_test_orders(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, world.donor);
 	KUNIT_ASSERT_NOT_NULL(test, world.moments);
 	backups = &world.device->backups;
+	shard = shard_of(&world);
 	KUNIT_ASSERT_EQ(test, farswap_backups_init(backups), 0);
 	/* These would send it, at once or later. */
-	INIT_WORK(&backups->work, sent_by_nobody);
-	backups->flushing = true;
+	INIT_WORK(&shard->work, sent_by_nobody);
+	shard->flushing = true;
 	world.device->si = si;
 	world.device->map = farswap_slabmap_alloc(SLOTS, ilog2(SLOTS), ilog2(SLOTS), 0, 0);
 	world.slab->device = world.device;
@@ -569,7 +575,7 @@ static void backup_test_orders(struct kunit *test)
 		KUNIT_FAIL(test, "no memory");
 	else
 		explore(test, &world);
-	flush_work(&backups->work);
+	flush_work(&shard->work);
 	KUNIT_EXPECT_EQ(test, farswap_staging_used(), used);
 	farswap_slotbits_free(&world.slab->bits);
 	if (world.folio)

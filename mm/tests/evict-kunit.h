@@ -40,6 +40,7 @@ struct place {
 static struct place *place_make_of(struct kunit *test, unsigned int nr_slots)
 {
 	struct place *place = kunit_kzalloc(test, sizeof(*place), GFP_KERNEL);
+	unsigned int nth;
 
 	KUNIT_ASSERT_NOT_NULL(test, place);
 	place->donor = farswap_donor_alloc("192.0.2.1");
@@ -47,7 +48,10 @@ static struct place *place_make_of(struct kunit *test, unsigned int nr_slots)
 	place->donor->state = FARSWAP_DONOR_LIVE;
 	place->map.rows = 1;
 	place->device.map = &place->map;
-	spin_lock_init(&place->device.backups.lock);
+	for (nth = 0; nth < ARRAY_SIZE(place->device.backups.shards); nth++) {
+		place->device.backups.shards[nth].nth = nth;
+		spin_lock_init(&place->device.backups.shards[nth].lock);
+	}
 	place->slab.device = &place->device;
 	place->slab.nr_slots = nr_slots;
 	place->slab.state = FARSWAP_SLAB_MAPPED;
