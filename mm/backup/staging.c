@@ -6,8 +6,9 @@
  *
  * A CPU takes the free pages that it used last: their lines are in its cache, if they are in any.
  *
- * A CPU also takes several pages for stores of one cgroup at once, while the pool is half empty at
- * most, so that most stores need no lock that other CPUs take.
+ * A CPU also takes several pages for stores of one cgroup at once, and keeps some of those whose
+ * device writes end on it, while half of the pool is free at least, so that most stores need no
+ * lock that other CPUs take.
  *
  * Locking: staging_lock covers the free lists and the counts; a stock's lock is taken around it.
  */
@@ -53,15 +54,16 @@ static unsigned int staging_wanted;
 static unsigned int staging_shares[STAGING_SHARES];	/* pages in use, by cgroup hash */
 static DECLARE_WAIT_QUEUE_HEAD(staging_room);
 
-/* Pages that a CPU takes at once. */
+/* Pages that a CPU takes at once, and that it may keep. */
 #define STAGING_STOCK		8
+#define STAGING_STOCK_MAX	(2 * STAGING_STOCK)
 
 /**
  * struct staging_stock - pages that a CPU has taken for the next stores of a cgroup
  * @lock:	covers the other fields
  * @pages:	the pages, which count against @share
  * @nr:		number of pages
- * @share:	the cgroup's share
+ * @share:	the cgroup's share; of any cgroup if there are no pages
  */
 struct staging_stock {
 	spinlock_t lock;	/* all fields below */
@@ -150,6 +152,12 @@ static struct farswap_backup *staging_surplus(void)
 	return backup;
 }
 
+static void staging_clean(struct farswap_backup *backup)
+{
+	backup->owner = NULL;
+	backup->stale = false;
+}
+
 /* Returns some pages, and moves those that the pool need not have to @surplus, if not NULL. */
 static void staging_put_some(struct list_head *staged, struct list_head *surplus)
 {
@@ -161,8 +169,7 @@ static void staging_put_some(struct list_head *staged, struct list_head *surplus
 		if (nr++ == STAGING_BATCH)
 			break;
 		list_del(&backup->entry);
-		backup->owner = NULL;
-		backup->stale = false;
+		staging_clean(backup);
 		if (backup->share != STAGING_NOBODY)
 			staging_shares[backup->share]--;
 		backup->share = STAGING_NOBODY;
@@ -282,6 +289,14 @@ static void staging_take_some(struct list_head *staged, unsigned int share, unsi
 	}
 }
 
+/* Returns whether there are so many pages that CPUs may keep some. */
+static bool staging_may_stock(void)
+{
+	unsigned int total = READ_ONCE(staging_total);
+
+	return total <= READ_ONCE(staging_wanted) && READ_ONCE(staging_nr_free) > total / 2;
+}
+
 /* Takes a page for a store, and more for the next ones if there are plenty. */
 static bool staging_stock_fill(struct staging_stock *stock, struct list_head *staged,
 			       unsigned int share)
@@ -295,8 +310,7 @@ static bool staging_stock_fill(struct staging_stock *stock, struct list_head *st
 	enough = staging_is_enough(share, 1);
 	if (enough) {
 		staging_take_some(staged, share, 1);
-		if (staging_total <= staging_wanted && staging_nr_free > staging_total / 2 &&
-		    staging_is_enough(share, STAGING_STOCK - 1))
+		if (staging_may_stock() && staging_is_enough(share, STAGING_STOCK - 1))
 			more = STAGING_STOCK - 1;
 		staging_take_some(&stock->pages, share, more);
 	}
@@ -304,6 +318,37 @@ static bool staging_stock_fill(struct staging_stock *stock, struct list_head *st
 	WRITE_ONCE(stock->nr, more);
 	stock->share = share;
 	return enough;
+}
+
+/*
+ * Keeps returned pages for the next stores of their cgroup on this CPU, if this CPU has used them
+ * last. Leaves the others in the list.
+ */
+static void staging_stock_keep(struct list_head *staged)
+{
+	struct staging_stock *stock = raw_cpu_ptr(&staging_stocks);
+	struct farswap_backup *backup, *next;
+	unsigned int nr;
+	unsigned long flags;
+
+	if (!staging_may_stock())
+		return;
+	spin_lock_irqsave(&stock->lock, flags);
+	nr = stock->nr;
+	list_for_each_entry_safe(backup, next, staged, entry) {
+		if (nr == STAGING_STOCK_MAX)
+			break;
+		if (!nr)
+			stock->share = backup->share;
+		if (backup->share != stock->share || backup->share == STAGING_NOBODY ||
+		    backup->cpu != raw_smp_processor_id())
+			continue;
+		staging_clean(backup);
+		list_move(&backup->entry, &stock->pages);
+		nr++;
+	}
+	WRITE_ONCE(stock->nr, nr);
+	spin_unlock_irqrestore(&stock->lock, flags);
 }
 
 static bool staging_take_one(struct list_head *staged, unsigned int share)
@@ -432,6 +477,7 @@ void farswap_staging_put_all(struct list_head *staged)
 	unsigned long flags;
 	LIST_HEAD(surplus);
 
+	staging_stock_keep(staged);
 	while (!list_empty(staged)) {
 		spin_lock_irqsave(&staging_lock, flags);
 		staging_put_some(staged, &surplus);

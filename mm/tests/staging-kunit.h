@@ -65,8 +65,58 @@ static void staging_test_share(struct kunit *test)
 	folio_put(folio);
 }
 
+static void staging_test_want(unsigned int wanted)
+{
+	spin_lock_irq(&staging_lock);
+	staging_wanted = wanted;
+	spin_unlock_irq(&staging_lock);
+}
+
+/* A CPU keeps some of the pages that it has used, for the same cgroup, while there are plenty. */
+static void staging_test_keep(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	unsigned int wanted = staging_wanted, used = farswap_staging_used(), share, i;
+	struct staging_stock *stock;
+	LIST_HEAD(staged);
+	LIST_HEAD(one);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	share = staging_share_of(folio);
+	staging_test_add(test);
+	staging_test_want(staging_total);
+	migrate_disable();
+	stock = raw_cpu_ptr(&staging_stocks);
+	for (i = 0; i < 2 * STAGING_STOCK_MAX; i++) {
+		KUNIT_EXPECT_TRUE(test, farswap_staging_take(&one, folio));
+		list_splice_init(&one, &staged);
+	}
+	farswap_backup_put_all(&staged);
+	KUNIT_EXPECT_EQ(test, stock->nr, STAGING_STOCK_MAX);
+	KUNIT_EXPECT_EQ(test, stock->share, share);
+	KUNIT_EXPECT_EQ(test, staging_shares[share], STAGING_STOCK_MAX);
+	KUNIT_EXPECT_EQ(test, farswap_staging_used(), used);
+	/* The next store uses one of them. */
+	KUNIT_EXPECT_TRUE(test, farswap_staging_take(&one, folio));
+	KUNIT_EXPECT_EQ(test, stock->nr, STAGING_STOCK_MAX - 1);
+	/* A page that another CPU has used is not kept, because that CPU has it in its cache. */
+	list_first_entry(&one, struct farswap_backup, entry)->cpu = STAGING_NO_CPU;
+	farswap_backup_put_all(&one);
+	KUNIT_EXPECT_EQ(test, stock->nr, STAGING_STOCK_MAX - 1);
+	/* A pool that has become smaller keeps none. */
+	staging_test_want(wanted);
+	KUNIT_EXPECT_TRUE(test, farswap_staging_take(&one, folio));
+	farswap_backup_put_all(&one);
+	KUNIT_EXPECT_EQ(test, stock->nr, STAGING_STOCK_MAX - 2);
+	migrate_enable();
+	staging_shrink();
+	KUNIT_EXPECT_EQ(test, staging_shares[share], 0);
+	folio_put(folio);
+}
+
 static struct kunit_case staging_cases[] = {
 	KUNIT_CASE(staging_test_share),
+	KUNIT_CASE(staging_test_keep),
 	{}
 };
 
