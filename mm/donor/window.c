@@ -14,7 +14,8 @@
  * pages are counted separately, or they would leave no room for kswapd.
  *
  * Each CPU has a share of the counts and learns by itself, because a line that every page writes
- * would go from CPU to CPU. The bound is exact where it is small or nearly reached.
+ * would go from CPU to CPU. Each CPU may exceed the bound by a page, so that pages that are written
+ * one by one do not touch the count of all CPUs; and by a few if the bound is large.
  *
  * Locking: none; there are atomic counts, and wait queues for stores that found no room. If two
  * CPUs change the bound at once, one of the changes may be lost. If two readers hash to the same
@@ -49,7 +50,11 @@
 /* A slow read lowers the bound by this fraction (log2); any other adds a unit of 1/16 page. */
 #define WINDOW_LESS_SHIFT	3
 #define WINDOW_UNITS	16
-/* Pages that a CPU may keep in its share, at most: half of the bound on all CPUs together. */
+/*
+ * A CPU keeps less than so many pages in its share: half of the bound on all CPUs together, but at
+ * least and at most these.
+ */
+#define WINDOW_CPU_PAGES_MIN	2
 #define WINDOW_CPU_PAGES	8
 /*
  * A store that waited for this time goes to the swap device alone. Later stores then do not wait
@@ -203,7 +208,7 @@ static int window_add(struct farswap_window *window, int pages, enum farswap_roo
 	int batch = limit >> window->batch_shift;
 	int kept = atomic_add_return(pages, mine);
 
-	if (abs(kept) < clamp(batch, 1, WINDOW_CPU_PAGES))
+	if (abs(kept) < clamp(batch, WINDOW_CPU_PAGES_MIN, WINDOW_CPU_PAGES))
 		return atomic_read(&window->pages[room]) + kept;
 	return atomic_add_return(atomic_xchg(mine, 0), &window->pages[room]);
 }

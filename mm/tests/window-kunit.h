@@ -230,6 +230,15 @@ static void window_test_share(struct kunit *test)
 	struct farswap_window window;
 	unsigned int i;
 
+	window_test_slow(test, &window);
+	KUNIT_EXPECT_EQ(test, farswap_window_try(&window, 1), room);
+	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages[room]), 0);
+	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 1);
+	farswap_window_leave(&window, 1, room);
+	KUNIT_EXPECT_EQ(test, atomic_read(&window.pages[room]), 0);
+	KUNIT_EXPECT_EQ(test, window_test_pages(&window), 0);
+	window_test_exit(&window);
+
 	window_test_init(test, &window);
 	window.batch_shift = order_base_2(WINDOW_MAX / WINDOW_CPU_PAGES);
 	for (i = 0; i < WINDOW_CPU_PAGES - 1; i++)
