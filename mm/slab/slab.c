@@ -29,7 +29,7 @@
 
 /* Page I/Os of a slab in a second that a CPU counts one by one; after those, so many at once. */
 #define SLAB_EXACT		16
-#define SLAB_BATCH		8
+#define SLAB_BATCH		32
 /* log2 of the slabs that a CPU keeps apart. */
 #define SLAB_BATCHES_BITS	4
 
