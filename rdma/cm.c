@@ -260,27 +260,38 @@ static void chan_completed(struct ib_cq *cq, void *context)
 }
 
 /*
- * Spread the completions of all sessions over the interrupts. READs, which tasks wait for, are
- * counted apart from the others, so that they use all vectors evenly.
+ * CPU c submits to the queue c % nr of its kind. The completions of a queue go to the vector with
+ * the number of one of the CPUs that submit to it, because most drivers have that vector's
+ * interrupt on that CPU. Several sessions take different ones, so that all interrupts are used evenly.
+ * READs, which tasks wait for, are counted apart from the others.
  */
 static atomic_t chan_vectors[2];
 
-static unsigned int chan_next_vector(bool loads, int nr)
+static unsigned int chan_next_vector(bool loads, unsigned int nth, unsigned int nr, int vectors)
 {
-	return (u32)(atomic_inc_return(&chan_vectors[loads]) - 1) % max(nr, 1);
+	unsigned int turn = (u32)(atomic_inc_return(&chan_vectors[loads]) - 1) / nr;
+
+	vectors = max(vectors, 1);
+	if (nth >= vectors)
+		return (nth + turn) % vectors;
+	return nth + turn % DIV_ROUND_UP(vectors - nth, nr) * nr;
 }
 
 /**
  * farswap_rdma_chan_next_vector() - completion vector of the next queue
  * @device:	its device
  * @loads:	the queue has READs only
+ * @nth:	its index among the queues of its kind
+ * @nr:		number of queues of its kind
  *
  * Context: any.
  * Return: the vector.
  */
-unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads)
+unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads,
+					   unsigned int nth, unsigned int nr)
 {
-	return chan_next_vector(loads, min_t(int, device->num_comp_vectors, num_online_cpus()));
+	return chan_next_vector(loads, nth, nr,
+				min_t(int, device->num_comp_vectors, num_online_cpus()));
 }
 
 /**

@@ -205,7 +205,7 @@ int farswap_rdma_control_create(struct farswap_rdma_link *link)
 		return err;
 	err = farswap_rdma_chan_create_qp(&link->control, FARSWAP_RDMA_SENDS, 1,
 					  FARSWAP_RECV_DEPTH,
-					  farswap_rdma_chan_next_vector(link->device, false),
+					  farswap_rdma_chan_next_vector(link->device, false, 0, 1),
 					  IB_POLL_UNBOUND_WORKQUEUE);
 	if (err)
 		return err;

@@ -40,7 +40,8 @@ static int link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	struct farswap_rdma_link *link = to_link(conn);
 	struct farswap_rdma_queue *queue = &link->queue[nr];
 	unsigned int total = conn->welcome.queues;
-	bool loads = nr < farswap_rdma_loads(total);
+	unsigned int nr_loads = farswap_rdma_loads(total);
+	bool loads = nr < nr_loads;
 	u32 depth = total == 1 ? LINK_DEPTH : loads ? LINK_READ_DEPTH : LINK_WRITE_DEPTH;
 	unsigned int vector;
 	int err;
@@ -60,7 +61,8 @@ static int link_connect_data(struct farswap_rdma_conn *conn, unsigned int nr)
 	if (loads)
 		queue->max_sges = clamp_t(u32, link->device->attrs.max_sge_rd, 1,
 					  queue->max_sges);
-	vector = farswap_rdma_chan_next_vector(link->device, loads);
+	vector = farswap_rdma_chan_next_vector(link->device, loads, loads ? nr : nr - nr_loads,
+					       loads ? nr_loads : total - nr_loads);
 	err = farswap_rdma_chan_create_qp(&queue->chan, depth, queue->max_sges, 0, vector,
 					  IB_POLL_SOFTIRQ);
 	if (err && queue->max_sges > 1) {

@@ -36,13 +36,13 @@ static const struct kernel_param_ops queues_ops = {
 };
 
 module_param_cb(queues, &queues_ops, &queues, 0644);
-MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, 2 to 4");
+MODULE_PARM_DESC(queues, "Data queue pairs of a session opened from now on, 2 to 16; 0 (default): as many as CPUs, 2 to 16");
 
 static struct farswap_session *rdma_open(const char *address,
 					 const struct farswap_session_params *params,
 					 const struct farswap_session_ops *ops, void *ctx)
 {
-	unsigned int wanted = READ_ONCE(queues) ?: min(num_online_cpus(), 4U);
+	unsigned int wanted = READ_ONCE(queues) ?: num_online_cpus();
 
 	return farswap_rdma_session_open(address, params, ops, ctx, &farswap_rdma_link_ops,
 					 clamp(wanted, 2U, FARSWAP_QUEUES_MAX + 0U));

@@ -78,12 +78,12 @@ struct farswap_rdma_chan {
 /**
  * struct farswap_rdma_queue - a data queue
  * @chan:	its queue pair
- * @flow:	counts its I/O; flow.lock protects the fields below
  * @depth:	limit of posted work requests
+ * @max_sges:	limit of gather entries of a work request
+ * @flow:	counts its I/O; flow.lock protects the fields below
  * @inflight:	posted work requests
  * @bulk:	posted work requests that are not urgent
  * @bulk_bytes:	bytes in those
- * @max_sges:	limit of gather entries of a work request
  * @posted:	first I/O of each posted work request, in the order posted
  * @backlog:	accepted I/Os that are not posted; [1] are urgent and go first. Empty unless
  *		something is posted or the connection is dead
@@ -91,16 +91,19 @@ struct farswap_rdma_chan {
  *		not urgent
  * @sges:	gather entries of the work request that is being posted; on the stack they
  *		would be cleared on each call
+ *
+ * Submission and completion write the fields from @flow on, under one lock. No line has fields of
+ * two queues.
  */
 struct farswap_rdma_queue {
 	struct farswap_rdma_chan chan;
-
-	struct farswap_rdma_flow flow;
 	unsigned int depth;
+	unsigned int max_sges;
+
+	struct farswap_rdma_flow flow ____cacheline_aligned_in_smp;
 	unsigned int inflight;
 	unsigned int bulk;
 	unsigned int bulk_bytes;
-	unsigned int max_sges;
 	struct list_head posted;
 	struct list_head backlog[2];
 	unsigned int turn;
@@ -189,7 +192,8 @@ extern const struct farswap_rdma_link_ops farswap_rdma_link_ops;
 
 /* cm.c */
 int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan);
-unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads);
+unsigned int farswap_rdma_chan_next_vector(const struct ib_device *device, bool loads,
+					   unsigned int nth, unsigned int nr);
 int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 				u32 max_sges, u32 max_recvs, unsigned int vector,
 				enum ib_poll_context poll);

@@ -41,6 +41,18 @@ static void cm_test_qp_event(struct kunit *test)
 	}
 }
 
+/* A vector is that of a CPU which submits to the queue, if it can be. */
+static unsigned int test_vector(struct kunit *test, bool loads, unsigned int nth, unsigned int nr,
+				unsigned int vectors)
+{
+	unsigned int vector = chan_next_vector(loads, nth, nr, vectors);
+
+	KUNIT_EXPECT_LT(test, vector, vectors);
+	if (nth < vectors)
+		KUNIT_EXPECT_EQ(test, vector % nr, nth);
+	return vector;
+}
+
 /* The queues for loads use all completion vectors in turn, independent of other queues. */
 static void cm_test_vectors(struct kunit *test)
 {
@@ -49,14 +61,20 @@ static void cm_test_vectors(struct kunit *test)
 	/* Counted together, the two queues for loads would get half of the vectors. */
 	for (i = 0; i < 16; i++) {
 		for (j = 0; j < 2; j++)
-			used[chan_next_vector(true, ARRAY_SIZE(used))]++;
+			used[test_vector(test, true, j, 2, ARRAY_SIZE(used))]++;
 		for (j = 0; j < 2; j++)
-			KUNIT_EXPECT_LT(test, chan_next_vector(false, 4), 4);
+			test_vector(test, false, j, 2, 4);
 	}
 	for (i = 0; i < ARRAY_SIZE(used); i++)
 		KUNIT_EXPECT_EQ_MSG(test, used[i], 8, "vector %u", i);
-	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 1), 0);
-	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 0), 0);
+	/* More queues than vectors, and numbers that do not divide each other. */
+	for (i = 0; i < 16; i++)
+		for (j = 0; j < 8; j++) {
+			test_vector(test, true, j, 8, 3);
+			test_vector(test, false, j % 3, 3, 8);
+		}
+	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 0, 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, chan_next_vector(true, 7, 8, 0), 0);
 }
 
 #define CM_TEST_ACK_NS(power)	(4096ULL << (power))
