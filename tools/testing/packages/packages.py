@@ -130,11 +130,12 @@ def start(walk: Walk, client, donor) -> None:
     """The recipe of the admin guide, on machines that have the packages."""
     walk.run("donor: nothing runs before it is enabled", donor,
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
+    drop_in = "/run/systemd/system/farswapd.service.d"
     walk.run("donor: a limit on locked memory is named, with what to type", donor,
-             "d=/run/systemd/system/farswapd.service.d; mkdir -p $d; "
-             "printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\nRestart=no\\n' >$d/limit.conf; "
-             "systemctl daemon-reload; no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; "
-             "cat /tmp/check; grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
+             f"mkdir -p {drop_in}; printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\n"
+             f"Restart=no\\n' >{drop_in}/limit.conf; systemctl daemon-reload; "
+             "no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; cat /tmp/check; "
+             "grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
              "systemctl revert farswapd")
     walk.run("donor: enable", donor,
              "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
