@@ -34,6 +34,7 @@ assemble() {
 
 	   mm/farswap/index
 	   admin-guide/mm/farswap
+	   admin-guide/mm/farswap-deploy
 	   abi
 	PAGE
 	cat >Documentation/abi.rst <<-PAGE
