@@ -84,8 +84,8 @@ bool donors_is_name(const char *host)
 	return inet_pton(AF_INET, address, buf) != 1 && inet_pton(AF_INET6, address, buf) != 1;
 }
 
-/* Return @spec with a numeric address. */
-static char *donors_numeric(const char *spec)
+/* Return @spec, an address or a name without a key, with a numeric address. */
+static char *donors_numeric_address(const char *spec)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	char copy[300], number[INET6_ADDRSTRLEN + 16], *host, *port, *text = NULL;
@@ -114,12 +114,31 @@ static char *donors_numeric(const char *spec)
 	return n < 0 ? NULL : text;
 }
 
+/* The same, with the key that may follow. */
+static char *donors_numeric(const char *spec)
+{
+	size_t len = strcspn(spec, "#");
+	char copy[300], *address, *text;
+
+	if (!spec[len])
+		return donors_numeric_address(spec);
+	snprintf(copy, sizeof(copy), "%.*s", (int)len, spec);
+	address = donors_numeric_address(copy);
+	if (!address || asprintf(&text, "%s%s", address, spec + len) < 0)
+		text = NULL;
+	free(address);
+	return text;
+}
+
+/* Find a donor by its address, whatever its key. */
 static unsigned int donors_find(const struct donors *donors, const char *address)
 {
+	size_t len = strcspn(address, "#");
 	unsigned int i;
 
 	for (i = 0; i < donors->nr; i++)
-		if (!strcmp(donors->address[i], address))
+		if (strcspn(donors->address[i], "#") == len &&
+		    !strncmp(donors->address[i], address, len))
 			break;
 	return i;
 }
@@ -127,11 +146,17 @@ static unsigned int donors_find(const struct donors *donors, const char *address
 static void donors_add(struct donors *donors, const char *spec)
 {
 	char *address = donors_numeric(spec);
+	unsigned int at;
 
 	if (!address)
 		ctl_fail(CTL_UNKNOWN, "out of memory");
-	if (donors_find(donors, address) < donors->nr) {
-		free(address);
+	at = donors_find(donors, address);
+	if (at < donors->nr) {
+		/* It may have another key now. */
+		if (strchr(address, '#'))
+			donors->address[at] = address;
+		else
+			free(address);
 		return;
 	}
 	if (donors->nr == DONORS_MAX)

@@ -91,9 +91,13 @@ static void test_status(void)
 	ok(!status && is_json() && has("\"name\":\"slab_bytes\",\"kind\":\"gauge\""), "explain all as JSON");
 }
 
+#define KEY_A	"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+#define KEY_B	"ASDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+#define KEY_C	"BSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+
 static void test_donors(void)
 {
-	char line[64];
+	char line[256];
 
 	run("donors", "add", "10.0.0.4", "10.0.0.2", "fe80::2%eth0", NULL);
 	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
@@ -102,6 +106,13 @@ static void test_donors(void)
 	run("donors", "remove", "10.0.0.3:9400", "fe80::2%eth0", "10.0.0.2", NULL);
 	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
 	   !strcmp(line, "10.0.0.4"), "donors remove");
+	run("donors", "add", "10.0.0.5:9401#" KEY_A, "10.0.0.4#" KEY_B, NULL);
+	run("donors", "add", "10.0.0.5:9401#" KEY_C, "10.0.0.4", NULL);
+	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
+	   !strcmp(line, "10.0.0.4#" KEY_B ",10.0.0.5:9401#" KEY_C), "a donor gets another key");
+	run("donors", "remove", "10.0.0.5:9401", NULL);
+	ok(!status && file_line("/sys/kernel/farswap/donors", line, sizeof(line)) &&
+	   !strcmp(line, "10.0.0.4#" KEY_B), "its key need not be given to remove it");
 	run("donors", "remove", "10.0.0.9", NULL);
 	ok(status == CTL_PROBLEM && has("'10.0.0.9' is not a donor of this machine"),
 	   "an address that is no donor can't be removed");
@@ -648,9 +659,6 @@ static void test_many(void)
 	make_client();
 }
 
-#define KEY_A	"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
-#define KEY_B	"ASDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
-#define KEY_C	"BSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
 #define WEB1	"/etc/farswapd.conf.d/client-web1.conf"
 
 static bool file_has(const char *path, const char *text)
