@@ -246,6 +246,7 @@ void farswap_donors_set_grace(unsigned int ms);
 struct farswap_donor *farswap_donors_find_live(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer);
 struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor);
+bool farswap_donor_same_machine(const struct farswap_donor *a, const struct farswap_donor *b);
 int farswap_donors_use(struct farswap_donor_use *use);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
 

@@ -63,6 +63,23 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 }
 
 /**
+ * farswap_donor_same_machine() - test whether two donors fail together
+ * @a:		a donor that has been live
+ * @b:		another one
+ *
+ * A donor names its machine itself. One that has the same key is the same, whatever it names.
+ *
+ * Context: under farswap_state_lock.
+ * Return: whether both are on one machine.
+ */
+bool farswap_donor_same_machine(const struct farswap_donor *a, const struct farswap_donor *b)
+{
+	lockdep_assert_held(&farswap_state_lock);
+	return !memcmp(a->peer.node, b->peer.node, sizeof(a->peer.node)) ||
+	       (a->key[0] && !strcmp(a->key, b->key));
+}
+
+/**
  * farswap_donors_find_neighbour() - find another daemon that reports the same machine
  * @donor:	a live or suspect donor
  *
@@ -78,7 +95,7 @@ struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *
 		if ((other->state == FARSWAP_DONOR_LIVE ||
 		     other->state == FARSWAP_DONOR_SUSPECT) && other != donor &&
 		    other->peer.instance != donor->peer.instance &&
-		    !memcmp(other->peer.node, donor->peer.node, sizeof(donor->peer.node)))
+		    farswap_donor_same_machine(other, donor))
 			return other;
 	return NULL;
 }

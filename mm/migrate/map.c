@@ -49,7 +49,7 @@ static bool map_has_slab(struct map_choice *choice, const struct farswap_donor *
 	bool has;
 
 	spin_lock(&farswap_state_lock);
-	has = farswap_mapping_is_at(slab, &donor->peer);
+	has = farswap_mapping_is_at(slab, donor);
 	if (has && !map_is_slabs(donor, slab))
 		choice->has_neighbour = true;
 	spin_unlock(&farswap_state_lock);

@@ -140,7 +140,7 @@ static bool replica_link(struct farswap_slab *slab, struct farswap_mapping *mapp
 	       farswap_may_store() &&
 	       mapping->donor->state != FARSWAP_DONOR_LEAVING &&
 	       (stopgap ? replica_is_cut_off(slab) : replica_is_too_few(slab)) &&
-	       !farswap_mapping_is_at(slab, &mapping->donor->peer) &&
+	       !farswap_mapping_is_at(slab, mapping->donor) &&
 	       farswap_mapping_add(mapping);
 	if (good && stopgap) {
 		slab->stopgap = others;

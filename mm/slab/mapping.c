@@ -191,13 +191,13 @@ unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
 /**
  * farswap_mapping_is_at() - test whether a slab has a region on a machine
  * @slab:	the slab
- * @peer:	a daemon on that machine
+ * @donor:	a donor on that machine
  *
  * Context: under farswap_state_lock.
  * Return: whether it has.
  */
 bool farswap_mapping_is_at(const struct farswap_slab *slab,
-			   const struct farswap_peer *peer)
+			   const struct farswap_donor *donor)
 {
 	const struct farswap_mapping *mapping;
 	unsigned int nth;
@@ -205,8 +205,7 @@ bool farswap_mapping_is_at(const struct farswap_slab *slab,
 	lockdep_assert_held(&farswap_state_lock);
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
 		mapping = farswap_mapping_nth(slab, nth);
-		if (mapping && !memcmp(mapping->donor->peer.node, peer->node,
-				       sizeof(peer->node)))
+		if (mapping && farswap_donor_same_machine(mapping->donor, donor))
 			return true;
 	}
 	return false;

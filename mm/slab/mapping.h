@@ -179,7 +179,7 @@ struct farswap_mapping *farswap_mapping_nth(const struct farswap_slab *slab,
 struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 id);
 bool farswap_mapping_is_in_use(const struct farswap_mapping *mapping);
 bool farswap_mapping_is_at(const struct farswap_slab *slab,
-			   const struct farswap_peer *peer);
+			   const struct farswap_donor *donor);
 unsigned int farswap_mapping_count(const struct farswap_slab *slab);
 unsigned int farswap_mapping_staying(const struct farswap_slab *slab,
 				     const struct farswap_mapping *but);

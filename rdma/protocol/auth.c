@@ -186,6 +186,27 @@ int farswap_auth_second(struct farswap_auth_state *auth, const struct farswap_au
 }
 
 /**
+ * farswap_auth_instance() - return the identity of a donor's run
+ * @auth:	state
+ * @instance:	the identity in the donor's WELCOME
+ *
+ * Donors with the same identity are taken for one. With keys it depends on the donor's, so that none
+ * can pass for another.
+ *
+ * Return: the identity.
+ */
+u64 farswap_auth_instance(const struct farswap_auth_state *auth, u64 instance)
+{
+	u8 mac[FARSWAP_NOISE_MAC_BYTES];
+	__le64 le = cpu_to_le64(instance);
+
+	if (!auth->on || farswap_noise_mac(mac, auth->donor, &le, sizeof(le)))
+		return instance;
+	memcpy(&le, mac, sizeof(le));
+	return le64_to_cpu(le);
+}
+
+/**
  * farswap_auth_seal() - seal a message in place
  * @auth:	state
  * @msg:	the message, with space for a tag of FARSWAP_TAG_BYTES

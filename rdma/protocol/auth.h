@@ -56,6 +56,7 @@ const char *farswap_auth_accepted(struct farswap_auth_state *auth,
 int farswap_auth_first(struct farswap_auth_state *auth, const u8 *ephemeral,
 		       struct farswap_auth *msg);
 int farswap_auth_second(struct farswap_auth_state *auth, const struct farswap_authed *msg);
+u64 farswap_auth_instance(const struct farswap_auth_state *auth, u64 instance);
 int farswap_auth_seal(struct farswap_auth_state *auth, void *msg, size_t *len);
 int farswap_auth_open(struct farswap_auth_state *auth, void *msg, size_t *len);
 void farswap_auth_end(struct farswap_auth_state *auth);

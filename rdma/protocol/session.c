@@ -313,7 +313,9 @@ static bool session_begin(struct farswap_session *session,
 static bool session_up(struct farswap_session *session,
 		       struct farswap_rdma_conn *conn)
 {
-	struct farswap_peer peer = { .instance = conn->welcome.instance };
+	struct farswap_peer peer = {
+		.instance = farswap_auth_instance(&conn->auth, conn->welcome.instance),
+	};
 	bool up = false;
 
 	memcpy(peer.node, conn->welcome.node, sizeof(peer.node));

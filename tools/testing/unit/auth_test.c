@@ -185,11 +185,29 @@ static void test_data(void)
 	   "a request with the keys of an earlier connection");
 }
 
+/* A donor reports the identity of another one's run. */
+static void test_instance(void)
+{
+	struct farswap_auth_state without = {}, other = {};
+	u64 instance;
+
+	ok(connected(), "connected");
+	instance = farswap_auth_instance(&client, 77);
+	ok(instance == farswap_auth_instance(&client, 77) &&
+	   instance != farswap_auth_instance(&client, 78), "runs differ");
+	other = client;
+	other.donor[0] ^= 1;
+	ok(instance != farswap_auth_instance(&other, 77),
+	   "a donor with another key does not pass for the one whose identity it reports");
+	ok(farswap_auth_instance(&without, 77) == 77, "without keys its word is taken");
+}
+
 int main(void)
 {
 	setup();
 	test_handshake();
 	test_messages();
 	test_data();
+	test_instance();
 	return tap_done();
 }

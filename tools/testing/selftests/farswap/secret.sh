@@ -122,6 +122,15 @@ goes_on() {
 	return $on_status
 }
 
+# Both donors have one key, and name two machines.
+one_machine() {
+	donor_kill "$second"
+	one_key=$(on "$first" 'cat /etc/farswap/key')
+	on "$second" "echo '$one_key' >/etc/farswap/key" && allow "$second" "$(farswapctl key)" &&
+		donor_start "$second" && connects "$first#$first_key,$second#$first_key" 2 &&
+		log_has 'report the same machine'
+}
+
 bad_line() {
 	! echo "$1" >"$FARSWAP/donors" 2>/dev/null && log_has 'donors: invalid key'
 }
@@ -132,7 +141,7 @@ bad_lines() {
 		bad_line "$first#farswap-secret:$first_key" && ! log_has "secret:$first_key"
 }
 
-test_begin 15
+test_begin 17
 farswap_up 2
 [ -x "$WIRETAP" ] || skip_rest "no $WIRETAP"
 lose_ready
@@ -157,12 +166,13 @@ start_load auth auth -m 40 -p 2 -w 30 -d 280 -r 70 -i 0
 check "pages go to donors and return" pages_go_and_return 2000
 check "a session is resumed with its keys" goes_on
 check --data "every page is right" stop_load auth
-on "$second" 'farswapctl deny client'
-allow "$second" "$(other_key "$own")"
+on "$second" 'farswapctl deny client' >/dev/null
+allow "$second" "$(other_key "$own")" >/dev/null
 check "a client whose key is not known is refused" refused "$second#$second_key" \
 	'does not know this machine' "$second" 'not in the configuration'
 check "a bad key is refused, and a secret one not printed" bad_lines
 check "a machine changes its key" next_key
+check "donors with one key are one machine, whatever they say" one_machine
 rm -f /etc/farswap/key
 check "a new key of this machine is not known to them" eval 'farswapctl key >/dev/null &&
 	refused "$first#$first_key" "does not know this machine" "$first" "not in the configuration"'
