@@ -262,8 +262,8 @@ static void chan_completed(struct ib_cq *cq, void *context)
 /*
  * CPU c submits to the queue c % nr of its kind. The completions of a queue go to the vector with
  * the number of one of the CPUs that submit to it, because most drivers have that vector's
- * interrupt on that CPU. Several sessions take different ones, so that all interrupts are used evenly.
- * READs, which tasks wait for, are counted apart from the others.
+ * interrupt on that CPU. Several sessions take different ones, so that all interrupts are used
+ * evenly. READs, which tasks wait for, are counted apart from the others.
  */
 static atomic_t chan_vectors[2];
 
