@@ -14,9 +14,9 @@
 
 /* The files of /sys/kernel/farswap/, except donors, which the donors table shows. */
 static const char *const show_settings[] = {
-	"attached", "enabled", "backup", "compress", "replicas", "slab_mb", "staging_mb", "hotslab", "coldslab",
-	"repair_mb", "poll_us", "prefetch_pages", "io_timeout_ms", "grace_ms", "headroom_mb", "force",
-	"instance",
+	"attached", "enabled", "backup", "compress", "replicas", "slab_mb", "staging_mb", "hotslab",
+	"coldslab", "repair_mb", "poll_us", "prefetch_pages", "io_timeout_ms", "grace_ms",
+	"headroom_mb", "force", "instance",
 };
 
 static bool show_setting(const char *name, char value[64])
