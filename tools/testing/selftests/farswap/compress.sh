@@ -10,6 +10,8 @@
 # shellcheck source=_ram.sh
 . "$HERE/_ram.sh"
 
+# Hardly more slots than are in use, so that few slabs have pages while compression is off.
+SWAP_KB=40960
 TRACING=/sys/kernel/tracing
 ZSWAP=/sys/module/zswap/parameters/enabled
 
