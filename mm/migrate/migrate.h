@@ -26,6 +26,7 @@ void farswap_copy_rest(unsigned int nr, unsigned int mb, ktime_t begun);
 int farswap_rebuild_init(void);
 void farswap_rebuild_exit(void);
 void farswap_rebuild_want(struct farswap_slab *slab);
+void farswap_rebuild_map(struct farswap_slab *slab);
 void farswap_rebuild_look(struct farswap_slab *slab);
 void farswap_rebuild_work(struct work_struct *work);
 void farswap_rebuild_cancel(struct farswap_device *device);

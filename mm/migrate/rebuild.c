@@ -3,7 +3,8 @@
  * Rebuild. A slab whose donor died is mapped again, empty, and its pages are on the swap device,
  * where page-ins would read them one at a time. A rebuild reads many pages at once, ahead of
  * those page-ins, and writes them to the new region. Infiniswap (section 4.5) leaves this to the
- * faults.
+ * faults. The pages of a packed slab are read one by one, and compressed to the units that they
+ * had: the device has them as they are.
  *
  * slab/guard.c protects the pages against concurrent stores and promotions.
  */
@@ -30,6 +31,22 @@
 #define REBUILD_ERRORS	4
 /* Time to wait until a copy of the same slots to the same region has ended. */
 #define REBUILD_WAIT	(HZ / 4)
+/* Device reads of a packed slab in flight: each reads one page, as their offsets are anywhere. */
+#define REBUILD_READS	8
+
+/**
+ * struct rebuild_read - the read of a page of a packed slab
+ * @rebuild:	the slab that is being rebuilt
+ * @bio:	the device read
+ * @bvec:	its segment
+ * @place:	place of the page's first unit in the run
+ */
+struct rebuild_read {
+	struct rebuild *rebuild;
+	struct bio bio;
+	struct bio_vec bvec;
+	unsigned int place;
+};
 
 /**
  * struct rebuild - a slab that is being rebuilt
@@ -37,6 +54,10 @@
  * @mover:	moves the pages
  * @bio:	the device read
  * @bvecs:	the segments of @bio
+ * @reads:	the device reads of a packed slab
+ * @tags:	the tags of @reads
+ * @objects:	the objects of the run, by their first units
+ * @read:	bit mask of the objects whose pages were read
  * @errors:	reads of the device that failed
  * @cached:	slots were skipped because they are in the swap cache
  * @late:	the rebuild has to be retried later, because no region accepts pages or the donor's
@@ -47,6 +68,10 @@ struct rebuild {
 	struct farswap_mover *mover;
 	struct bio bio;
 	struct bio_vec bvecs[FARSWAP_GUARD_SLOTS];
+	struct rebuild_read reads[REBUILD_READS];
+	struct farswap_tags tags;
+	struct farswap_object objects[FARSWAP_GUARD_SLOTS];
+	unsigned long read;
 	unsigned int errors;
 	bool cached;
 	bool late;
@@ -58,10 +83,13 @@ static struct workqueue_struct *rebuild_wq;
 /* Return how many slots, from @slot to a wanted one, a single bio can read. */
 static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slot)
 {
-	const struct farswap_slab *slab = rebuild->slab;
-	sector_t sector = farswap_device_sector(slab->device, farswap_slab_offset(slab, slot));
+	struct farswap_slab *slab = rebuild->slab;
 	unsigned int most = min(rebuild->mover->nr, slab->nr_slots - slot), nr, span = 1;
+	sector_t sector;
 
+	if (slab->pack)
+		return most;
+	sector = farswap_device_sector(slab->device, farswap_slab_offset(slab, slot));
 	for (nr = 1; nr < most; nr++) {
 		if (farswap_device_sector(slab->device, farswap_slab_offset(slab, slot + nr)) !=
 		    sector + ((sector_t)nr << PAGE_SECTORS_SHIFT))
@@ -70,6 +98,12 @@ static unsigned int rebuild_span(const struct rebuild *rebuild, unsigned int slo
 			span = nr + 1;
 	}
 	return span;
+}
+
+/* Reads that a task waits for take precedence, but do not starve those of a rebuild. */
+static unsigned int rebuild_ioprio(void)
+{
+	return IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
 }
 
 static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned int nr)
@@ -84,8 +118,7 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 		 REQ_OP_READ);
 	bio->bi_iter.bi_sector =
 		farswap_device_sector(slab->device, farswap_slab_offset(slab, first));
-	/* Reads that a task waits for take precedence, but do not starve this one. */
-	bio->bi_ioprio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1);
+	bio->bi_ioprio = rebuild_ioprio();
 	for (i = 0; i < nr; i += part) {
 		part = nr - i;
 		page = farswap_mover_page(rebuild->mover, i, &part);
@@ -99,7 +132,7 @@ static bool rebuild_read(struct rebuild *rebuild, unsigned int first, unsigned i
 }
 
 /* Return which of the slots are wanted, as a bit mask. */
-static unsigned long rebuild_wanted(const struct farswap_slab *slab, unsigned int first,
+static unsigned long rebuild_wanted(struct farswap_slab *slab, unsigned int first,
 				    unsigned int nr)
 {
 	unsigned long wanted = 0;
@@ -109,6 +142,110 @@ static unsigned long rebuild_wanted(const struct farswap_slab *slab, unsigned in
 		if (farswap_guard_rebuild_is_wanted(slab, first + i))
 			wanted |= BIT(i);
 	return wanted;
+}
+
+static void rebuild_read_done(struct bio *bio)
+{
+	struct rebuild_read *read = container_of(bio, struct rebuild_read, bio);
+	struct rebuild *rebuild = read->rebuild;
+
+	if (!bio->bi_status)
+		set_bit(read->place, &rebuild->read);
+	bio_uninit(bio);
+	/* This comes last, because the waiter frees @rebuild. */
+	farswap_tags_put(&rebuild->tags, read - rebuild->reads);
+}
+
+/* Start to read the page of an object. */
+static void rebuild_read_start(struct rebuild *rebuild, unsigned int place, sector_t sector)
+{
+	struct rebuild_read *read = &rebuild->reads[farswap_tags_get(&rebuild->tags)];
+	struct bio *bio = &read->bio;
+	unsigned int nr = 1;
+
+	read->rebuild = rebuild;
+	read->place = place;
+	bio_init(bio, rebuild->slab->device->si->bdev, &read->bvec, 1, REQ_OP_READ);
+	bio->bi_iter.bi_sector = sector;
+	bio->bi_ioprio = rebuild_ioprio();
+	bio->bi_end_io = rebuild_read_done;
+	__bio_add_page(bio, farswap_mover_page(rebuild->mover, place, &nr), PAGE_SIZE, 0);
+	submit_bio(bio);
+}
+
+/* Start to read the page that begins at a unit, if it is wanted; return false if it is not. */
+static bool rebuild_read_object(struct rebuild *rebuild, unsigned int first, unsigned int place)
+{
+	struct farswap_object *object = &rebuild->objects[place];
+	struct farswap_slab *slab = rebuild->slab;
+	sector_t sector;
+
+	/* If the object changes after this, the slot is stale in the run. */
+	if (!farswap_slab_starts(slab, first + place) ||
+	    !farswap_guard_rebuild_is_wanted(slab, first + place) ||
+	    !farswap_object_at(slab, first + place, object))
+		return false;
+	sector = farswap_device_sector(slab->device, farswap_pack_offset(slab, first + place));
+	if (sector == (sector_t)-1)
+		return false;
+	rebuild_read_start(rebuild, place, sector);
+	return true;
+}
+
+/* Compress a page that was read. Return false if it is not what the object's entry says. */
+static bool rebuild_compress(const struct rebuild *rebuild, unsigned int place)
+{
+	const struct farswap_object *object = &rebuild->objects[place];
+	struct page *packed, *page;
+	unsigned int nr = 1;
+	bool same;
+
+	if (!object->bytes)
+		return true;
+	page = farswap_mover_page(rebuild->mover, place, &nr);
+	same = farswap_compress(page, &packed) == object->bytes;
+	/* The entry has the size, so pages of another size can't take the units. */
+	if (same)
+		memcpy_page(page, 0, packed, 0, farswap_slab_bytes(rebuild->slab, object->nr));
+	farswap_compress_free(packed);
+	return same;
+}
+
+/* Read pages of a packed slab; return the units of those that are to be written. */
+static unsigned long rebuild_read_packed(struct rebuild *rebuild, unsigned int first,
+					 unsigned int nr)
+{
+	unsigned long wanted = 0, units = 0;
+	struct blk_plug plug;
+	unsigned int place;
+
+	rebuild->read = 0;
+	blk_start_plug(&plug);
+	for (place = 0; place < nr; place++)
+		if (rebuild_read_object(rebuild, first, place))
+			wanted |= BIT(place);
+	blk_finish_plug(&plug);
+	farswap_tags_wait(&rebuild->tags);
+	if (rebuild->read != wanted)
+		rebuild->errors++;
+	for_each_set_bit(place, &rebuild->read, FARSWAP_GUARD_SLOTS) {
+		if (!rebuild_compress(rebuild, place))
+			continue;
+		rebuild->mover->starts |= BIT(place);
+		units |= GENMASK(place + rebuild->objects[place].nr - 1, place);
+	}
+	return units;
+}
+
+/* Read pages of a run from the device; return the slots that are to be written. */
+static unsigned long rebuild_fetch(struct rebuild *rebuild, unsigned int first, unsigned int nr)
+{
+	unsigned long wanted;
+
+	if (rebuild->slab->pack)
+		return rebuild_read_packed(rebuild, first, nr);
+	wanted = rebuild_wanted(rebuild->slab, first, nr);
+	return wanted && rebuild_read(rebuild, first, nr) ? wanted : 0;
 }
 
 static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigned int nr)
@@ -122,13 +259,11 @@ static void rebuild_one_run(struct rebuild *rebuild, unsigned int first, unsigne
 	rebuild->late = !farswap_mover_begin(rebuild->mover, first);
 	if (rebuild->late)
 		return;
-	wanted = rebuild_wanted(slab, first, nr);
-	if (wanted && rebuild_read(rebuild, first, nr)) {
+	wanted = rebuild_fetch(rebuild, first, nr);
+	if (wanted) {
 		/* The region is taken only now: an eviction does not wait for the device. */
 		begun = farswap_write_begin_any(&write, slab, ~0U, first, nr);
 		rebuild->late = !begun || !farswap_write_enter(&write);
-	} else {
-		wanted = 0;
 	}
 	if (wanted && !rebuild->late)
 		moved = farswap_mover_write(rebuild->mover, &write, wanted, REBUILD_WAIT);
@@ -153,6 +288,18 @@ static bool rebuild_is_late(const struct rebuild *rebuild)
 	return rebuild->late || READ_ONCE(rebuild->mover->failed);
 }
 
+/* Return the next slot, from @slot on, at which a page may begin. */
+static unsigned int rebuild_next(const struct farswap_slab *slab, unsigned int slot)
+{
+	return slab->pack ? find_next_bit(slab->pack->map->first, slab->nr_slots, slot) : slot;
+}
+
+/* Return the first slot of the run for a wanted slot. A packed page is in one run. */
+static unsigned int rebuild_first(const struct farswap_slab *slab, unsigned int slot)
+{
+	return slab->pack ? round_down(slot, FARSWAP_UNITS) : slot;
+}
+
 /* Rebuild as much as possible now; return false if the rest has to be retried later. */
 static bool rebuild_all(struct rebuild *rebuild)
 {
@@ -160,7 +307,8 @@ static bool rebuild_all(struct rebuild *rebuild)
 	unsigned int slot = 0, nr;
 	ktime_t begun;
 
-	while (slot < slab->nr_slots && rebuild->errors < REBUILD_ERRORS) {
+	while ((slot = rebuild_next(slab, slot)) < slab->nr_slots &&
+	       rebuild->errors < REBUILD_ERRORS) {
 		cond_resched();
 		if (!farswap_guard_rebuild_is_wanted(slab, slot)) {
 			rebuild->cached |= farswap_guard_rebuild_is_cached(slab, slot);
@@ -170,9 +318,11 @@ static bool rebuild_all(struct rebuild *rebuild)
 		if (!rebuild_may_go_on(slab) || rebuild_is_late(rebuild))
 			return false;
 		begun = ktime_get();
+		slot = rebuild_first(slab, slot);
 		nr = rebuild_span(rebuild, slot);
 		rebuild_one_run(rebuild, slot, nr);
-		farswap_copy_rest(nr, READ_ONCE(farswap_settings.repair_mb), begun);
+		farswap_copy_rest(farswap_slab_pages(slab, nr),
+				  READ_ONCE(farswap_settings.repair_mb), begun);
 		slot += nr;
 	}
 	return !rebuild_is_late(rebuild);
@@ -193,6 +343,7 @@ static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
 	if (!rebuild)
 		return NULL;
 	rebuild->slab = slab;
+	farswap_tags_init(&rebuild->tags, REBUILD_READS);
 	rebuild->mover = farswap_mover_alloc(slab);
 	if (rebuild->mover)
 		return rebuild;
@@ -264,8 +415,25 @@ static bool rebuild_is_due(const struct farswap_slab *slab)
 }
 
 /**
+ * farswap_rebuild_map() - have a packed slab that was lost mapped again
+ * @slab:	a slab
+ *
+ * A linear slab is mapped at the next I/O of one of its pages. A packed slab has no pages of its
+ * own: it is mapped if it was so full that its pages should come back together.
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_rebuild_map(struct farswap_slab *slab)
+{
+	if (slab->pack && READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
+	    READ_ONCE(slab->rebuilds) && farswap_packs_on() && !farswap_zswap_seen() &&
+	    farswap_packmap_is_worth(slab->pack->map))
+		farswap_slab_want(slab);
+}
+
+/**
  * farswap_rebuild_look() - queue the rebuild of a slab, if one is requested
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  *
  * Its region was lost, or could not take what was stored.
  *
@@ -275,8 +443,7 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 {
 	bool strays = rebuild_has_strays(slab);
 
-	/* Packed pages come back one by one, as they are read or stored. */
-	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen() || slab->pack)
+	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen())
 		return;
 	spin_lock(&farswap_state_lock);
 	/* The work is cancelled only after one of these conditions has become false. */

@@ -460,7 +460,7 @@ static bool replica_is_wanting(struct farswap_slab *slab, bool sole)
 
 /**
  * farswap_replica_look() - queue a repair of a slab, if it needs one
- * @slab:	a slab that has bits
+ * @slab:	a slab with bitmaps
  *
  * Context: process context; does not sleep.
  */

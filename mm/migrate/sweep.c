@@ -245,6 +245,7 @@ static bool sweep_slab(struct farswap_slab *slab)
 {
 	bool idle;
 
+	farswap_rebuild_map(slab);
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
 	    !farswap_slab_has_bits(slab))
 		return false;

@@ -143,19 +143,22 @@ static unsigned int guard_slot(const struct farswap_slab *slab, unsigned int slo
 	return farswap_device_slot(slab->device, farswap_slab_offset(slab, slot));
 }
 
-/* A packed page may be in its packed slab only, and comes back by promotion if it is not. */
-static bool guard_slot_is_packed(const struct farswap_slab *slab, unsigned int slot)
+/* A page that has an object is rebuilt where that is, and nowhere else. */
+static bool guard_slot_is_elsewhere(struct farswap_slab *slab, unsigned int slot)
 {
 	struct farswap_object object;
 
-	return farswap_packs_used() &&
-	       farswap_object_find(slab->device, farswap_slab_offset(slab, slot), &object);
+	if (!farswap_packs_used())
+		return false;
+	if (slab->pack)
+		return !farswap_object_at(slab, slot, &object);
+	return farswap_object_find(slab->device, farswap_slab_offset(slab, slot), &object);
 }
 
 /**
  * farswap_guard_rebuild_is_wanted() - check whether a page is on the device alone
  * @slab:	the slab
- * @slot:	the slot
+ * @slot:	the slot; in a packed slab one where a page may begin
  *
  * If the result changes while the slot is in a run, farswap_guard_invalidate() makes the
  * slot stale. A slot outside the swap cache may have its newest page in zswap, so no slot is
@@ -164,7 +167,7 @@ static bool guard_slot_is_packed(const struct farswap_slab *slab, unsigned int s
  * Context: any.
  * Return: true if it is; a hint unless the slot is in a run.
  */
-bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned int slot)
+bool farswap_guard_rebuild_is_wanted(struct farswap_slab *slab, unsigned int slot)
 {
 	unsigned int flags = guard_slot(slab, slot);
 
@@ -176,7 +179,7 @@ bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned i
 	 * swap cache.
 	 */
 	smp_rmb();
-	return !test_bit(slot, slab->bits.unbacked) && !guard_slot_is_packed(slab, slot) &&
+	return !test_bit(slot, slab->bits.unbacked) && !guard_slot_is_elsewhere(slab, slot) &&
 	       !guard_slot_is_remote(slab, slot) && !farswap_slab_zero(slab, slot) &&
 	       !farswap_zswap_seen() &&
 	       farswap_cgroup_may(slab->device, farswap_slab_offset(slab, slot));
@@ -295,16 +298,21 @@ unsigned int farswap_guard_end(struct farswap_guard_run *run, struct farswap_map
 {
 	unsigned int slot, nr = 0;
 	unsigned long good;
+	bool may = true;
 
 	spin_lock_irq(&guard_lock);
 	/* Only slots that no store had made stale were written. */
 	farswap_assert(!(run->arrived & ~run->wanted));
 	good = run->arrived & ~run->stale;
-	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS)
-		if (publish && !farswap_cgroup_recharge(to->slab->device,
-							farswap_slab_offset(to->slab,
-									    run->first + slot)))
+	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS) {
+		/* The units of a packed page are charged once. No unit is freed while not stale. */
+		if (publish && farswap_slab_starts(to->slab, run->first + slot))
+			may = farswap_cgroup_recharge(to->slab->device,
+						      farswap_slab_offset(to->slab,
+									  run->first + slot));
+		if (!may)
 			clear_bit(slot, &good);
+	}
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS) {
 		clear_bit(run->first + slot, to->missing);
 		nr += farswap_slab_starts(to->slab, run->first + slot);

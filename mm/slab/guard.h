@@ -41,7 +41,7 @@ unsigned int farswap_guard_look(const struct farswap_slab *slab, unsigned int sl
 unsigned int farswap_guard_invalidate(struct farswap_slab *slab, unsigned int slot,
 				      unsigned int nr, unsigned int *avoid);
 
-bool farswap_guard_rebuild_is_wanted(const struct farswap_slab *slab, unsigned int slot);
+bool farswap_guard_rebuild_is_wanted(struct farswap_slab *slab, unsigned int slot);
 bool farswap_guard_rebuild_is_cached(const struct farswap_slab *slab, unsigned int slot);
 
 struct farswap_guard_run *farswap_guard_begin(const struct farswap_slab *slab,

@@ -11,9 +11,9 @@
  * The table of places records for each swap offset where its object is. An object belongs to its
  * page until the page is stored again or freed. Then farswap_object_claim() takes the entry, so
  * that nobody finds the object any more, and clears its remote bits; after the other copies are
- * forgotten, farswap_object_free() frees its units. If a packed slab has lost its region, all
- * of its objects but those of pages that the device does not have yet are freed before the slab
- * is mapped again.
+ * forgotten, farswap_object_free() frees its units. A packed slab whose region was lost is rebuilt.
+ * If its region was given back, all of its objects but those of pages that the device does not
+ * have yet are freed before the slab is mapped again.
  *
  * Locking: none. An entry is set while the folio of its page is locked, and taken by xchg() or
  * cmpxchg(), so that one task frees the object. A store or a load counts as a user of the slab
@@ -469,6 +469,8 @@ static bool pack_empty(struct farswap_slab *slab)
 			continue;
 		if (cmpxchg(object.entry, object.value, 0) != object.value)
 			continue;
+		/* A run of rebuild.c that has seen the entry does not publish the units. */
+		farswap_guard_look(slab, unit, object.nr);
 		__set_bit(unit, claimed);
 		/* The unit has no owner any more, so this tells the object's size. */
 		WRITE_ONCE(slab->pack->owner[unit], ilog2(object.nr));
@@ -506,7 +508,8 @@ static bool pack_make(struct farswap_slab *slab)
  * farswap_pack_prepare() - prepare a packed slab to be mapped
  * @slab:	a packed slab that is FARSWAP_SLAB_MAPPING; without bits if it was never mapped
  *
- * Its memory is allocated, or its units are freed where the device has their pages.
+ * Its memory is allocated. Or its units are freed where the device has their pages, unless the
+ * slab was lost and rebuild.c brings these back to where they were.
  *
  * Context: may sleep, as long as stores and loads in flight take.
  * Return: false if there is no memory.
@@ -515,5 +518,7 @@ bool farswap_pack_prepare(struct farswap_slab *slab)
 {
 	if (!slab->pack->map)
 		return pack_make(slab);
+	if (READ_ONCE(slab->rebuilds) && !farswap_zswap_seen())
+		return true;
 	return !farswap_slab_has_bits(slab) || pack_empty(slab);
 }

@@ -95,4 +95,16 @@ static inline bool farswap_packmap_is_ample(const struct farswap_packmap *map)
 	return (unsigned int)atomic_read(&map->nr_used) <= map->nr_units - map->nr_units / 8;
 }
 
+/**
+ * farswap_packmap_is_worth() - check whether objects take so much room that a region is worth it
+ * @map:	the units, or NULL if there are none yet
+ *
+ * Context: any; a hint.
+ * Return: true if at least half of the units are in use.
+ */
+static inline bool farswap_packmap_is_worth(const struct farswap_packmap *map)
+{
+	return map && (unsigned int)atomic_read(&map->nr_used) >= map->nr_units / 2;
+}
+
 #endif /* _FARSWAP_PACKMAP_H */

@@ -151,6 +151,9 @@ cases() {
 	resume_reach_late|it happens|CONNS=2 MOVES=0 BLIPS=1 OTHERS=0 REACH_LATE
 	pack_unit|nothing|STORES=2
 	pack_again|nothing|STORES=3 LOSSES=2
+	pack_rebuilt|nothing|STORES=2 REBUILDS=1
+	pack_stale|never another page's bytes|STORES=2 REBUILDS=1 BREAK_STALE
+	pack_empty|the bit is of a unit in use|STORES=2 REBUILDS=1 BREAK_EMPTY
 	pack_free|what a region has is found|BREAK_FREE
 	pack_users|never another page's bytes|BREAK_USERS
 	pack_reread|never another page's bytes|BREAK_AGAIN

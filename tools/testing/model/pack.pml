@@ -15,6 +15,9 @@
 #ifndef LOSSES
 #define LOSSES 1	/* the slab loses its region */
 #endif
+#ifndef REBUILDS
+#define REBUILDS 0	/* runs of rebuild.c; with some, a lost slab may keep its objects */
+#endif
 
 #define PAGES 2
 #define NOBODY PAGES
@@ -28,14 +31,34 @@ byte users;
 bool missing = true;	/* the region does not have the unit */
 byte refs;		/* I/O in flight */
 byte region = NOBODY;	/* whose contents the unit has in the region */
+bool cached[PAGES];	/* the page's folio is in the swap cache, to be stored */
+bool run_begun;		/* the run of guard.c */
+bool run_stale;
+byte run_writes = NOBODY;	/* the page that the run is writing */
+
+/* farswap_guard_look() */
+inline look()
+{
+	atomic {
+		if
+#ifndef BREAK_STALE
+		:: run_begun -> run_stale = true
+#endif
+		:: else
+		fi;
+		avoid = run_writes != NOBODY
+	}
+}
 
 proctype page(byte me)
 {
 	byte stores;
+	bool avoid;
 
 	do
 	:: stores < STORES ->
 		stores++;
+		cached[me] = true;
 		/* farswap_forget_object() */
 		if
 		:: atomic { entry[me] -> entry[me] = false; kept[me] = false }
@@ -43,7 +66,9 @@ proctype page(byte me)
 			used = false;
 			remote = false
 #else
+			look();
 			remote = false;
+			look();
 			used = false
 #endif
 		:: else
@@ -56,11 +81,13 @@ proctype page(byte me)
 		:: mapped ->
 			if
 			:: atomic { !used -> used = true }
+				look();
 				remote = false;
+				look();
 				entry[me] = true;
 				/* The write, which may fail. */
 				if
-				:: atomic { mapped -> refs++ }
+				:: atomic { mapped && !avoid -> refs++ }
 					region = me;
 					missing = false;
 					atomic { remote = true; kept[me] = mapped };
@@ -72,8 +99,9 @@ proctype page(byte me)
 		:: else
 		fi;
 #ifndef BREAK_TAKE
-		users--
+		users--;
 #endif
+		cached[me] = false
 	:: entry[me] ->
 		/* farswap_object_get() */
 #ifndef BREAK_USERS
@@ -95,8 +123,9 @@ proctype page(byte me)
 					refs--
 				:: else
 				fi
-			:: else ->
+			:: atomic { !remote ->
 				assert(!kept[me])	/* what a region has is found */
+			}
 			fi
 		:: else
 		fi;
@@ -110,7 +139,7 @@ proctype page(byte me)
 proctype loss()
 {
 	byte losses, i;
-	bool claimed;
+	bool claimed, avoid;
 
 	do
 	:: losses < LOSSES ->
@@ -123,10 +152,19 @@ proctype loss()
 		/* farswap_pack_prepare() */
 		claimed = false;
 		i = 0;
+#if REBUILDS
+		if
+		:: i = PAGES	/* they keep their places */
+		:: skip
+		fi;
+#endif
 		do
 		:: i < PAGES ->
 			if
 			:: atomic { entry[i] -> entry[i] = false }
+#ifndef BREAK_EMPTY
+				look();
+#endif
 				claimed = true
 			:: else
 			fi;
@@ -146,10 +184,68 @@ proctype loss()
 	od
 }
 
+/* rebuild_one_run() */
+proctype rebuild()
+{
+	byte runs, i;
+
+	do
+	:: runs < REBUILDS ->
+		runs++;
+		run_stale = false;
+		run_begun = true;
+		i = 0;
+		do
+		:: i < PAGES && entry[i] && !cached[i] -> break
+		:: i < PAGES -> i++
+		:: i == PAGES -> break
+		od;
+		if
+		:: i < PAGES && !remote ->
+			/* The device is read, then the write begins. */
+			if
+			:: atomic { mapped -> refs++ };
+				atomic {
+					if
+					:: !run_stale -> run_writes = i
+					:: else
+					fi
+				};
+				if
+				:: run_writes != NOBODY ->
+					region = run_writes;
+					/* farswap_guard_end() */
+					atomic {
+						if
+						:: !run_stale ->
+#ifndef BREAK_STALE
+							assert(used);	/* the bit is of a unit in use */
+#endif
+							missing = false;
+							remote = true;
+							kept[run_writes] = mapped && entry[run_writes]
+						:: else
+						fi;
+						run_writes = NOBODY;
+						run_begun = false
+					}
+				:: else
+				fi;
+				refs--
+			:: skip
+			fi
+		:: else
+		fi;
+		run_begun = false
+	:: runs == REBUILDS -> break
+	od
+}
+
 init {
 	atomic {
 		run page(0);
 		run page(1);
-		run loss()
+		run loss();
+		run rebuild()
 	}
 }

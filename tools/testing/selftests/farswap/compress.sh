@@ -54,6 +54,14 @@ traced() {
 		done
 }
 
+# The pages of a lost packed slab are read from the device and packed where they were: what is written
+# there decompresses to the page.
+rebuilt() {
+	stats_save
+	with delay_us 200 fail_every 99 -- slab_lost donor_up && wait_for 30 grown rebuilt 200 &&
+		wait_for 40 grown load_unpacked 300 && same load_bad
+}
+
 switched_off() {
 	set_value "$FARSWAP/compress" none
 	sleep 1
@@ -101,7 +109,7 @@ zswap_above() {
 	return "$zswap_status"
 }
 
-test_begin 26
+test_begin 27
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 check "an unknown compressor is refused" refused
@@ -120,6 +128,7 @@ check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
 check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
 check "sessions fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
+check --data "pages of lost packed slabs are rebuilt right" rebuilt
 check "sessions are suspended and resumed" with delay_us 200 suspend_ms 300 fail_every 499 -- \
 	store_refused load_fallback
 check "regions are evicted" evicted slab_evicted
