@@ -18,6 +18,8 @@
 /* Steps without effect before the unit counts as shrunk as far as possible. */
 #define SIZE_TRIES		6
 #define SIZE_PAUSE_MS		50
+/* A step that makes it smaller by less than this part has no effect. */
+#define SIZE_PART		128
 
 enum size_end {
 	SIZE_REACHED,
@@ -64,11 +66,12 @@ static enum size_end size_check(struct size *size)
 
 static enum size_end size_shrink(struct size *size)
 {
-	uint64_t step = ctl.step ? ctl.step : SIZE_STEP, before;
+	uint64_t step = ctl.step ? ctl.step : SIZE_STEP, before, least;
 	enum size_end end = SIZE_REACHED;
 	unsigned int tries = 0;
 
 	size->now = unit_current(&size->unit);
+	least = size->now;
 	while (size->now > size->target && end == SIZE_REACHED) {
 		before = size->now;
 		if (size_reclaim(&size->unit, before - size->target < step ?
@@ -76,7 +79,9 @@ static enum size_end size_shrink(struct size *size)
 			return SIZE_REFUSED;
 		size->now = unit_current(&size->unit);
 		end = size_check(size);
-		if (size->now + 4096 <= before) {
+		/* A unit that takes back all that it loses does not get smaller. */
+		if (size->now + size->now / SIZE_PART < least) {
+			least = size->now;
 			tries = 0;
 			continue;
 		}
@@ -108,10 +113,10 @@ static void size_why(const struct size *size, char *text, size_t length)
 		snprintf(text, length, "its memory.swap.max is 0; raise it");
 	else if (free_kb < 1024)
 		snprintf(text, length, "there is no free swap; swapon adds some");
-	else if (locked > size->now / 2)
+	else if (locked > size->now / 2 && UNIT_MIB(locked))
 		snprintf(text, length, "%lluM of it are locked (mlock) or pinned, and stay in memory",
 			 UNIT_MIB(locked));
-	else if (kernel > size->now / 2)
+	else if (kernel > size->now / 2 && UNIT_MIB(kernel))
 		snprintf(text, length, "%lluM of it are the kernel's, such as page tables",
 			 UNIT_MIB(kernel));
 	else
