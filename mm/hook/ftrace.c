@@ -64,6 +64,12 @@ static struct folio *no_readahead(swp_entry_t entry, gfp_t gfp,
 	return NULL;
 }
 
+static struct folio *no_cluster(swp_entry_t entry, gfp_t gfp,
+				struct mempolicy *mpol, pgoff_t ilx)
+{
+	return NULL;
+}
+
 DEFINE_STATIC_CALL(original_writepage, no_writepage);
 DEFINE_STATIC_CALL(original_zswap_store, no_zswap_store);
 DEFINE_STATIC_CALL(original_swapon, no_swapon);
@@ -71,6 +77,7 @@ DEFINE_STATIC_CALL(original_swapoff, no_swapoff);
 DEFINE_STATIC_CALL(original_reenable, no_reenable);
 DEFINE_STATIC_CALL(original_lock, no_lock);
 DEFINE_STATIC_CALL(original_readahead, no_readahead);
+DEFINE_STATIC_CALL(original_cluster, no_cluster);
 DEFINE_STATIC_CALL(original_caller, no_caller);
 
 /*
@@ -209,6 +216,33 @@ static struct folio *hook_readahead(swp_entry_t entry, gfp_t gfp,
 }
 
 /*
+ * Faults on shared memory read ahead by this function, in ascending order, and then sleep for the
+ * lock of their own page. So that page is read first, and the task spins for it here. The original
+ * finds it in the swap cache. Anonymous memory comes here with its page in the cache already.
+ */
+static struct folio *hook_cluster(swp_entry_t entry, gfp_t gfp,
+				  struct mempolicy *mpol, pgoff_t ilx)
+{
+	struct folio *own = NULL, *folio;
+
+	hook_enter();
+	farswap_swapin_begin();
+	if (farswap_is_remote(entry, 1))
+		own = farswap_helper_read_begin(entry, gfp, mpol, ilx);
+	if (own)
+		hook_read(own, NULL);
+	folio = static_call(original_cluster)(entry, gfp, mpol, ilx);
+	farswap_swapin_end();
+	if (own) {
+		if (farswap_poll_lock(own))
+			folio_unlock(own);
+		folio_put(own);
+	}
+	hook_leave();
+	return folio;
+}
+
+/*
  * This redirection changes nothing; it keeps live patches off swap_writepage(). A live patch could
  * have __swap_writepage() inlined, as both are in one file, and its page-outs would bypass us. A
  * BPF trampoline on the function calls the target of the redirection, so the target needs an ENDBR
@@ -247,6 +281,7 @@ enum hook_number {
 	HOOK_REENABLE,
 	HOOK_LOCK,
 	HOOK_READAHEAD,
+	HOOK_CLUSTER,
 	HOOK_CALLER,
 	HOOK_NR,
 };
@@ -291,6 +326,11 @@ static struct hook hooks[HOOK_NR] = {
 		.name = "swapin_readahead",
 		.prototype = "folio*(swp_entry_t,gfp_t,vm_fault*)",
 		.to = hook_readahead,
+	},
+	[HOOK_CLUSTER] = {
+		.name = "swap_cluster_readahead",
+		.prototype = "folio*(swp_entry_t,gfp_t,mempolicy*,long unsigned int)",
+		.to = hook_cluster,
 	},
 	[HOOK_CALLER] = {
 		.name = "swap_writepage",
@@ -400,6 +440,7 @@ static int hook_find_all(void)
 	HOOK_ORIGINAL(original_reenable, HOOK_REENABLE);
 	HOOK_ORIGINAL(original_lock, HOOK_LOCK);
 	HOOK_ORIGINAL(original_readahead, HOOK_READAHEAD);
+	HOOK_ORIGINAL(original_cluster, HOOK_CLUSTER);
 	HOOK_ORIGINAL(original_caller, HOOK_CALLER);
 	return 0;
 }

@@ -331,6 +331,13 @@ static struct folio *no_cached(swp_entry_t entry, struct vm_area_struct *vma,
 	return NULL;
 }
 
+static struct folio *no_read_begin(swp_entry_t entry, gfp_t gfp, struct mempolicy *mpol,
+				   pgoff_t ilx, bool *allocated, bool skip)
+{
+	*allocated = false;
+	return NULL;
+}
+
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
@@ -339,6 +346,7 @@ static void no_read(struct folio *folio, struct swap_iocb **plug) {}
 static void no_lock_slots(void) {}
 
 DEFINE_STATIC_CALL(helper_read_async, no_read_async);
+DEFINE_STATIC_CALL(helper_read_begin, no_read_begin);
 DEFINE_STATIC_CALL(helper_cached, no_cached);
 DEFINE_STATIC_CALL(helper_info, no_info);
 DEFINE_STATIC_CALL(helper_get_device, no_info);
@@ -372,6 +380,8 @@ int farswap_helpers_find(void)
 		{ "__swap_read_unplug", "void(swap_iocb*)" },
 		{ "disable_swap_slots_cache_lock", "void()" },
 		{ "swap_cache_get_folio", "folio*(swp_entry_t,vm_area_struct*,long unsigned int)" },
+		{ "__read_swap_cache_async",
+		  "folio*(swp_entry_t,gfp_t,mempolicy*,long unsigned int,bool*,bool)" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -389,6 +399,7 @@ int farswap_helpers_find(void)
 	static_call_update(helper_unplug, (void *)ip[5]);
 	static_call_update(helper_lock_slots, (void *)ip[6]);
 	static_call_update(helper_cached, (void *)ip[7]);
+	static_call_update(helper_read_begin, (void *)ip[8]);
 	helper_cluster = symbol_data("page_cluster");
 	return 0;
 }
@@ -491,6 +502,33 @@ struct folio *farswap_hook_read_async(swp_entry_t entry, gfp_t gfp, struct vm_ar
 	/* The entry's device may have been replaced by a swap file on a network file system. */
 	if (unlikely(plug))
 		static_call(helper_unplug)(plug);
+	return folio;
+}
+
+/**
+ * farswap_helper_read_begin() - put a new folio for a page into the swap cache
+ * @entry:	swap entry of the page
+ * @gfp:	how to allocate memory
+ * @mpol:	where to allocate it
+ * @ilx:	the page's index for @mpol
+ *
+ * Context: may sleep for memory.
+ * Return: the folio, locked and with a reference, which the caller must read. NULL without memory,
+ * or if the swap cache has a folio already.
+ */
+struct folio *farswap_helper_read_begin(swp_entry_t entry, gfp_t gfp, struct mempolicy *mpol,
+					pgoff_t ilx)
+{
+	struct folio *folio;
+	bool allocated;
+
+	folio = static_call(helper_read_begin)(entry, gfp, mpol, ilx, &allocated, true);
+	if (!folio)
+		return NULL;
+	if (!allocated) {
+		folio_put(folio);
+		return NULL;
+	}
 	return folio;
 }
 

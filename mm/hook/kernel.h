@@ -9,6 +9,7 @@
 #include <linux/static_call_types.h>
 
 struct folio;
+struct mempolicy;
 struct swap_info_struct;
 struct swap_iocb;
 
@@ -20,5 +21,7 @@ int farswap_helper_page_cluster(void);
 struct swap_info_struct *farswap_helper_info(swp_entry_t entry);
 struct swap_info_struct *farswap_helper_get_device(swp_entry_t entry);
 void farswap_helper_lock_slots(void);
+struct folio *farswap_helper_read_begin(swp_entry_t entry, gfp_t gfp, struct mempolicy *mpol,
+					pgoff_t ilx);
 
 #endif /* _FARSWAP_HELPER_H */

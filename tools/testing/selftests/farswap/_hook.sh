@@ -5,7 +5,8 @@
 
 # shellcheck disable=SC2034 # for the tests
 REDIRECTED="swap_writepage __swap_writepage swap_read_folio zswap_store zswap_swapon
-	zswap_swapoff reenable_swap_slots_cache_unlock __folio_lock_or_retry swapin_readahead"
+	zswap_swapoff reenable_swap_slots_cache_unlock __folio_lock_or_retry swapin_readahead
+	swap_cluster_readahead"
 BPF=$(dirname "$0")/bpf
 
 # bpf_start NAME KIND FUNCTION...

@@ -11,7 +11,8 @@
 # shellcheck source=_hook.sh
 . "$(dirname "$0")/_hook.sh"
 
-FUNCTIONS="$REDIRECTED clear_shadow_from_swap_cache"
+# Only faults on shared memory call one of them.
+FUNCTIONS="${REDIRECTED%swap_cluster_readahead} clear_shadow_from_swap_cache"
 # The kernel is slow to attach and detach a program.
 SOME="swap_writepage __swap_writepage swap_read_folio"
 ROUNDS=${ROUNDS:-4}
