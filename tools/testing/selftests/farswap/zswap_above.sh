@@ -16,7 +16,15 @@ zswap_took_pages() {
 	[ "$(zswpout)" -gt "$zswpout_before" ]
 }
 
-test_begin 6
+# What zswap does not take of this cgroup stays in memory.
+stays_here() {
+	echo 0 >"$CGROUP/stays/memory.zswap.writeback" || return 1
+	stats_save
+	in_cgroup stays "$LOAD" -m 10 -p 1 -n 400 -w 60 -s 23 -c 50 -o 100 || return 1
+	zswap_took_pages && same store_remote store_device
+}
+
+test_begin 7
 [ -d "$ZSWAP" ] || skip_rest "no zswap in this kernel"
 farswap_up 2
 swap_on
@@ -34,6 +42,8 @@ stats_show
 check "zswap stored pages" zswap_took_pages
 check "donors stored pages, zswap newer copies of some" \
 	grew store_remote load_remote zswap_accepted
+make_cgroup stays max
+check "memory.zswap.writeback=0 keeps pages off donors and the device" stays_here
 check --data "no page is lost" same load_lost
 check --data "no remote bit outlives its slot" no_orphaned_pages
 test_end
