@@ -4,11 +4,14 @@
  * back in random order and in order. Checks each page. Other programs' memory is not touched.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client.h"
 
@@ -17,6 +20,10 @@
 #define BENCH_PAGE	4096
 /* Slabs are mapped when they have been busy for a while: the first rounds are not measured. */
 #define BENCH_WARM	3
+#define BENCH_CGROUPS	"/sys/fs/cgroup"
+#define BENCH_CGROUP	BENCH_CGROUPS "/farswap-bench"
+/* How often the kernel is asked for the pages that it has written, 10 ms apart. */
+#define BENCH_TRIES	1000
 
 struct bench {
 	unsigned char *memory;
@@ -73,6 +80,68 @@ static void bench_fill(struct bench *bench)
 	}
 }
 
+/* The cgroup of this program before the bench, as in /proc/self/cgroup. */
+static char bench_home[512];
+
+static bool bench_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+static void bench_leave(void)
+{
+	char path[sizeof(bench_home) + 64];
+
+	snprintf(path, sizeof(path), BENCH_CGROUPS "%s/cgroup.procs", bench_home);
+	(void)bench_write(path, "0");
+	(void)rmdir(BENCH_CGROUP);
+}
+
+/* In a cgroup of its own the kernel can be asked to reclaim this program's pages only. */
+static void bench_join(void)
+{
+	char *text = file_read("/proc/self/cgroup"), *at = text ? strstr(text, "0::") : NULL;
+
+	if (at)
+		snprintf(bench_home, sizeof(bench_home), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
+	free(text);
+	if (mkdir(BENCH_CGROUP, 0755) && errno != EEXIST)
+		ctl_fail(CTL_UNKNOWN, "bench: " BENCH_CGROUP ": %s; are cgroups of version 2 mounted there?",
+			 strerror(errno));
+	atexit(bench_leave);
+	if (access(BENCH_CGROUP "/memory.reclaim", F_OK))
+		ctl_fail(CTL_UNKNOWN, "bench: cgroups have no memory.reclaim; run: echo +memory >"
+			 BENCH_CGROUPS "/cgroup.subtree_control");
+	if (!bench_write(BENCH_CGROUP "/cgroup.procs", "0"))
+		ctl_fail(CTL_UNKNOWN, "bench: can't enter " BENCH_CGROUP ": %s", strerror(errno));
+}
+
+/* A page that was written stays in the swap cache, where a fault would find it, until it is reclaimed. */
+static void bench_reclaim(uint64_t bytes)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	uint64_t cached;
+	char text[32], *stat;
+	int i;
+
+	for (i = 0; i < BENCH_TRIES; i++) {
+		stat = file_read(BENCH_CGROUP "/memory.stat");
+		cached = file_number(stat, "\nswapcached ");
+		free(stat);
+		if (cached <= bytes / 64)
+			return;
+		snprintf(text, sizeof(text), "%" PRIu64, cached);
+		if (!bench_write(BENCH_CGROUP "/memory.reclaim", text))
+			nanosleep(&pause, NULL);
+	}
+	ctl_fail(CTL_PROBLEM, "bench: the kernel does not reclaim pages that it has paged out; is the swap device stuck?");
+}
+
 /* The kernel pages a clean page out for free, so each page is written first. */
 static void bench_page_out(struct bench *bench)
 {
@@ -85,6 +154,7 @@ static void bench_page_out(struct bench *bench)
 	if (madvise(bench->memory, bytes, MADV_PAGEOUT))
 		ctl_fail(CTL_UNKNOWN, "bench: the kernel can't page out on request: %s",
 			 strerror(errno));
+	bench_reclaim(bytes);
 	bench->out_ns = bench_now() - begin;
 }
 
@@ -247,6 +317,7 @@ int cmd_bench(char **args, unsigned int nr)
 	if (ctl.root)
 		ctl_fail(CTL_UNKNOWN, "bench: --root is not valid");
 	bench_check(mib);
+	bench_join();
 	bench.pages = mib << 8;
 	bench.order = calloc(bench.pages, sizeof(*bench.order));
 	bench.fault_ns = calloc(bench.pages, sizeof(*bench.fault_ns));
