@@ -36,7 +36,7 @@ rm -rf "$root"/usr/src/linux-headers-* "$root"/lib/modules/*/build "$root"/lib/m
 	"$root"/usr/lib/gcc "$root/usr/share/doc" "$root/usr/share/locale" "${root:?}/boot" \
 	"$root/usr/sbin/policy-rc.d"
 # depmod reads each module at an update; these are of no use there.
-rm -rf "$root"/lib/modules/*/kernel/sound "$root"/lib/modules/*/kernel/net/wireless \
+rm -rf "$root"/lib/modules/*/kernel/sound "$root"/lib/modules/*/kernel/arch/x86/kvm "$root"/lib/modules/*/kernel/net/wireless \
 	"$root"/lib/modules/*/kernel/drivers/[a-hj-uw-z]* "$root"/lib/modules/*/kernel/drivers/iio \
 	"$root"/lib/modules/*/kernel/drivers/v[a-hj-z]*
 for release in "$root"/lib/modules/*; do

@@ -132,13 +132,13 @@ def start(walk: Walk, client, donor) -> None:
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
     drop_in = "/run/systemd/system/farswapd.service.d"
     walk.run("donor: a limit on locked memory is named, with what to type", donor,
+             "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
              f"mkdir -p {drop_in}; printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\n"
              f"Restart=no\\n' >{drop_in}/limit.conf; systemctl daemon-reload; "
              "no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; cat /tmp/check; "
              "grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
              "systemctl revert farswapd")
     walk.run("donor: enable", donor,
-             "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
              "systemctl enable --now farswapd; farswapctl status")
     walk.run("donor: farswapd is not root, and keeps one capability", donor,
              "pid=$(systemctl show -P MainPID farswapd); [ $(stat -c %U /proc/$pid) = farswapd ]; "
