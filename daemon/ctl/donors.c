@@ -54,6 +54,11 @@ void donors_write(const struct donors *donors)
 		ctl_fail(CTL_PROBLEM, CLIENT_SYSFS "donors: %s; are you root?", strerror(err));
 }
 
+int donors_length(const char *spec)
+{
+	return (int)strcspn(spec, "#");
+}
+
 char *donors_split(char *spec, char **host)
 {
 	char *end;

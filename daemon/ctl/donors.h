@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define DONORS_MAX	64
-#define DONORS_LINE	8192
+#define DONORS_LINE	16384
 
 struct donors {
 	char line[DONORS_LINE];
@@ -19,6 +19,8 @@ struct donors {
 void donors_read(struct donors *donors);
 void donors_write(const struct donors *donors);
 
+/* Return the length of an address, which "#" and the donor's public key may follow. */
+int donors_length(const char *spec);
 /*
  * Split "host:port" and "[host]:port". An address of IPv6 without brackets has no port.
  * Return the port, or NULL.

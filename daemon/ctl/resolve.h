@@ -12,6 +12,7 @@
 /* "[HOST]:PORT" */
 #define RESOLVE_ADDRESS	(RESOLVE_HOST + 9)
 #define RESOLVE_ERROR	256
+#define RESOLVE_KEY	64
 /* The port of farswapd, which an address needs not name. */
 #define RESOLVE_PORT	9400
 
@@ -20,6 +21,7 @@ struct target {
 	/* A lower tier is used first. In a tier a target is chosen as often as its weight says. */
 	unsigned int tier;
 	unsigned int weight;
+	char key[RESOLVE_KEY];		/* "#" and the public key, or "" */
 };
 
 struct targets {

@@ -121,7 +121,7 @@ static bool sync_split(const char *spec, char host[NI_MAXHOST], unsigned int *po
 	char copy[NI_MAXHOST + 8], *name, *digits, *end = NULL;
 	unsigned long n = RESOLVE_PORT;
 
-	snprintf(copy, sizeof(copy), "%s", spec);
+	snprintf(copy, sizeof(copy), "%.*s", donors_length(spec), spec);
 	digits = donors_split(copy, &name);
 	if (digits)
 		n = strtoul(digits, &end, 10);
@@ -187,9 +187,13 @@ static int sync_set(void *data, const struct config_at *at, const char *key, con
 		return config_wrong(at, "%s: invalid value '%s' (a service, such as %s)", key, value,
 				    i == SYNC_SRV ? "_farswap._tcp.example.org" : "_farswap._tcp");
 	if (i == SYNC_DONOR && sync_address(value, target.address)) {
+		snprintf(target.key, sizeof(target.key), "%s", value + donors_length(value));
 		targets_add(&sync_now.fixed, &target);
 		return 0;
 	}
+	if (strchr(value, '#'))
+		return config_wrong(at, "%s: invalid value '%s' (only an address can have a key)", key,
+				    value);
 	if (sync_now.sources == SYNC_SOURCES)
 		return config_wrong(at, "more than %d names", SYNC_SOURCES);
 	source->kind = i;
@@ -253,7 +257,7 @@ static void sync_recall(void)
 {
 	char *text = file_read(SYNC_STATE), *cursor = text, *line;
 	char source[NI_MAXHOST + 8], address[RESOLVE_ADDRESS];
-	struct target target;
+	struct target target = { 0 };
 	unsigned int absent;
 
 	while (text && (line = file_next(&cursor)))
@@ -440,31 +444,53 @@ static int sync_by_address(const void *a, const void *b)
 	return strverscmp(one->address, other->address);
 }
 
-/* Keep the donors that stay, as they are spelled; a session with one of another spelling would end. */
-static void sync_merge(const struct donors *now, struct donors *next, struct targets *removed,
+/* Return a donor for the list, with its key. It is freed when the program ends. */
+static char *sync_with_key(const struct target *target)
+{
+	char *text;
+
+	if (asprintf(&text, "%s%s", target->address, target->key) < 0)
+		ctl_fail(CTL_UNKNOWN, "out of memory");
+	return text;
+}
+
+/*
+ * Keep the donors that stay, as they are spelled: a session with one of another spelling would end.
+ * Return true if one has another key.
+ */
+static bool sync_merge(const struct donors *now, struct donors *next, struct targets *removed,
 		       struct targets *added)
 {
 	struct targets seen = { 0 };
 	struct target target = { .weight = 1 };
+	const struct target *wanted;
+	bool other_key = false;
 	unsigned int i;
 
 	for (i = 0; i < now->nr; i++) {
 		if (!sync_address(now->address[i], target.address))
 			snprintf(target.address, sizeof(target.address), "%s", now->address[i]);
-		if (targets_find(&sync_now.wanted, target.address) || sync_now.unknown)
+		wanted = targets_find(&sync_now.wanted, target.address);
+		if (wanted && *wanted->key &&
+		    strcmp(wanted->key, now->address[i] + donors_length(now->address[i])) != 0) {
+			next->address[next->nr++] = sync_with_key(wanted);
+			other_key = true;
+		} else if (wanted || sync_now.unknown) {
 			next->address[next->nr++] = now->address[i];
-		else
+		} else {
 			targets_add(removed, &target);
+		}
 		targets_add(&seen, &target);
 	}
 	qsort(sync_now.wanted.of, sync_now.wanted.nr, sizeof(*sync_now.wanted.of), sync_by_address);
 	for (i = 0; i < sync_now.wanted.nr && next->nr < DONORS_MAX; i++) {
 		if (targets_find(&seen, sync_now.wanted.of[i].address))
 			continue;
-		next->address[next->nr++] = sync_now.wanted.of[i].address;
+		next->address[next->nr++] = sync_with_key(&sync_now.wanted.of[i]);
 		targets_add(added, &sync_now.wanted.of[i]);
 	}
 	targets_free(&seen);
+	return other_key;
 }
 
 static void sync_show_list(struct json *json, const char *key, const char *sign,
@@ -529,7 +555,7 @@ int donors_sync(void)
 	struct targets added = { 0 }, removed = { 0 };
 	static struct donors now, next;
 	unsigned int i, left_out;
-	bool failed = false;
+	bool failed = false, other_key;
 
 	sync_configure();
 	donors_read(&now);
@@ -542,8 +568,8 @@ int donors_sync(void)
 	}
 	sync_exclude();
 	left_out = sync_choose();
-	sync_merge(&now, &next, &removed, &added);
-	if (added.nr || removed.nr)
+	other_key = sync_merge(&now, &next, &removed, &added);
+	if (added.nr || removed.nr || other_key)
 		donors_write(&next);
 	sync_save();
 	sync_show(next.nr, left_out, &added, &removed);

@@ -134,7 +134,7 @@ static void test_donors(void)
 static bool fake_answer(const char *wanted, struct targets *targets, char error[RESOLVE_ERROR])
 {
 	char *text = file_read("/answers"), *cursor = text, *line, name[64], host[64];
-	struct target target;
+	struct target target = { 0 };
 	bool good = false;
 
 	snprintf(error, RESOLVE_ERROR, "server failure");
@@ -228,6 +228,17 @@ static void test_sync(void)
 	run("donors", "sync", NULL);
 	ok(status == CTL_UNKNOWN && has("30-wrong.conf:1: most: invalid value '65' (range 1-64)"),
 	   "a wrong line is named");
+	gone("/etc/farswap/donors.d/30-wrong.conf");
+	gone("/etc/farswap/donors.d/20-names.conf");
+	put("/etc/farswap/donors.d/10-fixed.conf", "donor = 10.0.0.3\ndonor = 10.0.0.9#new # comment\n"
+	    "donor = 10.0.0.4#four\n");
+	put("/sys/kernel/farswap/donors", "10.0.0.3:9400#three,10.0.0.9#old\n");
+	ok(synced(CTL_OK, "10.0.0.3:9400#three,10.0.0.9#new,10.0.0.4#four"),
+	   "a key stays, unless another is given");
+	put("/etc/farswap/donors.d/30-wrong.conf", "donor = rack#key\n");
+	run("donors", "sync", NULL);
+	ok(status == CTL_UNKNOWN && has("30-wrong.conf:1: donor: invalid value 'rack#key' (only an address"),
+	   "a name has no key");
 	gone("/etc/farswap/donors.d/30-wrong.conf");
 }
 
@@ -387,6 +398,14 @@ static void test_check_donors(void)
 	finds("an address of no machine", "fail  donor: ", "10.0.0.2 does not answer", "type: ping 10.0.0.2");
 	donor_says("connecting", -5, "farswap_rdma: donor 10.0.0.2: can't connect: packets of 2048 bytes to it are lost, of 1024 not: MTU is 9000 on eth0, less there or on the way");
 	finds("a smaller MTU on the way", "fail  donor: ", "MTU is 9000 on eth0", "type: ip link set dev INTERFACE mtu 1500");
+	donor_says("connecting", -EACCES, "farswap_rdma: donor 10.0.0.2: can't connect: has a key, but this machine has none: run farswapctl key");
+	finds("no key", "fail  donor: ", "this machine has none", "type: farswapctl key &&");
+	donor_says("connecting", -EACCES, "farswap_rdma: donor 10.0.0.2: can't connect: does not know this machine's key, or has another key: see its log");
+	finds("a wrong key", "fail  donor: ", "does not know this machine's key", "farswapctl allow NAME KEY (there)");
+	donor_says("connecting", -EACCES, "farswap_rdma: donor 10.0.0.2: can't connect: is not the donor that has this key");
+	finds("a donor with another key", "fail  donor: ", "is not the donor that has this key", "type: farswapctl key (there)");
+	donor_says("connecting", -EACCES, "farswap_rdma: donor 10.0.0.2: can't connect: does not lend to this machine: see its log; or it wants a key, as in ADDRESS#KEY");
+	finds("a donor that wants a key", "fail  donor: ", "it wants a key", "type: farswapctl key (there)");
 	donor_says("connecting", -ENODEV, "farswap_rdma: donor 10.0.0.2: can't connect: no RDMA device for this address");
 	finds("no RDMA device in that network", "fail  donor: ", "no RDMA device in the network", "type: rdma link add");
 	donor_says("connecting", -ELOOP, "farswap: donor 10.0.0.2: is this machine: not used");
