@@ -19,22 +19,7 @@ faults_with() {
 	wait_for 30 grown load_remote 500 && grew wait_slept
 }
 
-# urgent: how many reads were for a page that a task waits for
-urgent() {
-	awk '$1 == "load_urgent" && $2 == "count" { print $3 }' "$FARSWAP_DEBUG/latency"
-}
-
-# With readahead of eight pages, most pages that were read urgently are faults' own.
-shared_first() {
-	echo 3 >/proc/sys/vm/page-cluster
-	stats_save
-	shared_before=$(urgent)
-	wait_for 60 grown load_remote 500 || return 1
-	echo "$(($(urgent) - shared_before)) of $(stat_delta load_remote) reads were urgent"
-	[ $(($(urgent) - shared_before)) -gt 50 ]
-}
-
-test_begin 11
+test_begin 10
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 set_value "$FARSWAP/poll_us" 0
@@ -54,13 +39,11 @@ stats_save
 start_load shared polling -m 44 -p 1 -t shmem -d 250 -w 0 -i 0
 check "shared memory goes out and comes in" pages_go_and_return 2000
 if is_direct; then
-	# A kernel that calls farswap sleeps there, and reads the page in its turn.
+	# A kernel that calls farswap sleeps there.
 	ktap_test_skip "faults on shared memory poll, too"
-	ktap_test_skip "their own page is read first"
 else
 	check "faults on shared memory poll, too" eval \
 		'faults_with 1000 5; wait_for 60 grew wait_polled'
-	check "their own page is read first" shared_first
 fi
 check --data "contents of shared memory are right" stop_load shared
 stats_show
