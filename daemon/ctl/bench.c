@@ -113,7 +113,7 @@ static void bench_join(void)
 	if (mkdir(BENCH_CGROUP, 0755) && errno != EEXIST)
 		ctl_fail(CTL_UNKNOWN, "bench: " BENCH_CGROUP ": %s; are cgroups of version 2 mounted there?",
 			 strerror(errno));
-	atexit(bench_leave);
+	(void)atexit(bench_leave);
 	if (access(BENCH_CGROUP "/memory.reclaim", F_OK))
 		ctl_fail(CTL_UNKNOWN, "bench: cgroups have no memory.reclaim; run: echo +memory >"
 			 BENCH_CGROUPS "/cgroup.subtree_control");

@@ -255,17 +255,19 @@ static void sync_remember(const char *key, const struct target *target, unsigned
 /* Take the last answers from the state. A line that is none is left out. */
 static void sync_recall(void)
 {
-	char *text = file_read(SYNC_STATE), *cursor = text, *line;
-	char source[NI_MAXHOST + 8], address[RESOLVE_ADDRESS];
+	char *text = file_read(SYNC_STATE), *cursor = text, *line, *source, *address, *end, *save;
 	struct target target = { 0 };
-	unsigned int absent;
 
-	while (text && (line = file_next(&cursor)))
-		if (sscanf(line, "%1031s %104s %u %u %u", source, address, &target.tier,
-			   &target.weight, &absent) == 5) {
-			memcpy(target.address, address, sizeof(address));
-			sync_remember(source, &target, absent);
-		}
+	while (text && (line = file_next(&cursor))) {
+		source = strtok_r(line, " ", &save);
+		address = source ? strtok_r(NULL, " ", &save) : NULL;
+		if (!address)
+			continue;
+		snprintf(target.address, sizeof(target.address), "%s", address);
+		target.tier = strtoul(save, &end, 10);
+		target.weight = strtoul(end, &end, 10);
+		sync_remember(source, &target, strtoul(end, NULL, 10));
+	}
 	free(text);
 	sync_now.memory = sync_now.next;
 	sync_now.memories = sync_now.nexts;
