@@ -88,7 +88,12 @@ evicted() {
 # garbage READS COUNTER: so many reads in a row return garbage
 garbage() {
 	stats_save
-	with corrupt "$1" -- load_bad "$2" && same load_lost
+	echo "$1" >"$RAM/corrupt" || return 1
+	wait_for 40 grew load_bad "$2"
+	garbage_status=$?
+	echo 0 >"$RAM/corrupt"
+	sleep 1
+	same load_lost && return "$garbage_status"
 }
 
 # All donors are left, and all pages are on the device; then they are packed again.
