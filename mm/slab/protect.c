@@ -156,16 +156,18 @@ void farswap_protect_release(struct farswap_protect *protect, unsigned long page
 {
 	unsigned long nth = page >> FARSWAP_PROTECT_SHIFT;
 	struct farswap_protect_cluster *cluster;
+	u8 *seals;
 	unsigned int i;
 
 	if (nth >= protect->nr_clusters || !protect->cluster[nth].seals)
 		return;
 	cluster = &protect->cluster[nth];
+	seals = cluster->seals;
 	for (i = 0; i < FARSWAP_PROTECT_PAGES; i++)
 		cluster->generation = max(cluster->generation,
-					  protect_seal(cluster->seals, protect, i)->generation);
-	kfree(cluster->seals);
+					  protect_seal(seals, protect, i)->generation);
 	WRITE_ONCE(cluster->seals, NULL);
+	kfree(seals);
 	atomic_sub(1, &protect->nr_used);
 }
 
