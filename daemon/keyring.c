@@ -21,13 +21,13 @@ static long keyring_find(void)
 {
 	FILE *file = fopen("/proc/keys", "re");
 	char *line = NULL, type[16], name[64];
-	unsigned long number, found = 0;
+	unsigned long found = 0;
 	size_t size = 0;
 
 	while (file && !found && getline(&line, &size, file) >= 0)
-		if (sscanf(line, "%lx %*s %*s %*s %*s %*s %*s %15s %63[^:]", &number, type, name) == 3 &&
+		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %15s %63[^:]", type, name) == 2 &&
 		    !strcmp(type, "keyring") && !strcmp(name, KEYRING_NAME))
-			found = number;
+			found = strtoul(line, NULL, 16);
 	free(line);
 	if (file)
 		(void)fclose(file);
