@@ -28,7 +28,14 @@ class Job:
 
     def wait(self, timeout: float) -> tuple[int | None, str]:
         """(status, output). None as the status: out of time, or the guest is gone."""
-        self.ended.wait(timeout)
+        deadline = time.monotonic() + timeout
+        while not self.ended.wait(max(0, min(1, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                break
+            # A job that was added as the guest went is not among those that its end has ended.
+            if not self.vm.is_on():
+                self.ended.wait(1)
+                self.ended.set()
         return self.status, self.output
 
     def kill(self) -> None:

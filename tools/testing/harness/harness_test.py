@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+import types
 
 from harness import console, farswap, image, ktap, needs
+from harness.agent import Job
 
 TAP = os.path.join(image.TOP, "tools/testing/selftests/farswap/_tap.sh")
 CASES = []
@@ -166,6 +169,13 @@ def machine_needs_of_a_kernel_are_read():
             file.write("memory=100 slow=4 kasan.fault=panic\n")
         return image.machine_of(directory) == ({"memory": 100, "cpus": 1, "slow": 4},
                                                "kasan.fault=panic ")
+
+
+@case
+def a_job_ends_with_its_guest():
+    begun = time.monotonic()
+    gone = Job(types.SimpleNamespace(is_on=lambda: False), "1", None).wait(60)
+    return gone == (None, "") and time.monotonic() < begun + 30
 
 
 def shell(commands):
