@@ -68,7 +68,7 @@ struct rebuild {
 	struct farswap_mover *mover;
 	struct bio bio;
 	struct bio_vec bvecs[FARSWAP_GUARD_SLOTS];
-	struct rebuild_read reads[REBUILD_READS];
+	struct rebuild_read *reads;
 	struct farswap_tags tags;
 	struct farswap_object objects[FARSWAP_GUARD_SLOTS];
 	unsigned long read;
@@ -332,20 +332,22 @@ static void rebuild_free(struct rebuild *rebuild)
 {
 	if (rebuild->mover)
 		farswap_mover_free(rebuild->mover);
+	kfree(rebuild->reads);
 	kfree(rebuild);
 }
 
 static struct rebuild *rebuild_alloc(struct farswap_slab *slab)
 {
-	struct rebuild *rebuild = kzalloc(sizeof(*rebuild),
-					  GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY);
+	const gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
+	struct rebuild *rebuild = kzalloc(sizeof(*rebuild), gfp);
 
 	if (!rebuild)
 		return NULL;
 	rebuild->slab = slab;
 	farswap_tags_init(&rebuild->tags, REBUILD_READS);
+	rebuild->reads = kcalloc(REBUILD_READS, sizeof(*rebuild->reads), gfp);
 	rebuild->mover = farswap_mover_alloc(slab);
-	if (rebuild->mover)
+	if (rebuild->reads && rebuild->mover)
 		return rebuild;
 	rebuild_free(rebuild);
 	return NULL;
