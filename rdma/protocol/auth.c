@@ -190,8 +190,8 @@ int farswap_auth_second(struct farswap_auth_state *auth, const struct farswap_au
  * @auth:	state
  * @instance:	the identity in the donor's WELCOME
  *
- * Donors with the same identity are taken for one. With keys it depends on the donor's, so that none
- * can pass for another.
+ * Donors with the same identity are taken for one. With keys it depends on the donor's key, so that
+ * none can pass for another.
  *
  * Return: the identity.
  */
