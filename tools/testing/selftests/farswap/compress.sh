@@ -84,12 +84,16 @@ evicted() {
 	wait_for 20 grew "$@" store_packed load_unpacked
 }
 
+# Again and again: copies between regions read as well, and don't look at what they copy.
+gets_garbage() {
+	echo "$1" >"$RAM/corrupt" && sleep 0.2 && grew load_bad "$2"
+}
+
 # A page that does not decompress is read from the device, or from another region.
 # garbage READS COUNTER: so many reads in a row return garbage
 garbage() {
 	stats_save
-	echo "$1" >"$RAM/corrupt" || return 1
-	wait_for 40 grew load_bad "$2"
+	wait_for 40 gets_garbage "$@"
 	garbage_status=$?
 	echo 0 >"$RAM/corrupt"
 	sleep 1
