@@ -20,7 +20,7 @@ trixie) kernel=linux-headers-amd64 ;;
 *) echo "usage: tree.sh bookworm|trixie" >&2; exit 2 ;;
 esac
 packages="systemd systemd-sysv udev dbus kmod iproute2 dkms rdma-core ibverbs-providers
-	libibverbs1 librdmacm1"
+	libibverbs1 librdmacm1 libsodium23"
 
 tree=$cache/debian-$suite
 stamp="$kernel $packages"
