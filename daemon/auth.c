@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may have a session. A connect request carries the name of the client's key and a MAC that
+ * Authentication of sessions. A connect request carries the name of the client's key and a MAC that
  * only this client and this donor can compute, so strangers cost a hash and no memory. The
  * handshake follows on the control queue pair, bound to its numbers and addresses: a relay has
  * others. Data queue pairs are bound to it by a MAC, so no secret is ever sent.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who may have a session: the clients' public keys, and the handshake of each session.
+ * Authentication of sessions: the clients' public keys, and the handshake of each session.
  */
 #ifndef AUTH_H
 #define AUTH_H
@@ -25,7 +25,7 @@ struct auth_client {
 	struct address_range from;	/* with @has_from: it must connect from here */
 	uint8_t public[FARSWAP_NOISE_KEY_BYTES];
 	uint8_t id[FARSWAP_KEY_ID_BYTES];
-	/* Of the MAC of connect requests, with each secret. */
+	/* Keys for the MAC of connect requests, one for each secret. */
 	uint8_t pair_key[AUTH_SECRETS][FARSWAP_NOISE_KEY_BYTES];
 };
 

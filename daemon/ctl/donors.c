@@ -119,7 +119,7 @@ static char *donors_numeric_address(const char *spec)
 	return n < 0 ? NULL : text;
 }
 
-/* The same, with the key that may follow. */
+/* Return ADDRESS[#KEY] with a numeric address, or NULL. */
 static char *donors_numeric(const char *spec)
 {
 	size_t len = strcspn(spec, "#");

@@ -43,7 +43,7 @@ struct sync_source {
 	char error[RESOLVE_ERROR];
 };
 
-/* What a source has answered before, one line of the state. */
+/* An earlier answer of a source: one line of the state file. */
 struct sync_memory {
 	char source[NI_MAXHOST + 8];
 	struct target target;

@@ -207,7 +207,7 @@ class Bench:
         load, seconds, rate = self.busy(), 6, self.args.rate
         losses, rates, fewer, before = [], [], [], self.stats()
         for _ in range(self.args.pairs):
-            # The same load on the donors, without evictions.
+            # Load the donors alike, but evict nothing.
             without = self.act(load, "farswapctl status >/dev/null", seconds, rate)
             evicted, began = self.stats()["slab_evicted"], time.monotonic()
             during = self.act(load, "farswapctl evict 1 >/dev/null", seconds, rate)

@@ -5,7 +5,7 @@ Runs verified loads on clients, donors and machines that are both, and injects e
 in a random order given by a seed. Prints each event with its result, the longest wait of an access,
 and every error; an error fails the run.
 
-The same seed, time, kinds and machines give the same events. All machines end with this program.
+Equal seeds, times, kinds and machines give equal events. All machines end with this program.
 """
 
 import argparse
