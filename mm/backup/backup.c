@@ -4,22 +4,10 @@
  * device after the store's writeback has ended (Infiniswap, section 4.3). Loads are served
  * from the copy until the device has it.
  *
- * The block layer does not order two writes of a sector, and a slot may be freed and stored
- * to again as soon as its writeback has ended. The table of copies therefore keeps at most
- * one write of a slot in flight. A newer copy is held until that write ends, and replaces
- * an older one that is not in flight. A copy in the table that is not stale is what its slot
- * holds, and the slot's unbacked bit is then set; both end together.
+ * This file has the copies and their device writes. table.c has the table of copies; staging.c
+ * has the staging pool, and the fetching of pages that only regions have.
  *
- * This file has the table and the device writes. staging.c has the staging pool, and the
- * fetching of pages that only regions have.
- *
- * The table has shards, each with the slots of some clusters and with its own queue and worker,
- * so that CPUs that store to different clusters share no lock. Nothing orders writes of different
- * slots.
- *
- * Locking: struct farswap_backup_shard names what its lock covers. That lock nests inside the
- * kernel's si->lock, with interrupts off, and in no lock of another shard; no other lock is held
- * around staging_lock.
+ * Locking: see table.c.
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
@@ -28,7 +16,6 @@
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
 #include <linux/error-injection.h>
-#include <linux/hash.h>
 #include <linux/highmem.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -38,109 +25,10 @@
 
 #include "internal.h"
 
-/* log2 of the buckets in a cache line. */
-#define BACKUP_GROUP_SHIFT	3
-
-static struct farswap_backups *backups_of(struct farswap_backup_shard *shard)
-{
-	return container_of(shard - shard->nth, struct farswap_backups, shards[0]);
-}
-
 static struct farswap_backup_shard *backup_shard_of(const struct farswap_slab *slab,
 						    unsigned int slot)
 {
 	return farswap_backup_shard(&slab->device->backups, farswap_slab_offset(slab, slot));
-}
-
-/* Eight neighbouring slots have neighbouring buckets: one CPU stores most of them. */
-static struct hlist_head *backup_bucket(struct farswap_backup_shard *shard, pgoff_t offset)
-{
-	unsigned int group = hash_long(offset >> BACKUP_GROUP_SHIFT,
-				       FARSWAP_BACKUP_BUCKETS_SHIFT - BACKUP_GROUP_SHIFT);
-
-	return &shard->table[group << BACKUP_GROUP_SHIFT |
-			     (offset & (BIT(BACKUP_GROUP_SHIFT) - 1))];
-}
-
-/**
- * farswap_backup_find() - find the current copy of a slot
- * @shard:	the slot's shard
- * @offset:	the slot's swap offset
- *
- * Context: under @shard->lock.
- * Return: the copy that is not stale, or NULL.
- */
-struct farswap_backup *farswap_backup_find(struct farswap_backup_shard *shard,
-					   pgoff_t offset)
-{
-	struct farswap_backup *backup;
-
-	lockdep_assert_held(&shard->lock);
-	hlist_for_each_entry(backup, backup_bucket(shard, offset), node)
-		if (backup->offset == offset && !backup->stale)
-			return backup;
-	return NULL;
-}
-
-/* Returns whether a write of the slot is in flight, stale or not. */
-static bool backup_inflight(struct farswap_backup_shard *shard, pgoff_t offset)
-{
-	struct farswap_backup *backup;
-
-	lockdep_assert_held(&shard->lock);
-	hlist_for_each_entry(backup, backup_bucket(shard, offset), node)
-		if (backup->offset == offset &&
-		    backup->state == FARSWAP_BACKUP_INFLIGHT)
-			return true;
-	return false;
-}
-
-/**
- * farswap_backup_insert() - add a copy to the table
- * @shard:	the copy's shard
- * @backup:	the copy
- *
- * Context: under @shard->lock.
- */
-void farswap_backup_insert(struct farswap_backup_shard *shard,
-			   struct farswap_backup *backup)
-{
-	lockdep_assert_held(&shard->lock);
-	farswap_assert(!farswap_backup_find(shard, backup->offset));
-	hlist_add_head(&backup->node, backup_bucket(shard, backup->offset));
-	WRITE_ONCE(shard->nr, shard->nr + 1);
-}
-
-/**
- * farswap_backup_withdraw() - undo farswap_backup_insert()
- * @shard:	the copy's shard
- * @backup:	the copy
- *
- * Context: under @shard->lock, which has not been dropped since.
- */
-void farswap_backup_withdraw(struct farswap_backup_shard *shard,
-			     struct farswap_backup *backup)
-{
-	lockdep_assert_held(&shard->lock);
-	hlist_del(&backup->node);
-	WRITE_ONCE(shard->nr, shard->nr - 1);
-}
-
-/**
- * farswap_backup_remove() - remove a copy from the table
- * @shard:	the copy's shard
- * @backup:	the copy
- * @drop:	list to which it is moved, for farswap_backup_put_all()
- *
- * Context: under @shard->lock.
- */
-void farswap_backup_remove(struct farswap_backup_shard *shard,
-			   struct farswap_backup *backup, struct list_head *drop)
-{
-	farswap_backup_withdraw(shard, backup);
-	list_move(&backup->entry, drop);
-	if (backup->state == FARSWAP_BACKUP_KEPT)
-		shard->nr_kept--;
 }
 
 /**
@@ -161,68 +49,6 @@ void farswap_backup_put_all(struct list_head *drop)
 		backup->css = NULL;
 	}
 	farswap_staging_put_all(drop);
-}
-
-/**
- * farswap_backup_queue() - queue a copy for writing, or hold it while an older write of its
- * slot is in flight
- * @shard:	the copy's shard
- * @backup:	the copy
- *
- * Context: under @shard->lock.
- */
-void farswap_backup_queue(struct farswap_backup_shard *shard,
-			  struct farswap_backup *backup)
-{
-	lockdep_assert_held(&shard->lock);
-	if (backup_inflight(shard, backup->offset)) {
-		backup->state = FARSWAP_BACKUP_HELD;
-		list_del_init(&backup->entry);
-		return;
-	}
-	backup->state = FARSWAP_BACKUP_QUEUED;
-	list_move_tail(&backup->entry, &shard->queue);
-}
-
-/**
- * farswap_backup_wake() - wake the tasks that wait for writes of a device
- * @shard:	a shard of the device
- *
- * Context: under @shard->lock, since what the tasks wait for in it has changed.
- */
-void farswap_backup_wake(struct farswap_backup_shard *shard)
-{
-	struct farswap_backups *backups = backups_of(shard);
-
-	lockdep_assert_held(&shard->lock);
-	/* A task joins the wait queue before it tests its condition under the lock. */
-	if (waitqueue_active(&backups->settled))
-		wake_up_all(&backups->settled);
-}
-
-/**
- * backup_retire() - discard the copy of a slot whose contents change
- * @shard:	the copy's shard
- * @backup:	the copy
- * @drop:	list to which it is moved, unless it is being fetched or written: then it becomes
- *		stale
- *
- * Context: under @shard->lock.
- */
-static void backup_retire(struct farswap_backup_shard *shard,
-			  struct farswap_backup *backup, struct list_head *drop)
-{
-	lockdep_assert_held(&shard->lock);
-	switch (backup->state) {
-	case FARSWAP_BACKUP_FETCHING:
-	case FARSWAP_BACKUP_INFLIGHT:
-		backup->stale = true;
-		break;
-	default:
-		farswap_backup_remove(shard, backup, drop);
-		farswap_stat_add(FARSWAP_STAT_BACKUP_SPARED, 1);
-		farswap_backup_wake(shard);
-	}
 }
 
 /**
@@ -322,7 +148,7 @@ void farswap_backup_add(struct farswap_slab *slab, unsigned int slot,
 	list_for_each_entry_safe(backup, next, staged, entry) {
 		old = farswap_backup_find(shard, backup->offset);
 		if (old)
-			backup_retire(shard, old, &drop);
+			farswap_backup_retire(shard, old, &drop);
 		farswap_backup_queue(shard, backup);
 		farswap_backup_insert(shard, backup);
 	}
@@ -348,7 +174,7 @@ static noinline void backup_forget(struct farswap_backup_shard *shard,
 	for (; nr--; slot++, offset++) {
 		backup = farswap_backup_find(shard, offset);
 		if (backup)
-			backup_retire(shard, backup, &drop);
+			farswap_backup_retire(shard, backup, &drop);
 		clear_bit(slot, slab->bits.unbacked);
 	}
 	spin_unlock_irqrestore(&shard->lock, flags);
@@ -407,7 +233,7 @@ bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 
 	spin_lock_irq(&shard->lock);
 	for (; nr-- && settled; offset++)
-		settled = !backup_inflight(shard, offset);
+		settled = !farswap_backup_inflight(shard, offset);
 	spin_unlock_irq(&shard->lock);
 	return settled;
 }
@@ -608,7 +434,7 @@ static bool backup_is_remote(const struct farswap_backup *backup)
 static bool backup_failed(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup)
 {
-	struct farswap_backups *backups = backups_of(shard);
+	struct farswap_backups *backups = farswap_backups_of(shard);
 
 	lockdep_assert_held(&shard->lock);
 	farswap_stat_add(FARSWAP_STAT_BACKUP_FAILED, 1);
@@ -701,7 +527,7 @@ static bool backup_fill(struct backup_bio *write)
 	       (backup = backup_following(shard, last))) {
 		if (!last)
 			write->bio.bi_iter.bi_sector = backup->sector;
-		farswap_assert(!backup_inflight(shard, backup->offset));
+		farswap_assert(!farswap_backup_inflight(shard, backup->offset));
 		backup->state = FARSWAP_BACKUP_INFLIGHT;
 		list_move_tail(&backup->entry, &write->backups);
 		__bio_add_page(&write->bio, backup->page, PAGE_SIZE, 0);
@@ -716,7 +542,7 @@ static bool backup_fill(struct backup_bio *write)
 static void backup_work_fn(struct work_struct *work)
 {
 	struct farswap_backup_shard *shard = container_of(work, struct farswap_backup_shard, work);
-	struct farswap_backups *backups = backups_of(shard);
+	struct farswap_backups *backups = farswap_backups_of(shard);
 	struct farswap_device *device = container_of(backups, struct farswap_device,
 						     backups);
 	struct backup_bio *write;
@@ -927,7 +753,7 @@ static void backup_cancel_shard(struct farswap_backup_shard *shard)
 	spin_lock_irq(&shard->lock);
 	for (i = 0; i < ARRAY_SIZE(shard->table); i++)
 		hlist_for_each_entry_safe(backup, next, &shard->table[i], node)
-			backup_retire(shard, backup, &drop);
+			farswap_backup_retire(shard, backup, &drop);
 	spin_unlock_irq(&shard->lock);
 	farswap_backup_put_all(&drop);
 }

@@ -85,9 +85,10 @@ struct farswap_backup {
 
 /* log2 of the slots that are in one shard together. A large folio has no more, and is aligned. */
 #define FARSWAP_BACKUP_CLUSTER_SHIFT	PMD_ORDER
-/* log2 of the shards of a device, and of the buckets in each of them. */
+/* log2 of the shards of a device, of the buckets in each of them, and of those in a cache line. */
 #define FARSWAP_BACKUP_SHARDS_SHIFT	6
 #define FARSWAP_BACKUP_BUCKETS_SHIFT	6
+#define FARSWAP_BACKUP_GROUP_SHIFT	3
 
 /**
  * struct farswap_backup_shard - the pending backup writes of some clusters of a swap device
@@ -147,6 +148,38 @@ farswap_backup_shard(struct farswap_backups *backups, pgoff_t offset)
 					  FARSWAP_BACKUP_SHARDS_SHIFT)];
 }
 
+/**
+ * farswap_backups_of() - find the backup state that a shard is part of
+ * @shard:	the shard
+ *
+ * Context: any.
+ * Return: the backup state of its device.
+ */
+static inline struct farswap_backups *farswap_backups_of(struct farswap_backup_shard *shard)
+{
+	return container_of(shard - shard->nth, struct farswap_backups, shards[0]);
+}
+
+/**
+ * farswap_backup_bucket() - find the bucket of a slot
+ * @shard:	the slot's shard
+ * @offset:	the slot's swap offset
+ *
+ * Eight neighbouring slots have neighbouring buckets: one CPU stores most of them.
+ *
+ * Context: any.
+ * Return: the bucket.
+ */
+static inline struct hlist_head *farswap_backup_bucket(struct farswap_backup_shard *shard,
+						       pgoff_t offset)
+{
+	unsigned int group = hash_long(offset >> FARSWAP_BACKUP_GROUP_SHIFT,
+				       FARSWAP_BACKUP_BUCKETS_SHIFT - FARSWAP_BACKUP_GROUP_SHIFT);
+
+	return &shard->table[group << FARSWAP_BACKUP_GROUP_SHIFT |
+			     (offset & (BIT(FARSWAP_BACKUP_GROUP_SHIFT) - 1))];
+}
+
 /* backup/staging.c: the staging pool */
 void farswap_staging_resize(void);
 bool farswap_staging_take(struct list_head *staged, struct folio *folio);
@@ -157,9 +190,10 @@ void farswap_staging_put_all(struct list_head *staged);
 void farswap_staging_init(void);
 unsigned int farswap_staging_used(void);
 
-/* backup/backup.c: the table of copies */
+/* backup/table.c */
 struct farswap_backup *farswap_backup_find(struct farswap_backup_shard *shard,
 					   pgoff_t offset);
+bool farswap_backup_inflight(struct farswap_backup_shard *shard, pgoff_t offset);
 void farswap_backup_insert(struct farswap_backup_shard *shard,
 			   struct farswap_backup *backup);
 void farswap_backup_remove(struct farswap_backup_shard *shard,
@@ -169,6 +203,10 @@ void farswap_backup_withdraw(struct farswap_backup_shard *shard,
 void farswap_backup_queue(struct farswap_backup_shard *shard,
 			  struct farswap_backup *backup);
 void farswap_backup_wake(struct farswap_backup_shard *shard);
+void farswap_backup_retire(struct farswap_backup_shard *shard,
+			   struct farswap_backup *backup, struct list_head *drop);
+
+/* backup/backup.c: copies */
 void farswap_backup_put_all(struct list_head *drop);
 struct cgroup_subsys_state *farswap_backup_css(struct folio *folio);
 bool farswap_backup_copy(struct folio *folio, struct list_head *staged);

@@ -370,7 +370,7 @@ static const char *complaint(struct world *world)
 {
 	struct farswap_backup_shard *shard = shard_of(world);
 	/* The device has no other slot. */
-	struct hlist_head *bucket = backup_bucket(shard, SLOT);
+	struct hlist_head *bucket = farswap_backup_bucket(shard, SLOT);
 	unsigned int nr = 0, kept = 0, inflight = 0;
 	struct farswap_backup *backup;
 	const char *wrong = NULL;
@@ -434,7 +434,7 @@ static bool is_now(const struct world *world, unsigned int number)
 
 static u64 look(const struct world *world)
 {
-	struct hlist_head *bucket = backup_bucket(shard_of(world), SLOT);
+	struct hlist_head *bucket = farswap_backup_bucket(shard_of(world), SLOT);
 	const bool flags[] = {
 		world->stored, world->waiting, world->now, is_now(world, world->on_device),
 		is_now(world, world->in_region), world->fetch && is_now(world, world->read),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One slot's staging copies, for Spin: backup.c, mm/backup/backup.c, mm/backup/staging.c and mm/migrate/evacuate-fetch.c, and
- * what they are to stores, loads, promotions, rebuilding, leaving, drains and the death of
- * donors. Copies between regions are replica.pml's. check.sh says what is searched;
- * Documentation/mm/farswap/testing.rst, what is left out.
+ * One slot's staging copies, for Spin: table.c, backup.c and staging.c in mm/backup, and
+ * mm/migrate/evacuate-fetch.c, and what they are to stores, loads, promotions, rebuilding, leaving,
+ * drains and the death of donors. Copies between regions are replica.pml's. check.sh says what is
+ * searched; Documentation/mm/farswap/testing.rst, what is left out.
  *
  * As in replica.pml; but backups->lock is held over several steps, for others look without it,
  * and a donor's death is in two: its session's end, and the loss of its slabs.
