@@ -15,6 +15,10 @@
  *		delay_us is 0, or link_ns isn't: what they bring may be old by then
  * read_errors	so many of the next reads fail, as those of fail_every do
  * corrupt	so many of the next reads of less than a page succeed, but bring garbage
+ * tamper	what donors do with pages: 1 flips a bit of each that is read, 2 returns zeroes, 3
+ *		returns a neighbour, 4 keeps what it has and drops what is written
+ * tamper_odd	only sessions with an odd number do: one donor of two
+ * search	write a text: reading tells how many pages of all regions have it
  * no_memory	reads are refused for want of memory
  * pause	the number of a session, 1 for the first that was opened: it is suspended until this
  *		changes, whatever suspend_ms and grace_ms say
@@ -54,6 +58,10 @@ static unsigned int link_ns;
 module_param(link_ns, uint, 0644);
 static atomic_t ram_read_errors = ATOMIC_INIT(0);
 static atomic_t ram_corrupt = ATOMIC_INIT(0);
+static unsigned int tamper;
+module_param(tamper, uint, 0644);
+static bool tamper_odd;
+module_param(tamper_odd, bool, 0644);
 static bool no_memory;
 module_param(no_memory, bool, 0644);
 static int ram_paused;
@@ -72,6 +80,12 @@ module_param(sparse, bool, 0644);
 #define RAM_IS_WORD(at)	((at) & 1)
 /* Overwrites old contents, which must not be read again. */
 #define RAM_STALE	0x5a
+
+/* Values of @tamper. */
+#define RAM_TAMPER_FLIP		1
+#define RAM_TAMPER_ZERO		2
+#define RAM_TAMPER_EXCHANGE	3
+#define RAM_TAMPER_OLD		4
 
 /* I/O that has begun and ended on a CPU: in a line for all, benches would measure that line. */
 struct ram_inflight {
@@ -395,6 +409,20 @@ static void ram_read_sparse(unsigned long at, unsigned int within, unsigned long
 		memset_l(words, at >> 1, bytes / sizeof(*words));
 }
 
+/* Return what a region's donor does with its pages. */
+static unsigned int ram_tampers(const struct farswap_region *region)
+{
+	return READ_ONCE(tamper_odd) && region->session->number % 2 == 0 ? 0 : READ_ONCE(tamper);
+}
+
+static void ram_tamper(unsigned int how, u8 *local, unsigned int bytes)
+{
+	if (how == RAM_TAMPER_FLIP)
+		local[bytes / 2] ^= 1;
+	else if (how == RAM_TAMPER_ZERO)
+		memset(local, 0, bytes);
+}
+
 /* Copy a part of a page of the region. */
 static int ram_copy_part(struct farswap_region *region, u64 offset, enum farswap_io_op op,
 			 void *local, unsigned int bytes)
@@ -414,16 +442,22 @@ static int ram_copy_part(struct farswap_region *region, u64 offset, enum farswap
 
 static int ram_copy(struct farswap_io *io)
 {
-	unsigned int done, part;
+	unsigned int how = ram_tampers(io->region), done, part;
 	int err = 0;
 
+	if (how == RAM_TAMPER_OLD && io->op == FARSWAP_IO_WRITE)
+		return 0;
 	for (done = 0; done < io->length && !err; done += part) {
 		void *local = kmap_local_page(io->page + (done >> PAGE_SHIFT));
 		u64 offset = io->offset + done;
 
 		part = min3(io->length - done, (unsigned int)(PAGE_SIZE - (done & ~PAGE_MASK)),
 			    (unsigned int)(PAGE_SIZE - (offset & ~PAGE_MASK)));
+		if (how == RAM_TAMPER_EXCHANGE && io->op == FARSWAP_IO_READ)
+			offset ^= min_t(u32, io->length, PAGE_SIZE);
 		err = ram_copy_part(io->region, offset, io->op, local + (done & ~PAGE_MASK), part);
+		if (io->op == FARSWAP_IO_READ)
+			ram_tamper(how, local + (done & ~PAGE_MASK), part);
 		kunmap_local(local);
 		if (!err && io->op == FARSWAP_IO_READ && io->length < PAGE_SIZE &&
 		    atomic_dec_if_positive(&ram_corrupt) >= 0)
@@ -626,6 +660,64 @@ static int ram_show_count(char *buffer, const struct kernel_param *kp)
 {
 	return sysfs_emit(buffer, "%d\n", atomic_read((atomic_t *)kp->arg));
 }
+
+static char ram_text[32];
+
+static bool ram_page_has(const char *page, size_t length)
+{
+	const char *at = page, *end = page + PAGE_SIZE - length;
+
+	while (at && at <= end) {
+		if (!memcmp(at, ram_text, length))
+			return true;
+		at = memchr(at + 1, ram_text[0], end - at);
+	}
+	return false;
+}
+
+static unsigned int ram_region_has(const struct farswap_region *region, size_t length)
+{
+	unsigned int found = 0;
+	u64 offset;
+
+	for (offset = 0; region->memory && offset < region->session->slab_bytes;
+	     offset += PAGE_SIZE) {
+		found += ram_page_has(region->memory + offset, length);
+		cond_resched();
+	}
+	return found;
+}
+
+static int ram_search_set(const char *text, const struct kernel_param *kp)
+{
+	mutex_lock(&ram_lock);
+	strscpy(ram_text, text, sizeof(ram_text));
+	strim(ram_text);
+	mutex_unlock(&ram_lock);
+	return 0;
+}
+
+static int ram_search_get(char *buffer, const struct kernel_param *kp)
+{
+	const struct farswap_session *session;
+	const struct farswap_region *region;
+	unsigned int found = 0;
+	size_t length;
+
+	mutex_lock(&ram_lock);
+	length = strlen(ram_text);
+	list_for_each_entry(session, &ram_sessions, entry)
+		list_for_each_entry(region, &session->regions, entry)
+			found += length ? ram_region_has(region, length) : 0;
+	mutex_unlock(&ram_lock);
+	return sysfs_emit(buffer, "%u\n", found);
+}
+
+static const struct kernel_param_ops ram_search_ops = {
+	.set = ram_search_set,
+	.get = ram_search_get,
+};
+module_param_cb(search, &ram_search_ops, NULL, 0600);
 
 static const struct kernel_param_ops ram_count_ops = {
 	.set	= ram_set_count,
