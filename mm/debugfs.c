@@ -135,6 +135,20 @@ static void debugfs_gauge(struct farswap_slab *slab, void *arg)
 	gauges->orphaned += debugfs_orphaned(slab);
 }
 
+static unsigned long debugfs_seal_bytes(void)
+{
+	const struct farswap_device *device;
+	unsigned long bytes = 0;
+	unsigned int type = 0;
+
+	mutex_lock(&farswap_devices_walk_lock);
+	while ((device = farswap_device_next(&type)))
+		if (device->protect)
+			bytes += farswap_protect_bytes(device->protect);
+	mutex_unlock(&farswap_devices_walk_lock);
+	return bytes;
+}
+
 static int stats_show(struct seq_file *m, void *v)
 {
 	struct debugfs_gauges gauges = {};
@@ -154,6 +168,7 @@ static int stats_show(struct seq_file *m, void *v)
 	seq_printf(m, "packed_units %lu\n", gauges.units);
 	seq_printf(m, "packed_percent %lu\n",
 		   gauges.units * 100 / max(gauges.in_packs * FARSWAP_UNITS, 1UL));
+	seq_printf(m, "seal_bytes %lu\n", debugfs_seal_bytes());
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

@@ -340,6 +340,65 @@ static ssize_t compress_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute compress_attr = __ATTR_RW(compress);
 
+static const char *const protect_names[] = {
+	[FARSWAP_PROTECT_NONE]		= "none",
+	[FARSWAP_PROTECT_VERIFY]	= "verify",
+	[FARSWAP_PROTECT_ENCRYPT]	= "encrypt",
+};
+
+static int protect_set(const char *text)
+{
+	int protect = sysfs_match_string(protect_names, text);
+
+	if (protect < 0) {
+		pr_err("protect: \"%.*s\" is no good; give none, verify or encrypt\n",
+		       (int)strcspn(text, "\n"), text);
+		return -EINVAL;
+	}
+	WRITE_ONCE(farswap_settings.protect, protect);
+	return 0;
+}
+
+static int protect_param_set(const char *text, const struct kernel_param *kp)
+{
+	return protect_set(text ? text : "");
+}
+
+static int protect_param_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", protect_names[READ_ONCE(farswap_settings.protect)]);
+}
+
+static const struct kernel_param_ops protect_param_ops = {
+	.set	= protect_param_set,
+	.get	= protect_param_get,
+};
+module_param_cb(protect, &protect_param_ops, NULL, 0444);
+MODULE_PARM_DESC(protect, "what donors can't do with pages: none, verify (return others), or encrypt (nor read them) (default none)");
+
+static ssize_t protect_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return protect_param_get(buf, NULL);
+}
+
+/* Donors may have pages that are not protected, or are, as long as farswap is attached. */
+static ssize_t protect_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	int err = -EBUSY;
+
+	mutex_lock(&farswap_main_lock);
+	if (farswap_attached())
+		pr_err("protect: farswap is attached; write 0 to attached first\n");
+	else
+		err = protect_set(buf);
+	mutex_unlock(&farswap_main_lock);
+	return err ? err : count;
+}
+
+static struct kobj_attribute protect_attr = __ATTR_RW(protect);
+
 static ssize_t cgroups_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -432,6 +491,7 @@ static struct attribute *settings_attrs[] = {
 	&compress_attr.attr,
 	&donors_attr.attr,
 	&instance_attr.attr,
+	&protect_attr.attr,
 	&setting_coldslab.attr.attr,
 	&setting_enabled.attr.attr,
 	&setting_force.attr.attr,

@@ -42,9 +42,28 @@ enum farswap_compress {
 };
 
 /**
+ * enum farswap_protection - what a donor can't do with a page
+ * @FARSWAP_PROTECT_NONE:	nothing
+ * @FARSWAP_PROTECT_VERIFY:	return other contents; it can read the page
+ * @FARSWAP_PROTECT_ENCRYPT:	return other contents, or read the page
+ */
+enum farswap_protection {
+	FARSWAP_PROTECT_NONE,
+	FARSWAP_PROTECT_VERIFY,
+	FARSWAP_PROTECT_ENCRYPT,
+};
+
+/*
+ * The default. Where the processor has instructions for AES, FARSWAP_PROTECT_ENCRYPT is meant to
+ * become the default once its cost for a page-in has been measured on such a machine.
+ */
+#define FARSWAP_PROTECT_DEFAULT	FARSWAP_PROTECT_NONE
+
+/**
  * struct farswap_settings - the current settings
  * @backup:	enum farswap_backup_policy of pages stored from now on
  * @compress:	enum farswap_compress of pages stored from now on
+ * @protect:	enum farswap_protection of devices that farswap attaches to from now on
  * @replicas:	number of regions of a slab with farswap_backup_replicates()
  * @repair_mb:	rate at which lost replicas are restored, MiB a second
  * @enabled:	store new pages remotely (0 or 1)
@@ -65,6 +84,7 @@ enum farswap_compress {
 struct farswap_settings {
 	unsigned int backup;
 	unsigned int compress;
+	unsigned int protect;
 	unsigned int replicas;
 	unsigned int repair_mb;
 	unsigned int enabled;

@@ -17,6 +17,7 @@ DEFINE_MUTEX(farswap_main_lock);
 DEFINE_SPINLOCK(farswap_state_lock);
 
 struct farswap_settings farswap_settings = {
+	.protect	= FARSWAP_PROTECT_DEFAULT,
 	.enabled	= 1,
 	.slab_mb	= 64,
 	.staging_mb	= FARSWAP_STAGING_UNSET,

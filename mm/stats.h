@@ -22,7 +22,7 @@ struct seq_file;
 	X(STORE_RAW, store_raw)									\
 	/* Remote pages stored uncompressed to their own slab although compress is on */	\
 	X(STORE_UNPACKED, store_unpacked)							\
-	/* Pages left to the kernel's own device write; the next seven are its causes */	\
+	/* Pages left to the kernel's own device write; the next eight are its causes */	\
 	X(STORE_DEVICE, store_device)								\
 	/* enabled is 0, or farswap is detaching or about to suspend */				\
 	X(STORE_DISABLED, store_disabled)							\
@@ -38,6 +38,8 @@ struct seq_file;
 	X(STORE_NO_MEMORY, store_no_memory)							\
 	/* The page's memory is bad, so it can't be copied */					\
 	X(STORE_UNREADABLE, store_unreadable)							\
+	/* No bounce page or tag was free, so the page can't be protected */			\
+	X(STORE_UNSEALED, store_unsealed)							\
 	/* The transport refused the write; the page is on the device */			\
 	X(STORE_REFUSED, store_refused)								\
 	/* The remote write failed or timed out; the page is on the device */			\
@@ -74,6 +76,8 @@ struct seq_file;
 	X(LOAD_UNPACKED, load_unpacked)								\
 	/* Pages read from a region that did not decompress; their READ counts as failed */	\
 	X(LOAD_BAD, load_bad)									\
+	/* Pages read from a region that are not as stored; their READ counts as failed */	\
+	X(LOAD_ALTERED, load_altered)								\
 	/* Pages copied from a staging page */							\
 	X(LOAD_STAGED, load_staged)								\
 	/* Pages without a remote copy; read by the kernel */					\

@@ -7,9 +7,12 @@
  */
 #define pr_fmt(fmt) "farswap: " fmt
 
+#include <linux/err.h>
 #include <linux/farswap.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/swap.h>
 
 #include "internal.h"
@@ -44,6 +47,47 @@ static bool swapon_device_usable(const struct swap_info_struct *si, unsigned int
 	return true;
 }
 
+/* The best cipher that this machine has, with a new key. */
+static struct farswap_cipher *swapon_cipher(void)
+{
+	struct farswap_cipher *cipher = ERR_PTR(-ENOENT);
+	enum farswap_cipher_kind kind;
+	u8 key[FARSWAP_CIPHER_KEY];
+	int err = wait_for_random_bytes();
+
+	if (err)
+		return ERR_PTR(err);
+	get_random_bytes(key, sizeof(key));
+	for (kind = 0; kind < FARSWAP_CIPHERS && IS_ERR(cipher); kind++)
+		cipher = farswap_cipher_alloc(kind, key);
+	memzero_explicit(key, sizeof(key));
+	return cipher;
+}
+
+/* Prepare the protection of a device's pages, if it is wanted. Return 0 or -errno. */
+static int swapon_protect(struct farswap_device *device, unsigned long nr_slots)
+{
+	unsigned int protection = READ_ONCE(farswap_settings.protect);
+	bool encrypt = protection == FARSWAP_PROTECT_ENCRYPT;
+	struct farswap_cipher *cipher;
+
+	if (protection == FARSWAP_PROTECT_NONE)
+		return 0;
+	if (!farswap_bounce_fill())
+		return -ENOMEM;
+	cipher = swapon_cipher();
+	if (IS_ERR(cipher))
+		return PTR_ERR(cipher);
+	device->protect = farswap_protect_alloc(cipher, nr_slots, encrypt);
+	if (!device->protect) {
+		farswap_cipher_free(cipher);
+		return -ENOMEM;
+	}
+	pr_info("swap type %u: donors get pages that are %s by %s\n", device->type,
+		encrypt ? "encrypted" : "verified", farswap_cipher_name(cipher));
+	return 0;
+}
+
 /**
  * farswap_swapon() - start to serve a swap device
  * @si:		the kernel's structure of the device
@@ -60,6 +104,7 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 {
 	unsigned int shift = ilog2(farswap_settings.slab_mb) + 20 - PAGE_SHIFT, stride, class;
 	struct farswap_device *device;
+	int err;
 
 	if (type >= MAX_SWAPFILES || !swapon_device_usable(si, type))
 		return;
@@ -83,11 +128,21 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 					    DIV_ROUND_UP(nr_slots, 1UL << shift) + SWAPON_PACKS);
 	if (!device->map)
 		goto out_exit_backups;
+	err = swapon_protect(device, nr_slots);
+	if (err)
+		goto out_free_map;
 	device->places = farswap_places_alloc(nr_slots, device->map->nr_slabs);
 	rcu_assign_pointer(farswap_devices[type], device);
 	farswap_cgroup_swapon(device);
 	goto out_unlock;
 
+out_free_map:
+	pr_warn("swap type %u: pages can't be protected (%d): it goes on without remote memory\n",
+		type, err);
+	farswap_slabmap_free(device->map);
+	farswap_backups_exit(&device->backups);
+	kvfree(device);
+	goto out_unlock;
 out_exit_backups:
 	farswap_backups_exit(&device->backups);
 out_free:
@@ -122,6 +177,7 @@ static void swapon_device_remove(struct farswap_device *device)
 	farswap_slabs_free(device);
 	farswap_slabmap_free(device->map);
 	farswap_places_free(device->places);
+	farswap_protect_free(device->protect);
 	farswap_backups_exit(&device->backups);
 	kvfree(device);
 }
@@ -253,5 +309,6 @@ void farswap_devices_remove(void)
 	mutex_lock(&farswap_devices_lock);
 	while ((device = farswap_device_next(&type)))
 		swapon_device_remove(device);
+	farswap_bounce_drain();
 	mutex_unlock(&farswap_devices_lock);
 }

@@ -25,6 +25,8 @@
 #define DONOR_LOOK_MS	20
 /* Most log lines a minute about one donor's suspicion; the donors file in debugfs counts all. */
 #define DONOR_SAYS_BURST	5
+/* For this long a donor that returned an altered page is not trusted, jiffies. */
+#define DONOR_DISTRUST	(3600 * HZ)
 
 unsigned int farswap_donors_nr_live;	/* written under farswap_state_lock */
 static DECLARE_WAIT_QUEUE_HEAD(donor_unused);
@@ -134,6 +136,39 @@ void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool h
 	if (is_new)
 		pr_info("donor %s: is full: it has no memory for another slab; a larger memory or a smaller headroom in its farswapd.conf lends more\n",
 			donor->address);
+}
+
+/**
+ * farswap_donor_is_distrusted() - check whether a donor returned an altered page of late
+ * @donor:	the donor
+ *
+ * Context: any.
+ * Return: true if it did within the last hour.
+ */
+bool farswap_donor_is_distrusted(const struct farswap_donor *donor)
+{
+	return READ_ONCE(donor->altered) &&
+	       time_before(jiffies, READ_ONCE(donor->altered_at) + DONOR_DISTRUST);
+}
+
+/**
+ * farswap_donor_note_altered() - note that a donor returned a page that is not the one stored
+ * @donor:	the donor
+ *
+ * For an hour it gets a slab only if no other donor has room. The log has one line about it.
+ *
+ * Context: any up to softirq.
+ */
+void farswap_donor_note_altered(struct farswap_donor *donor)
+{
+	bool known = farswap_donor_is_distrusted(donor);
+
+	farswap_stat_add(FARSWAP_STAT_LOAD_ALTERED, 1);
+	WRITE_ONCE(donor->altered_at, jiffies);
+	WRITE_ONCE(donor->altered, true);
+	if (!known)
+		pr_alert("donor %s: it returned a page that is not the one stored: its memory is bad, or it or the network is hostile; it gets slabs last for an hour\n",
+			 donor->address);
 }
 
 /**

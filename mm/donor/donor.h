@@ -92,6 +92,9 @@ enum farswap_donor_io {
  * @downs:	number of its sessions that failed
  * @down_at:	when its session last failed or was suspended, jiffies
  * @suspect_at:	when its session was last suspended, jiffies
+ * @altered:	it returned a page that is not the one stored; this and @altered_at are
+ *		written without a lock
+ * @altered_at:	when it last did, jiffies; valid if @altered
  * @last_error:	error of the last attempt to connect or of the last session, -errno; 0 since the
  *		donor answered
  * @window:	bound on the pages that are being written to it
@@ -108,8 +111,9 @@ enum farswap_donor_io {
  * @key:	its public key, as text; empty: it is not authenticated
  * @address:	its address, as written in the donors line
  *
- * farswap_state_lock covers all but @ref, @transport, @starved_since, @starved_at, @window, @says,
- * @said, @load_lock, @loads, @load_work, @key and @address.
+ * farswap_state_lock covers all but @ref, @transport, @altered, @altered_at, @starved_since,
+ * @starved_at, @window, @says, @said, @load_lock, @loads, @load_work, @key and
+ * @address.
  */
 struct farswap_donor {
 	struct kref ref;
@@ -138,6 +142,8 @@ struct farswap_donor {
 	unsigned int downs;
 	unsigned long down_at;
 	unsigned long suspect_at;
+	bool altered;
+	unsigned long altered_at;
 	int last_error;
 	struct farswap_window window;
 	struct ratelimit_state says;
@@ -166,6 +172,8 @@ void farswap_donor_settle(const struct farswap_donor *donor);
 const char *farswap_donor_state_name(const struct farswap_donor *donor);
 void farswap_donor_note_room(struct farswap_donor *donor, u64 free_bytes, bool has_room);
 u32 farswap_donor_full_ms(const struct farswap_donor *donor);
+void farswap_donor_note_altered(struct farswap_donor *donor);
+bool farswap_donor_is_distrusted(const struct farswap_donor *donor);
 
 extern const char *const farswap_donor_state_names[FARSWAP_DONOR_STATES];
 extern unsigned int farswap_donors_nr_live;	/* written under farswap_state_lock */
@@ -222,7 +230,7 @@ void farswap_transport_put(const struct farswap_transport *transport);
  * @epoch:	its epoch at that time
  * @slabs:	number of slabs that it held then
  * @full_ms:	time since it reported that it has no room, ms; or FARSWAP_PLACEMENT_NEVER
- * @shaky:	its session failed or was suspended recently
+ * @shaky:	its session failed or was suspended recently, or it returned an altered page
  */
 struct farswap_donor_use {
 	struct farswap_donor *donor;

@@ -327,8 +327,9 @@ int farswap_donors_use(struct farswap_donor_use *use)
 			continue;
 		use[nr].donor = donor;
 		use[nr].epoch = donor->epoch;
-		use[nr].shaky = donor->downs + donor->suspects &&
-				time_before(jiffies, donor->down_at + DONORS_SHAKY);
+		use[nr].shaky = (donor->downs + donor->suspects &&
+				 time_before(jiffies, donor->down_at + DONORS_SHAKY)) ||
+				farswap_donor_is_distrusted(donor);
 		use[nr].full_ms = farswap_donor_full_ms(donor);
 		use[nr++].slabs = donor->nr_slabs;
 	}

@@ -31,7 +31,7 @@ enum farswap_candidate_state {
  * struct farswap_candidate - a donor as placement sees it
  * @slabs:	number of slabs of this client that it holds
  * @full_ms:	time since it reported that it has no room, ms; or FARSWAP_PLACEMENT_NEVER
- * @shaky:	a session with it failed recently
+ * @shaky:	a session with it failed recently, or it returned an altered page
  * @state:	its answer in this attempt; written by placement
  * @asked:	its place in the order in which donors were chosen; written by placement
  * @free_bytes:	memory that it reported, bytes; written by placement

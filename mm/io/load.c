@@ -47,7 +47,7 @@
 /**
  * struct load_request - one load
  * @io:		the remote read
- * @work:	continues the load after @io has failed
+ * @work:	continues the load after @io has failed, or where the page can't be opened
  * @folio:	the folio; locked
  * @slab:	slab of @folio
  * @mapping:	source of the read; a reference is held until @io has ended
@@ -58,6 +58,7 @@
  * @suspects:	how often that donor had been suspect before the last read
  * @worked:	whether that donor worked before the last read
  * @waited:	the load has waited since the last read
+ * @sealed:	the last read has succeeded, and the page is still to be opened by @work
  * @until:	end of the wait for a donor that works as far as is known, jiffies
  * @start:	when the last read was submitted, ns
  * @began:	when the load began, jiffies
@@ -81,6 +82,7 @@ struct load_request {
 	unsigned int suspects;
 	bool worked;
 	bool waited;
+	bool sealed;
 	unsigned long until;
 	u64 start;
 	unsigned long began;
@@ -397,6 +399,9 @@ static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 	farswap_hook_give_up(folio);
 }
 
+static bool load_open(const struct load_request *request);
+static void load_end(struct load_request *request, int error);
+
 static void load_free(struct load_request *request)
 {
 	if (request->slab->pack)
@@ -404,7 +409,10 @@ static void load_free(struct load_request *request)
 	farswap_request_free(&load_requests, request);
 }
 
-/* Continue after a failed remote read: retry, or read the swap device. */
+/*
+ * Continue after a remote read: open its page, which could not be done where the read ended. Or,
+ * if the read has failed, retry or read the swap device.
+ */
 static void load_fallback(struct work_struct *work)
 {
 	struct load_request *request = container_of(work, struct load_request,
@@ -413,6 +421,11 @@ static void load_fallback(struct work_struct *work)
 	struct folio *folio = request->folio;
 	unsigned int noio, slot = request->slot;
 
+	if (request->sealed) {
+		request->sealed = false;
+		load_end(request, load_open(request) ? 0 : -EBADMSG);
+		return;
+	}
 	if (folio_test_large(folio)) {
 		load_large_fail(folio, slab);
 		goto out_free;
@@ -450,9 +463,33 @@ static bool load_unpack(const struct load_request *request)
 	return good;
 }
 
-static void load_done(struct farswap_io *io, int error)
+/*
+ * Check the pages of a folio, and decrypt them. A page that is not the one that was stored is read
+ * from elsewhere; nobody sees its contents until then.
+ */
+static bool load_open(const struct load_request *request)
 {
-	struct load_request *request = container_of(io, struct load_request, io);
+	struct farswap_protect *protect = request->slab->device->protect;
+	const struct folio *folio = request->folio;
+	unsigned int nr = folio_nr_pages(folio), i;
+	unsigned int bytes = farswap_slab_bytes(request->slab, request->nr) / nr;
+	unsigned long page = farswap_protect_page(protect, swp_offset(folio->swap),
+						  request->slab->pack);
+
+	for (i = 0; i < nr; i++)
+		if (farswap_protect_open(protect, page + i,
+					 page_address(folio_page((struct folio *)folio, i)),
+					 bytes)) {
+			farswap_mapping_note_altered(request->mapping);
+			return false;
+		}
+	return true;
+}
+
+/* End a load whose read has ended; its page is open if the read has succeeded. */
+static void load_end(struct load_request *request, int error)
+{
+	struct farswap_io *io = &request->io;
 	struct farswap_mapping *mapping = request->mapping;
 	struct folio *folio = request->folio;
 	unsigned int nr = folio_nr_pages(folio);
@@ -491,6 +528,24 @@ out_put:
 	 * farswap_wq, so the work must be queued by now.
 	 */
 	farswap_mapping_put(mapping);
+}
+
+static void load_done(struct farswap_io *io, int error)
+{
+	struct load_request *request = container_of(io, struct load_request, io);
+	const struct farswap_protect *protect = request->slab->device->protect;
+
+	if (!error && protect) {
+		if (unlikely(!farswap_cipher_usable(protect->cipher))) {
+			request->sealed = true;
+			queue_work(load_is_sole(request) ? farswap_load_wq : farswap_wq,
+				   &request->work);
+			return;
+		}
+		if (!load_open(request))
+			error = -EBADMSG;
+	}
+	load_end(request, error);
 }
 
 static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
@@ -573,6 +628,7 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	request->waits_for = NULL;
 	request->donor = NULL;
 	request->waited = false;
+	request->sealed = false;
 	request->tries = 0;
 	request->failed = 0;
 	request->error = 0;

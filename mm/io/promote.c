@@ -36,6 +36,7 @@
  *		is read
  * @folio:	the page; a reference is held
  * @packed:	the compressed page, or NULL; valid during the write
+ * @bounce:	the sealed page, or NULL; valid during the write
  * @entry:	swap entry that the page was loaded from
  * @until:	end of the wait for the device, jiffies
  * @readahead:	the folio had the readahead flag
@@ -45,6 +46,7 @@ struct promotion {
 	struct llist_node node;
 	struct folio *folio;
 	struct page *packed;
+	struct farswap_bounce *bounce;
 	swp_entry_t entry;
 	unsigned long until;
 	bool readahead;
@@ -84,6 +86,7 @@ static void promote_done(struct farswap_write *write, int error)
 		folio_set_readahead(promotion->folio);
 	farswap_write_written(write);
 	farswap_compress_free(promotion->packed);
+	farswap_bounce_put(promotion->bounce);
 	if (mapping->slab->pack)
 		farswap_pack_put(mapping->slab->pack);
 	promote_free(promotion);
@@ -124,7 +127,12 @@ static bool promote_is_there(struct farswap_slab *slab, unsigned int slot, unsig
 	}
 	suspect = farswap_donor_is_suspect(mapping->donor);
 	farswap_mapping_put(mapping);
-	/* A suspect donor's page stays valid, but another region may get the page, too. */
+	/*
+	 * A suspect donor's page stays valid, but another region may get the page, too. Not if it
+	 * is sealed: all regions must have the same bytes, and no two pages are sealed alike.
+	 */
+	if (slab->device->protect)
+		return true;
 	*avoid = suspect ? farswap_guard_look(slab, slot, nr) : 0;
 	return !suspect;
 }
@@ -148,6 +156,36 @@ static bool promote_forget_object(struct farswap_device *device, pgoff_t offset)
 	return !there;
 }
 
+/* Seal a copy of the page, or the compressed page, if the device is protected. */
+static bool promote_seal(struct promotion *promotion, struct farswap_slab *slab, unsigned int nr)
+{
+	struct farswap_protect *protect = slab->device->protect;
+	void *data;
+
+	promotion->bounce = NULL;
+	if (!protect)
+		return true;
+	if (promotion->packed) {
+		data = page_address(promotion->packed);
+	} else {
+		promotion->bounce = farswap_bounce_get(1);
+		if (!promotion->bounce)
+			return false;
+		data = page_address(promotion->bounce->page);
+		if (farswap_page_read(data, folio_page(promotion->folio, 0)))
+			goto out_put;
+	}
+	if (!farswap_protect_store(protect,
+				   farswap_protect_page(protect,
+							swp_offset(promotion->folio->swap),
+							slab->pack),
+				   data, farswap_slab_bytes(slab, nr)))
+		return true;
+out_put:
+	farswap_bounce_put(promotion->bounce);
+	return false;
+}
+
 /* Begin a write to any region of a slab. Page-outs have priority, so do not wait for room. */
 static bool promote_begin_at(struct promotion *promotion, struct farswap_slab *slab,
 			     unsigned int avoid, unsigned int slot, unsigned int nr)
@@ -156,7 +194,7 @@ static bool promote_begin_at(struct promotion *promotion, struct farswap_slab *s
 
 	if (!farswap_write_begin_any(write, slab, ~avoid, slot, nr))
 		return false;
-	if (!farswap_write_try(write)) {
+	if (!farswap_write_try(write) || !promote_seal(promotion, slab, nr)) {
 		farswap_write_end(write);
 		return false;
 	}
@@ -228,6 +266,7 @@ static bool promote_begin(struct promotion *promotion)
 static void promote_one(struct promotion *promotion)
 {
 	struct folio *folio = promotion->folio;
+	struct page *page;
 
 	if (!promote_begin(promotion)) {
 		folio_unlock(folio);
@@ -242,7 +281,10 @@ static void promote_one(struct promotion *promotion)
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 	promotion->write.done = promote_done;
-	farswap_write_submit(&promotion->write, promotion->packed ?: folio_page(folio, 0));
+	page = promotion->packed ?: folio_page(folio, 0);
+	if (promotion->bounce)
+		page = promotion->bounce->page;
+	farswap_write_submit(&promotion->write, page);
 }
 
 static void promote_look(struct llist_node *list)

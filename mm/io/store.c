@@ -150,14 +150,16 @@ static void fanout_cancel(struct farswap_fanout *fanout)
 /**
  * fanout_submit() - write a folio to every region of a fan-out
  * @fanout:	fan-out that has room
- * @page:	first page of the folio, which is under writeback; or its compressed page
+ * @page:	first page of the folio, which is under writeback; or its compressed or sealed page
+ * @bounces:	the sealed pages of a large folio, or NULL
  *
  * store_written() is called when all writes have ended. This may happen before the function
  * returns, and @fanout may be freed then.
  *
  * Context: process context; does not sleep; after farswap_write_mark().
  */
-static void fanout_submit(struct farswap_fanout *fanout, struct page *page)
+static void fanout_submit(struct farswap_fanout *fanout, struct page *page,
+			  struct farswap_bounce *bounces)
 {
 	unsigned int nr_writes = fanout->nr_writes, refused = 0, i;
 	struct farswap_write *write;
@@ -169,6 +171,8 @@ static void fanout_submit(struct farswap_fanout *fanout, struct page *page)
 		write = &fanout->writes[i];
 		write->owner = fanout;
 		write->done = fanout_write_done;
+		write->bounces = bounces;
+		write->nth = i;
 		refused += !farswap_write_submit(write, page);
 	}
 	fanout->refused = refused == nr_writes;
@@ -198,6 +202,7 @@ enum store_mode {
  * @folio:	the folio; locked until submission, then under writeback
  * @slab:	slab of @folio
  * @packed:	the compressed page, or NULL
+ * @bounces:	the sealed pages, or NULL
  * @start:	when the store was submitted, ns
  * @sector:	sector of @folio on the swap device
  * @slot:	first slot of @folio in @slab
@@ -219,6 +224,7 @@ struct farswap_store {
 	struct folio *folio;
 	struct farswap_slab *slab;
 	struct page *packed;
+	struct farswap_bounce *bounces;
 	u64 start;
 	sector_t sector;
 	unsigned int slot;
@@ -326,6 +332,7 @@ static void store_free(struct farswap_store *store)
 	folio_end_writeback(store->folio);
 	last = farswap_fanout_end(&store->fanout);
 	farswap_compress_free(store->packed);
+	farswap_bounce_put(store->bounces);
 	if (store->slab->pack)
 		farswap_pack_put(store->slab->pack);
 	farswap_request_free(&store_requests, store);
@@ -489,6 +496,7 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	struct farswap_slab *slab = store->slab;
 	struct folio *folio = store->folio;
 	enum store_mode mode = store->mode;
+	struct page *page = store->packed ?: folio_page(folio, 0);
 
 	store->error = 0;
 	store->remote_error = 0;
@@ -510,7 +518,9 @@ static void store_submit(struct farswap_store *store, struct list_head *staged)
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 
-	fanout_submit(&store->fanout, store->packed ?: folio_page(folio, 0));
+	if (store->bounces)
+		page = store->bounces->page;
+	fanout_submit(&store->fanout, page, folio_test_large(folio) ? store->bounces : NULL);
 	if (mode == STORE_UNSTAGED)
 		store_to_device(store);
 }
@@ -546,6 +556,7 @@ static enum farswap_stat store_prepare(struct folio *folio, const struct store_p
 	store->slot = place->slot;
 	store->nr = place->nr;
 	store->packed = place->packed;
+	store->bounces = NULL;
 	if (!fanout_begin(&store->fanout, slab, place->slot, place->nr, place->avoid,
 			  store_is_sole(policy)))
 		goto out_free;
@@ -614,6 +625,38 @@ static enum farswap_stat store_begin(struct folio *folio, const struct store_pla
 	}
 }
 
+/*
+ * Seal copies of the folio's pages, or the compressed page, if the device is protected. Return as
+ * store_begin() does.
+ */
+static enum farswap_stat store_seal(struct farswap_store *store)
+{
+	struct farswap_protect *protect = store->slab->device->protect;
+	unsigned long page = farswap_protect_page(protect, swp_offset(store->folio->swap),
+						  store->slab->pack);
+	struct farswap_bounce *bounce;
+	unsigned int i = 0;
+	void *data;
+
+	if (store->packed) {
+		data = page_address(store->packed);
+		return farswap_protect_store(protect, page, data,
+					     farswap_slab_bytes(store->slab, store->nr)) ?
+			FARSWAP_STAT_STORE_UNSEALED : FARSWAP_STAT_STORE_REMOTE;
+	}
+	store->bounces = farswap_bounce_get(folio_nr_pages(store->folio));
+	if (!store->bounces)
+		return FARSWAP_STAT_STORE_UNSEALED;
+	for (bounce = store->bounces; bounce; bounce = bounce->next, i++) {
+		data = page_address(bounce->page);
+		if (farswap_page_read(data, folio_page(store->folio, i)))
+			return FARSWAP_STAT_STORE_UNREADABLE;
+		if (farswap_protect_store(protect, page + i, data, PAGE_SIZE))
+			return FARSWAP_STAT_STORE_UNSEALED;
+	}
+	return FARSWAP_STAT_STORE_REMOTE;
+}
+
 /* Try to store remotely. Return FARSWAP_STAT_STORE_REMOTE, or the reason for refusing the folio. */
 static enum farswap_stat store_to(struct folio *folio, const struct store_place *place)
 {
@@ -624,6 +667,14 @@ static enum farswap_stat store_to(struct folio *folio, const struct store_place 
 	outcome = store_begin(folio, place, &store, &staged);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;
+	if (place->slab->device->protect)
+		outcome = store_seal(store);
+	if (outcome != FARSWAP_STAT_STORE_REMOTE) {
+		farswap_backup_put_all(&staged);
+		farswap_bounce_put(store->bounces);
+		store_cancel(store);
+		return outcome;
+	}
 	if (store->mode == STORE_UNSTAGED)
 		farswap_stat_add(FARSWAP_STAT_STORE_UNSTAGED, folio_nr_pages(folio));
 	if (!place->slab->pack)

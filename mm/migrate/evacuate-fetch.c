@@ -35,10 +35,12 @@
  * @io:		the remote read
  * @fetch:	the fetch that the read belongs to
  * @backup:	the staging page that it fills
+ * @work:	opens the page if that can't be done where the read ends
  * @bytes:	compressed size of the page; 0: it is not compressed
  */
 struct fetch_read {
 	struct farswap_io io;
+	struct work_struct work;
 	struct fetch *fetch;
 	struct farswap_backup *backup;
 	unsigned int bytes;
@@ -72,17 +74,62 @@ static void fetch_read_end(struct fetch_read *read, int error, bool failed)
 	farswap_tags_put(&fetch->tags, read - fetch->reads);
 }
 
+/*
+ * Check a page, and decrypt it. A store to the slot may change the tag at any time; then the page
+ * is stale, and its donor is not the cause.
+ */
+static bool fetch_open(struct fetch_read *read)
+{
+	const struct farswap_backup *backup = read->backup;
+	struct farswap_slab *slab = backup->slab;
+	struct farswap_protect *protect = slab->device->protect;
+	unsigned long page = farswap_protect_page(protect, backup->offset, slab->pack);
+
+	if (!farswap_protect_open(protect, page, page_address(backup->page), read->io.length))
+		return true;
+	if (test_bit(backup->slot, slab->bits.remote)) {
+		/*
+		 * The read of the remote bit comes before the read of @stale. A store clears the
+		 * bit, changes the tag, sets @stale, and sets the bit when it ends.
+		 */
+		smp_rmb();
+		if (!READ_ONCE(backup->stale))
+			farswap_mapping_note_altered(read->fetch->mapping);
+	}
+	return false;
+}
+
+/* End a read that has succeeded, whose page is @good as far as its tag tells. */
+static void fetch_unpack(struct fetch_read *read, bool good)
+{
+	/* Other pages of a donor that returns a bad one are still worth fetching. */
+	if (good && read->bytes && !farswap_decompress(read->backup->page, read->bytes)) {
+		farswap_stat_add(FARSWAP_STAT_LOAD_BAD, 1);
+		good = false;
+	}
+	fetch_read_end(read, good ? 0 : -EIO, false);
+}
+
+static void fetch_open_work(struct work_struct *work)
+{
+	struct fetch_read *read = container_of(work, struct fetch_read, work);
+
+	fetch_unpack(read, fetch_open(read));
+}
+
 static void fetch_read_done(struct farswap_io *io, int error)
 {
 	struct fetch_read *read = container_of(io, struct fetch_read, io);
-	bool failed = error;
+	const struct farswap_protect *protect = read->backup->slab->device->protect;
 
-	/* Other pages of a donor that returns a bad one are still worth fetching. */
-	if (!error && read->bytes && !farswap_decompress(read->backup->page, read->bytes)) {
-		farswap_stat_add(FARSWAP_STAT_LOAD_BAD, 1);
-		error = -EIO;
-	}
-	fetch_read_end(read, error, failed);
+	if (error)
+		fetch_read_end(read, error, true);
+	else if (!protect)
+		fetch_unpack(read, true);
+	else if (likely(farswap_cipher_usable(protect->cipher)))
+		fetch_unpack(read, fetch_open(read));
+	else
+		queue_work(farswap_wq, &read->work);
 }
 
 /* Record since when the donor's adapter has had no memory to map a page. */
@@ -194,8 +241,10 @@ static struct fetch *fetch_begin(struct farswap_mapping *mapping)
 	fetch->mapping = mapping;
 	fetch->failed = false;
 	farswap_tags_init(&fetch->tags, FETCH_READS);
-	for (i = 0; i < FETCH_READS; i++)
+	for (i = 0; i < FETCH_READS; i++) {
 		fetch->reads[i].fetch = fetch;
+		INIT_WORK(&fetch->reads[i].work, fetch_open_work);
+	}
 	return fetch;
 }
 

@@ -176,6 +176,21 @@ static struct farswap_donor *map_select(const struct farswap_slab *slab,
 	return ERR_PTR(full ? -ENOSPC : -EHOSTUNREACH);
 }
 
+/* Free the seals of a slab that has no regions. */
+static void map_release_seals(struct farswap_slab *slab)
+{
+	unsigned int slot;
+	pgoff_t offset;
+
+	if (!slab->device->protect || slab->pack)
+		return;
+	for (slot = 0; slot < slab->nr_slots; slot += FARSWAP_PROTECT_PAGES) {
+		offset = farswap_slab_offset(slab, slot);
+		if (offset < slab->device->map->nr_slots)
+			farswap_protect_release(slab->device->protect, offset);
+	}
+}
+
 /* Release the region after the last I/O, or hand it over to another slab. */
 static void map_release_work(struct work_struct *work)
 {
@@ -186,6 +201,8 @@ static void map_release_work(struct work_struct *work)
 	/* The slab's remote bits are cleared before another slab or client can get the region. */
 	bool last = farswap_unmap_end(mapping);
 
+	if (last)
+		map_release_seals(slab);
 	if (!last || !farswap_handover_end(mapping))
 		donor->transport->release(mapping->region);
 
@@ -374,6 +391,26 @@ static void map_end(struct farswap_device *device)
 	spin_unlock(&farswap_state_lock);
 }
 
+/* Allocate the seals of a slab, so that no store has to. Those of packed pages come with stores. */
+static bool map_reserve_seals(struct farswap_slab *slab)
+{
+	struct farswap_protect *protect = slab->device->protect;
+	unsigned int slot;
+	pgoff_t offset;
+
+	if (!protect || slab->pack)
+		return true;
+	for (slot = 0; slot < slab->nr_slots; slot += FARSWAP_PROTECT_PAGES) {
+		offset = farswap_slab_offset(slab, slot);
+		if (offset < slab->device->map->nr_slots &&
+		    !farswap_protect_reserve(protect, offset, true)) {
+			map_release_seals(slab);
+			return false;
+		}
+	}
+	return true;
+}
+
 void farswap_slab_map_work(struct work_struct *work)
 {
 	struct farswap_slab *slab = container_of(work, struct farswap_slab,
@@ -386,7 +423,8 @@ void farswap_slab_map_work(struct work_struct *work)
 	if (!farswap_may_store() || READ_ONCE(device->closing) ||
 	    (slab->pack && !farswap_pack_prepare(slab)) ||
 	    (!slab->bits.remote &&
-	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots))) {
+	     farswap_slotbits_alloc(&slab->bits, slab->nr_slots)) ||
+	    !map_reserve_seals(slab)) {
 		map_failed(slab);
 		return;
 	}

@@ -233,6 +233,30 @@ static void mover_write(struct farswap_mover *mover, struct farswap_mapping *to,
 	}
 }
 
+/*
+ * Seal the pages of slots in their place, and return which could be sealed. Each slot is a page:
+ * none is in a packed slab.
+ */
+static unsigned long mover_seal(struct farswap_mover *mover, unsigned long slots)
+{
+	struct farswap_protect *protect = mover->slab->device->protect;
+	struct farswap_guard_seals *seals = &mover->seals;
+	unsigned long sealed = 0;
+	unsigned int i, nr;
+	void *data;
+
+	for_each_set_bit(i, &slots, FARSWAP_GUARD_SLOTS) {
+		nr = 1;
+		data = page_address(farswap_mover_page(mover, i, &nr));
+		if (seals->generation[i] &&
+		    !farswap_protect_seal(protect,
+					  farswap_slab_seal(mover->slab, mover->run->first + i),
+					  seals->generation[i], data, PAGE_SIZE, seals->tag[i]))
+			sealed |= BIT(i);
+	}
+	return sealed;
+}
+
 /**
  * farswap_mover_write() - write the pages of a run, and end the run
  * @mover:	a mover
@@ -250,11 +274,15 @@ static void mover_write(struct farswap_mover *mover, struct farswap_mapping *to,
 unsigned int farswap_mover_write(struct farswap_mover *mover, struct farswap_write *to,
 				 unsigned long read, long timeout)
 {
+	bool seal = read && mover->slab->device->protect;
 	unsigned int start, end;
 	unsigned long slots;
 
 	farswap_tags_wait(&mover->tags);
-	slots = farswap_guard_write(mover->run, to->mapping, mover->read | read, timeout);
+	slots = farswap_guard_write(mover->run, to->mapping, mover->read | read,
+				    seal ? &mover->seals : NULL, timeout);
+	if (seal)
+		slots = mover_seal(mover, slots);
 	for_each_set_bitrange(start, end, &slots, FARSWAP_GUARD_SLOTS)
 		mover_write(mover, to->mapping, start, end);
 	farswap_tags_wait(&mover->tags);

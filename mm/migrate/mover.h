@@ -56,6 +56,7 @@ struct farswap_mover_request {
  * @tags:	the tags of @requests
  * @order:	the order of each of @chunks
  * @chunks:	the memory that the pages pass through
+ * @seals:	the seals of pages that were read from the device
  * @requests:	the requests
  */
 struct farswap_mover {
@@ -68,6 +69,7 @@ struct farswap_mover {
 	struct farswap_tags tags;
 	unsigned int order;
 	struct page *chunks[FARSWAP_GUARD_SLOTS];
+	struct farswap_guard_seals seals;
 	struct farswap_mover_request requests[FARSWAP_MOVER_REQUESTS];
 };
 

@@ -427,7 +427,8 @@ static bool rebuild_is_due(const struct farswap_slab *slab)
  */
 void farswap_rebuild_map(struct farswap_slab *slab)
 {
-	if (slab->pack && READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
+	if (slab->pack && !slab->device->protect &&
+	    READ_ONCE(slab->state) == FARSWAP_SLAB_UNMAPPED &&
 	    READ_ONCE(slab->rebuilds) && farswap_packs_on() && !farswap_zswap_seen() &&
 	    farswap_packmap_is_worth(slab->pack->map))
 		farswap_slab_want(slab);
@@ -445,7 +446,9 @@ void farswap_rebuild_look(struct farswap_slab *slab)
 {
 	bool strays = rebuild_has_strays(slab);
 
-	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen())
+	/* A run seals whole pages only: packed ones come back as they are read or stored. */
+	if ((!strays && !rebuild_is_due(slab)) || farswap_zswap_seen() ||
+	    (slab->pack && slab->device->protect))
 		return;
 	spin_lock(&farswap_state_lock);
 	/* The work is cancelled only after one of these conditions has become false. */

@@ -11,11 +11,13 @@
 #include <crypto/chacha20poly1305.h>
 #include <crypto/internal/simd.h>
 #include <linux/err.h>
+#include <linux/kmod.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #ifdef CONFIG_X86
+#include <asm/cpufeature.h>
 #include <asm/simd.h>
 #endif
 
@@ -56,10 +58,23 @@ static bool cipher_is_fast(struct crypto_aead *aead)
 	       crypto_aead_reqsize(aead) <= CIPHER_REQUEST;
 }
 
+/* The kernel's driver relies on the second instruction without a look. */
+static bool cipher_processor_has_aes(void)
+{
+#ifdef CONFIG_X86
+	if (!boot_cpu_has(X86_FEATURE_AES) || !boot_cpu_has(X86_FEATURE_PCLMULQDQ))
+		return false;
+	request_module("aesni_intel");
+#endif
+	return true;
+}
+
 static struct crypto_aead *cipher_find_aes(bool *simd)
 {
 	struct crypto_aead *aead;
 
+	if (!cipher_processor_has_aes())
+		return ERR_PTR(-ENOENT);
 	*simd = true;
 	aead = crypto_alloc_aead("__gcm(aes)", CRYPTO_ALG_INTERNAL, CRYPTO_ALG_INTERNAL);
 	if (IS_ERR(aead)) {

@@ -131,7 +131,12 @@ static bool guard_slot_is_remote(const struct farswap_slab *slab, unsigned int s
 	rcu_read_lock();
 	for (nth = 0; nth < FARSWAP_REPLICAS_MAX && !remote; nth++) {
 		mapping = rcu_dereference(slab->mapping[nth]);
-		remote = mapping && !farswap_donor_is_suspect(mapping->donor) &&
+		/*
+		 * A page that a suspect donor has is not written elsewhere if it is sealed: it
+		 * would be sealed with another generation there.
+		 */
+		remote = mapping && (slab->device->protect ||
+				     !farswap_donor_is_suspect(mapping->donor)) &&
 			 farswap_mapping_has(mapping, slot, 1);
 	}
 	rcu_read_unlock();
@@ -239,8 +244,24 @@ struct farswap_guard_run *farswap_guard_begin(const struct farswap_slab *slab,
 	return run;
 }
 
+/*
+ * Take a generation for each slot that is written. A store that comes later takes a later one; if
+ * it came before, the slot is stale.
+ */
+static void guard_take(struct farswap_guard_run *run, struct farswap_guard_seals *seals)
+{
+	struct farswap_protect *protect = run->slab->device->protect;
+	unsigned int slot;
+
+	run->seals = seals;
+	for_each_set_bit(slot, &run->wanted, FARSWAP_GUARD_SLOTS)
+		seals->generation[slot] =
+			farswap_protect_take(protect, farswap_slab_seal(run->slab,
+									run->first + slot));
+}
+
 static bool guard_try_write(struct farswap_guard_run *run, const struct farswap_mapping *to,
-			    unsigned long slots)
+			    unsigned long slots, struct farswap_guard_seals *seals)
 {
 	const struct farswap_guard_run *other;
 	unsigned int slot;
@@ -255,6 +276,8 @@ static bool guard_try_write(struct farswap_guard_run *run, const struct farswap_
 		/* Under the lock, so that a later store clears missing bits after this. */
 		for_each_set_bit(slot, &run->wanted, FARSWAP_GUARD_SLOTS)
 			farswap_write_mark(to->slab, run->first + slot, 1);
+		if (seals)
+			guard_take(run, seals);
 	}
 	spin_unlock_irq(&guard_lock);
 	return free;
@@ -265,6 +288,8 @@ static bool guard_try_write(struct farswap_guard_run *run, const struct farswap_
  * @run:	the run
  * @to:		mapping of the region, referenced until the run ends
  * @slots:	bit mask of the run's slots whose pages are there to be written
+ * @seals:	gets the generations with which the caller seals the pages; NULL if they are sealed
+ *		already, or the device is not protected
  * @timeout:	how long to wait until another run that writes these slots there ends, jiffies
  *
  * From now on a store to one of the returned slots does not write to the region. The slots are
@@ -275,9 +300,9 @@ static bool guard_try_write(struct farswap_guard_run *run, const struct farswap_
  */
 unsigned long farswap_guard_write(struct farswap_guard_run *run,
 				  const struct farswap_mapping *to, unsigned long slots,
-				  long timeout)
+				  struct farswap_guard_seals *seals, long timeout)
 {
-	wait_event_timeout(guard_ended, guard_try_write(run, to, slots), timeout);
+	wait_event_timeout(guard_ended, guard_try_write(run, to, slots, seals), timeout);
 	return run->wanted;
 }
 
@@ -314,6 +339,10 @@ unsigned int farswap_guard_end(struct farswap_guard_run *run, struct farswap_map
 			clear_bit(slot, &good);
 	}
 	for_each_set_bit(slot, &good, FARSWAP_GUARD_SLOTS) {
+		if (run->seals)
+			farswap_protect_keep(to->slab->device->protect,
+					     farswap_slab_seal(to->slab, run->first + slot),
+					     run->seals->tag[slot]);
 		clear_bit(run->first + slot, to->missing);
 		nr += farswap_slab_starts(to->slab, run->first + slot);
 	}

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "slab/cipher.h"
+
 struct farswap_mapping;
 struct farswap_slab;
 
@@ -19,6 +21,16 @@ struct farswap_slab;
 #define FARSWAP_GUARD_RUNS	(FARSWAP_GUARD_COPIES + 1)
 
 /**
+ * struct farswap_guard_seals - the seals of the slots that a run brings to a region
+ * @generation:	the generation that each slot's page is sealed with; 0: it can't be sealed
+ * @tag:	the tag of each slot's page
+ */
+struct farswap_guard_seals {
+	u32 generation[FARSWAP_GUARD_SLOTS];
+	u8 tag[FARSWAP_GUARD_SLOTS][FARSWAP_CIPHER_TAG];
+};
+
+/**
  * struct farswap_guard_run - a run of slots
  * @slab:	its slab, or NULL if the run is free
  * @to:		mapping of the region that is written, or NULL while none is
@@ -26,6 +38,7 @@ struct farswap_slab;
  * @wanted:	bit mask of its slots that are written to @to
  * @stale:	bit mask of its slots that were stored to, promoted or freed since it began
  * @arrived:	bit mask of its slots that were written; changed atomically
+ * @seals:	the seals of its slots, if their pages are to be sealed; or NULL
  */
 struct farswap_guard_run {
 	const struct farswap_slab *slab;
@@ -34,6 +47,7 @@ struct farswap_guard_run {
 	unsigned long wanted;
 	unsigned long stale;
 	unsigned long arrived;
+	struct farswap_guard_seals *seals;
 };
 
 unsigned int farswap_guard_look(const struct farswap_slab *slab, unsigned int slot,
@@ -48,7 +62,7 @@ struct farswap_guard_run *farswap_guard_begin(const struct farswap_slab *slab,
 					      unsigned int first);
 unsigned long farswap_guard_write(struct farswap_guard_run *run,
 				  const struct farswap_mapping *to, unsigned long slots,
-				  long timeout);
+				  struct farswap_guard_seals *seals, long timeout);
 unsigned int farswap_guard_end(struct farswap_guard_run *run, struct farswap_mapping *to,
 			       bool publish);
 

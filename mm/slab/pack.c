@@ -518,7 +518,7 @@ bool farswap_pack_prepare(struct farswap_slab *slab)
 {
 	if (!slab->pack->map)
 		return pack_make(slab);
-	if (READ_ONCE(slab->rebuilds) && !farswap_zswap_seen())
+	if (READ_ONCE(slab->rebuilds) && !farswap_zswap_seen() && !slab->device->protect)
 		return true;
 	return !farswap_slab_has_bits(slab) || pack_empty(slab);
 }

@@ -16,7 +16,8 @@
  * store, a promotion, or a run of guard.c that is not stale. It is read with the page's folio
  * locked, or by a fetch, which ignores a failure if the page was stored meanwhile. The seals of
  * a slab that is not packed are allocated before the slab is mapped and freed after it is
- * unmapped; those of packed slabs are allocated once and stay.
+ * unmapped, under RCU, since a late I/O of a region that was lost may still use them; those of
+ * packed slabs are allocated once and stay.
  */
 #include <linux/atomic.h>
 #include <linux/compiler.h>
@@ -27,6 +28,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -43,7 +45,7 @@ static struct farswap_seal *protect_seal(u8 *seals, const struct farswap_protect
 	return (void *)(seals + (page & (FARSWAP_PROTECT_PAGES - 1)) * protect->seal_bytes);
 }
 
-/* Return the seal of a page, or NULL if its cluster has none. */
+/* Return the seal of a page, or NULL if its cluster has none. Context: under RCU. */
 static struct farswap_seal *protect_find(struct farswap_protect *protect, unsigned long page)
 {
 	unsigned long nth = page >> FARSWAP_PROTECT_SHIFT;
@@ -119,7 +121,7 @@ void farswap_protect_free(struct farswap_protect *protect)
  */
 bool farswap_protect_reserve(struct farswap_protect *protect, unsigned long page, bool wait)
 {
-	gfp_t gfp = wait ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOMEMALLOC;
+	gfp_t gfp = wait ? GFP_KERNEL | __GFP_NORETRY : GFP_NOWAIT | __GFP_NOMEMALLOC;
 	unsigned long nth = page >> FARSWAP_PROTECT_SHIFT;
 	struct farswap_protect_cluster *cluster;
 	unsigned int i;
@@ -128,7 +130,8 @@ bool farswap_protect_reserve(struct farswap_protect *protect, unsigned long page
 	if (nth >= protect->nr_clusters)
 		return false;
 	cluster = &protect->cluster[nth];
-	if (READ_ONCE(cluster->seals))
+	/* Pairs with farswap_protect_release(), which writes the generation before the pointer. */
+	if (smp_load_acquire(&cluster->seals))
 		return true;
 	seals = kzalloc(protect_cluster_bytes(protect), gfp | __GFP_NOWARN);
 	if (!seals)
@@ -146,29 +149,47 @@ bool farswap_protect_reserve(struct farswap_protect *protect, unsigned long page
 /**
  * farswap_protect_release() - free the seals of a page, and of the other pages of its cluster
  * @protect:	the protection of its device
- * @page:	its number; no region has any of the pages, and none is being sealed or opened
+ * @page:	its number; no region has any of the pages
  *
  * Seals that are allocated later count on from the largest of the generations.
  *
- * Context: any up to softirq.
+ * Context: may sleep; nobody reserves or releases the same seals meanwhile.
  */
 void farswap_protect_release(struct farswap_protect *protect, unsigned long page)
 {
 	unsigned long nth = page >> FARSWAP_PROTECT_SHIFT;
 	struct farswap_protect_cluster *cluster;
-	u8 *seals;
+	u32 generation;
 	unsigned int i;
+	u8 *seals;
 
 	if (nth >= protect->nr_clusters || !protect->cluster[nth].seals)
 		return;
 	cluster = &protect->cluster[nth];
 	seals = cluster->seals;
-	for (i = 0; i < FARSWAP_PROTECT_PAGES; i++)
-		cluster->generation = max(cluster->generation,
-					  protect_seal(seals, protect, i)->generation);
-	WRITE_ONCE(cluster->seals, NULL);
-	kfree(seals);
+	for (i = 0; i < FARSWAP_PROTECT_PAGES; i++) {
+		/* A late store gets no further generation from the seals that are freed. */
+		generation = xchg(&protect_seal(seals, protect, i)->generation, U32_MAX);
+		cluster->generation = max(cluster->generation, generation);
+	}
+	/* Pairs with farswap_protect_reserve(). */
+	smp_store_release(&cluster->seals, NULL);
 	atomic_sub(1, &protect->nr_used);
+	kfree_rcu_mightsleep(seals);
+}
+
+/* Take the next generation; return 0 if there is none. */
+static u32 protect_take(struct farswap_seal *seal)
+{
+	u32 old, now = READ_ONCE(seal->generation);
+
+	do {
+		old = now;
+		if (old == U32_MAX)
+			return 0;
+		now = cmpxchg(&seal->generation, old, old + 1);
+	} while (now != old);
+	return old + 1;
 }
 
 /**
@@ -183,19 +204,16 @@ void farswap_protect_release(struct farswap_protect *protect, unsigned long page
 u32 farswap_protect_take(struct farswap_protect *protect, unsigned long page)
 {
 	struct farswap_seal *seal;
-	u32 old, now;
+	u32 generation = 0;
 
 	if (!farswap_protect_reserve(protect, page, false))
 		return 0;
+	rcu_read_lock();
 	seal = protect_find(protect, page);
-	now = READ_ONCE(seal->generation);
-	do {
-		old = now;
-		if (old == U32_MAX)
-			return 0;
-		now = cmpxchg(&seal->generation, old, old + 1);
-	} while (now != old);
-	return old + 1;
+	if (seal)
+		generation = protect_take(seal);
+	rcu_read_unlock();
+	return generation;
 }
 
 /**
@@ -227,10 +245,13 @@ int farswap_protect_seal(struct farswap_protect *protect, unsigned long page, u3
  */
 void farswap_protect_keep(struct farswap_protect *protect, unsigned long page, const u8 *tag)
 {
-	struct farswap_seal *seal = protect_find(protect, page);
+	struct farswap_seal *seal;
 
+	rcu_read_lock();
+	seal = protect_find(protect, page);
 	if (seal)
 		memcpy(seal->tag, tag, farswap_cipher_tag_bytes(protect->cipher));
+	rcu_read_unlock();
 }
 
 /**
@@ -246,12 +267,20 @@ void farswap_protect_keep(struct farswap_protect *protect, unsigned long page, c
 int farswap_protect_store(struct farswap_protect *protect, unsigned long page, void *data,
 			  unsigned int bytes)
 {
-	u32 generation = farswap_protect_take(protect, page);
+	struct farswap_seal *seal;
+	u32 generation = 0;
+	int err = -ENOMEM;
 
-	if (!generation)
-		return -ENOMEM;
-	return farswap_protect_seal(protect, page, generation, data, bytes,
-				    protect_find(protect, page)->tag);
+	if (!farswap_protect_reserve(protect, page, false))
+		return err;
+	rcu_read_lock();
+	seal = protect_find(protect, page);
+	if (seal)
+		generation = protect_take(seal);
+	if (generation)
+		err = farswap_protect_seal(protect, page, generation, data, bytes, seal->tag);
+	rcu_read_unlock();
+	return err;
 }
 
 /**
@@ -268,13 +297,17 @@ int farswap_protect_store(struct farswap_protect *protect, unsigned long page, v
 int farswap_protect_open(struct farswap_protect *protect, unsigned long page, void *data,
 			 unsigned int bytes)
 {
-	struct farswap_seal *seal = protect_find(protect, page);
+	struct farswap_seal *seal;
+	int err = -EBADMSG;
 
-	if (!seal)
-		return -EBADMSG;
-	return farswap_cipher_open(protect->cipher,
-				   protect_nonce(page, READ_ONCE(seal->generation)), data, bytes,
-				   seal->tag, protect->encrypt);
+	rcu_read_lock();
+	seal = protect_find(protect, page);
+	if (seal)
+		err = farswap_cipher_open(protect->cipher,
+					  protect_nonce(page, READ_ONCE(seal->generation)), data,
+					  bytes, seal->tag, protect->encrypt);
+	rcu_read_unlock();
+	return err;
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

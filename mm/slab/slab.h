@@ -18,6 +18,7 @@
 #include "slab/activity.h"
 #include "slab/mapping.h"
 #include "slab/pack.h"
+#include "slab/protect.h"
 #include "slab/slabmap.h"
 
 /**
@@ -25,6 +26,7 @@
  * @si:		the kernel's structure of the device
  * @map:	its slabs
  * @places:	the places of its compressed pages, or NULL: none is compressed
+ * @protect:	the protection of its pages, or NULL: they are sent as they are
  * @backups:	its pending backup writes
  * @owners:	a byte for each slot, see slab/cgroup.c; NULL until there is a policy
  * @type:	its swap type
@@ -44,6 +46,7 @@ struct farswap_device {
 	struct swap_info_struct *si;
 	struct farswap_slabmap *map;
 	struct farswap_places *places;
+	struct farswap_protect *protect;
 	struct farswap_backups backups;
 	u8 *owners;
 	unsigned int type;
@@ -261,6 +264,13 @@ static inline pgoff_t farswap_slab_offset(const struct farswap_slab *slab, unsig
 	return farswap_slabmap_offset(slab->device->map, slab->index, slot);
 }
 
+/* Returns the number under which the seal of a slab's page is found; as farswap_slab_offset(). */
+static inline unsigned long farswap_slab_seal(const struct farswap_slab *slab, unsigned int slot)
+{
+	return farswap_protect_page(slab->device->protect, farswap_slab_offset(slab, slot),
+				    slab->pack);
+}
+
 /**
  * farswap_slab_has_bits() - check whether a slab was ever mapped
  * @slab:	the slab
@@ -375,6 +385,26 @@ static inline unsigned int farswap_mapping_place(const struct farswap_mapping *m
 static inline bool farswap_mapping_is_slabs(const struct farswap_mapping *mapping)
 {
 	return farswap_mapping_place(mapping);
+}
+
+/**
+ * farswap_mapping_note_altered() - note that a region returned a page that is not the one stored
+ * @mapping:	the mapping of the region
+ *
+ * The seals of a slab may be freed or change once it does not have the mapping any more; then the
+ * donor is not the cause.
+ *
+ * Context: any up to softirq.
+ */
+static inline void farswap_mapping_note_altered(const struct farswap_mapping *mapping)
+{
+	/*
+	 * The read of the seal comes before the read of slab->mapping[]. Pairs with the lock in
+	 * farswap_unmap_end(), which removes the mapping before the seals are freed.
+	 */
+	smp_rmb();
+	if (farswap_mapping_is_slabs(mapping))
+		farswap_donor_note_altered(mapping->donor);
 }
 
 #endif /* _FARSWAP_SLAB_H */

@@ -45,6 +45,7 @@ bool farswap_write_begin(struct farswap_write *write, struct farswap_slab *slab,
 	write->room = FARSWAP_ROOM_NONE;
 	write->failed = false;
 	write->run = NULL;
+	write->bounces = NULL;
 	if (sole && !READ_ONCE(slab->sole))
 		WRITE_ONCE(slab->sole, true);
 	/*
@@ -128,10 +129,8 @@ void farswap_write_mark(struct farswap_slab *slab, unsigned int slot, unsigned i
 	rcu_read_unlock();
 }
 
-static void write_done(struct farswap_io *io, int error)
+static void write_ended(struct farswap_write *write, int error)
 {
-	struct farswap_write *write = container_of(io, struct farswap_write, io);
-
 	farswap_write_leave(write);
 	write->failed = error;
 	if (!error && write->run)
@@ -140,6 +139,51 @@ static void write_done(struct farswap_io *io, int error)
 	else if (!error)
 		farswap_slotbits_clear(write->mapping->missing, write->slot, write->nr);
 	write->done(write, error);
+}
+
+static void write_done(struct farswap_io *io, int error)
+{
+	write_ended(container_of(io, struct farswap_write, io), error);
+}
+
+static void write_part_ended(struct farswap_write *write, int error)
+{
+	if (error)
+		WRITE_ONCE(write->error, error);
+	/* Fully ordered: the errors of the others are seen. */
+	if (atomic_dec_and_test(&write->parts))
+		write_ended(write, READ_ONCE(write->error));
+}
+
+static void write_part_done(struct farswap_io *io, int error)
+{
+	write_part_ended(container_of(io, struct farswap_bounce_write, io)->write, error);
+}
+
+/* Start the write of a large folio page by page; return false if all were refused. */
+static bool write_submit_parts(struct farswap_write *write)
+{
+	struct farswap_mapping *mapping = write->mapping;
+	unsigned int slot = write->slot, refused = 0;
+	struct farswap_bounce *bounce;
+	struct farswap_io *io;
+	bool all;
+
+	write->error = 0;
+	atomic_set(&write->parts, write->nr + 1);
+	for (bounce = write->bounces; bounce; bounce = bounce->next) {
+		io = &bounce->write[write->nth].io;
+		bounce->write[write->nth].write = write;
+		farswap_slab_io(mapping->slab, io, FARSWAP_IO_WRITE, bounce->page, slot++, 1);
+		io->done = write_part_done;
+		if (farswap_mapping_submit(mapping, io)) {
+			refused++;
+			write_part_ended(write, -EHOSTDOWN);
+		}
+	}
+	all = refused == write->nr;
+	write_part_ended(write, 0);
+	return !all;
 }
 
 /**
@@ -154,6 +198,8 @@ bool farswap_write_submit(struct farswap_write *write, struct page *page)
 {
 	struct farswap_io *io = &write->io;
 
+	if (write->bounces)
+		return write_submit_parts(write);
 	farswap_slab_io(write->mapping->slab, io, FARSWAP_IO_WRITE, page, write->slot,
 			write->nr);
 	io->done = write_done;

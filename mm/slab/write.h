@@ -25,6 +25,7 @@
 #include <linux/wait.h>
 
 #include "donor/window.h"
+#include "slab/bounce.h"
 #include "slab/guard.h"
 #include "slab/mapping.h"
 #include "slab/slab.h"
@@ -40,6 +41,10 @@
  * @failed:	the write has ended with an error
  * @run:	the run of guard.c that the slots are in, or NULL; its end decides if the region
  *		has them
+ * @bounces:	the sealed pages of a large folio, which are not contiguous; NULL otherwise
+ * @nth:	which of the writes of @bounces are this one's
+ * @parts:	number of those that have not ended, plus one while they are submitted
+ * @error:	an error of one of them, or 0
  * @owner:	for @done
  * @done:	called once for each submitted write; may free the write. Any context up to softirq
  */
@@ -51,6 +56,10 @@ struct farswap_write {
 	enum farswap_room room;
 	bool failed;
 	struct farswap_guard_run *run;
+	struct farswap_bounce *bounces;
+	unsigned int nth;
+	atomic_t parts;
+	int error;
 	void *owner;
 	void (*done)(struct farswap_write *write, int error);
 };

@@ -64,7 +64,7 @@ static void guard_test_avoids(struct kunit *test)
 		for (nr = 1; nr <= SLOTS - slot; nr++) {
 			run = farswap_guard_begin(&place->slab, FIRST);
 			KUNIT_ASSERT_NOT_NULL(test, run);
-			farswap_guard_write(run, place->to[1], ALL, 0);
+			farswap_guard_write(run, place->to[1], ALL, NULL, 0);
 			wrong += farswap_guard_look(&place->slab, slot, nr) !=
 				 (slot < FIRST + FARSWAP_GUARD_SLOTS && slot + nr > FIRST ?
 				  BIT(1) : 0);
@@ -88,7 +88,7 @@ static void guard_test_stale(struct kunit *test)
 		bitmap_fill(place->slab.bits.remote, SLOTS);
 		run = farswap_guard_begin(&place->slab, FIRST);
 		KUNIT_ASSERT_NOT_NULL(test, run);
-		KUNIT_EXPECT_EQ(test, farswap_guard_write(run, to, ALL, 0), ALL);
+		KUNIT_EXPECT_EQ(test, farswap_guard_write(run, to, ALL, NULL, 0), ALL);
 		run->arrived = ALL >> 1;
 		/* A store of a large folio that may overlap the run in part. */
 		nr = farswap_guard_invalidate(&place->slab, FIRST + i, 16, &avoid);
@@ -119,7 +119,7 @@ static void guard_test_early(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	farswap_guard_invalidate(&place->slab, FIRST + 1, 1, &avoid);
 	KUNIT_EXPECT_EQ(test, avoid, 0);
-	KUNIT_EXPECT_EQ(test, farswap_guard_write(run, place->to[0], ALL, 0), ALL & ~BIT(1));
+	KUNIT_EXPECT_EQ(test, farswap_guard_write(run, place->to[0], ALL, NULL, 0), ALL & ~BIT(1));
 	KUNIT_EXPECT_EQ(test, farswap_guard_look(&place->slab, FIRST + 1, 1), 0);
 	KUNIT_EXPECT_EQ(test, farswap_guard_look(&place->slab, FIRST + 2, 1), BIT(0));
 	run->arrived = ALL & ~BIT(1);
@@ -136,7 +136,7 @@ static void guard_test_marks(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	bitmap_zero(place->to[1]->missing, SLOTS);
 	clear_bit(FIRST + 2, place->slab.bits.remote);
-	farswap_guard_write(run, place->to[0], ALL, 0);
+	farswap_guard_write(run, place->to[0], ALL, NULL, 0);
 	KUNIT_EXPECT_EQ(test, bitmap_weight(place->to[1]->missing, SLOTS), 1);
 	KUNIT_EXPECT_TRUE(test, test_bit(FIRST + 2, place->to[1]->missing));
 	run->arrived = ALL;
@@ -158,13 +158,13 @@ static void guard_test_places(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, guard_running, i + 1);
 	}
 	KUNIT_EXPECT_NULL(test, farswap_guard_begin(&place->slab, 0));
-	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[0], place->to[0], ALL));
-	KUNIT_EXPECT_FALSE(test, guard_try_write(runs[1], place->to[0], ALL));
-	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[2], place->to[1], ALL));
-	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[3], place->to[0], ALL));
+	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[0], place->to[0], ALL, NULL));
+	KUNIT_EXPECT_FALSE(test, guard_try_write(runs[1], place->to[0], ALL, NULL));
+	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[2], place->to[1], ALL, NULL));
+	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[3], place->to[0], ALL, NULL));
 	KUNIT_EXPECT_EQ(test, farswap_guard_look(&place->slab, FIRST, 1), BIT(0) | BIT(1));
 	farswap_guard_end(runs[0], place->to[0], false);
-	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[1], place->to[0], ALL));
+	KUNIT_EXPECT_TRUE(test, guard_try_write(runs[1], place->to[0], ALL, NULL));
 	for (i = 1; i < FARSWAP_GUARD_RUNS; i++)
 		farswap_guard_end(runs[i], NULL, false);
 	KUNIT_EXPECT_EQ(test, guard_running, 0);

@@ -31,6 +31,7 @@ typedef unsigned int gfp_t;
 #define GFP_NOWAIT	0
 #define __GFP_NOWARN	0
 #define __GFP_NOMEMALLOC	0
+#define __GFP_NORETRY	0
 
 #define BIT(n)			(1UL << (n))
 #define BIT_ULL(n)		(1ULL << (n))
@@ -50,6 +51,8 @@ typedef unsigned int gfp_t;
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define xchg(p, new)		__atomic_exchange_n(p, new, __ATOMIC_SEQ_CST)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 
 #define hweight64(n)		((unsigned int)__builtin_popcountll(n))
