@@ -156,13 +156,15 @@ lint:
 mutants:
 	@KDIR=$(KDIR) tools/testing/mutants/check.sh $(NAMES)
 
-# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica, replica+disk or none; CLIENTS= DONORS= BOTH= machines;
+# SEED= SECONDS= EVENTS=kill,evict,... BACKUP=disk, replica, replica+disk or none; PROTECT=none,
+# verify or encrypt; CLIENTS= DONORS= BOTH= machines;
 # VARIANT= as for check-tree
 chaos: modules daemon tests
 	@kernel=$(if $(VARIANT),$$(tools/testing/tree/kernel.sh $(VARIANT))) && \
 		tools/testing/chaos/chaos.py $(if $(SEED),--seed=$(SEED)) $(if $(SECONDS),--seconds=$(SECONDS)) \
 			$(if $(EVENTS),--events=$(EVENTS)) $(if $(BACKUP),--backup=$(BACKUP)) \
-			$(if $(COMPRESS),--compress=$(COMPRESS)) $(if $(CLIENTS),--clients=$(CLIENTS)) $(if $(DONORS),--donors=$(DONORS)) \
+			$(if $(COMPRESS),--compress=$(COMPRESS)) $(if $(PROTECT),--protect=$(PROTECT)) \
+			$(if $(CLIENTS),--clients=$(CLIENTS)) $(if $(DONORS),--donors=$(DONORS)) \
 			$(if $(BOTH),--both=$(BOTH)) \
 			$(if $(VARIANT),--client-kernel="$$kernel$(if $(filter %-attach,$(VARIANT)),/attach)")
 
@@ -215,7 +217,7 @@ help:
 	@echo "make model      check the models of slabs, replicas, staging and sessions for violations of the invariants"
 	@echo "make mutants    check that a test fails for each patch that breaks farswap on purpose (NAMES=)"
 	@echo "make tests      build the selftests"
-	@echo "make chaos      run a verified load under random failures (SEED=, SECONDS=, EVENTS=, BACKUP=, COMPRESS=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
+	@echo "make chaos      run a verified load under random failures (SEED=, SECONDS=, EVENTS=, BACKUP=, COMPRESS=, PROTECT=, CLIENTS=, DONORS=, BOTH=, VARIANT=)"
 	@echo "make demo       run Redis in QEMU over remote memory, then over the disk only"
 	@echo "make bench      compare farswap with NVMe-oF, NBD, disks, zram and zswap: tables, CSV and plots (ARGS=, as for all benches)"
 	@echo "make bench-headroom  plot a donor's memory while its own programs grow"

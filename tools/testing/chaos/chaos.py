@@ -125,7 +125,8 @@ class Run:
         vm.check("echo 0 >/sys/block/vda/queue/rotational; "
                  "echo 1 >/sys/block/vdb/queue/rotational; "
                  "for disk in vda vdb; do mkswap /dev/$disk >/dev/null && "
-                 "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap && "
+                 "swapon_at 5 /dev/$disk || exit 1; done; modprobe farswap "
+                 f"protect={self.args.protect} && "
                  f"cd {farswap.SYSFS} && echo 0 >hotslab && echo {self.args.backup} >backup")
         if self.args.backup in SOLE:
             vm.check(f"echo {GRACE_MS} >{farswap.SYSFS}/grace_ms")
@@ -337,6 +338,8 @@ def report(run):
         replay += f", backup {run.args.backup}"
     if run.args.compress != "none":
         replay += f", compress {run.args.compress}"
+    if run.args.protect != "none":
+        replay += f", protect {run.args.protect}"
     reason = run.failures[0].strip().splitlines()[0] if run.failures else ""
     print(f"\nchaos: {replay}: " + (f"FAILED: {reason}" if reason else "clean"), flush=True)
     return 1 if reason else 0
@@ -385,6 +388,7 @@ def arguments():
     parser.add_argument("--backup", choices=tuple(MODES), default="disk",
                         help="at first; with none, pages may be lost that a donor had which died")
     parser.add_argument("--compress", choices=("none", "lz4"), default="none", help="at first")
+    parser.add_argument("--protect", choices=("none", "verify", "encrypt"), default="none")
     parser.add_argument("--clients", type=int, metavar="N",
                         help="default: one, or none with --both")
     parser.add_argument("--donors", type=int, metavar="N", help="default: 3, or none with --both")

@@ -28,7 +28,7 @@ MORE_MODULES = """ib_umad rdma_cm ib_uverbs zram brd loop dm-mod dm-delay dm-fla
     dm-snapshot sch_netem sch_tbf cls_u32 sch_prio sch_ingress act_gact nbd
     null_blk ext4 crc32_generic crc32c_generic crc32-pclmul crc32c-intel lzo
     lzo-rle lz4 zstd zsmalloc zbud failover virtio_rng virtio_balloon
-    curve25519-x86_64 libchacha20poly1305""".split()
+    curve25519-x86_64 libchacha20poly1305 aesni-intel""".split()
 
 # This tree's; all but the first two are of the tests.
 MODULES = ["mm/farswap.ko", "rdma/farswap-rdma.ko",

@@ -29,6 +29,9 @@ steps() {
 	for backup in disk replica; do
 		echo "chaos-cluster-$backup|chaos CLIENTS=2 BOTH=3 BACKUP=$backup SEED=$seed SECONDS=600"
 	done
+	for backup in disk replica none; do
+		echo "chaos-protect-$backup|chaos PROTECT=encrypt BACKUP=$backup SEED=$seed SECONDS=300"
+	done
 	cat <<-STEPS
 	builtin|check-tree VARIANT=builtin
 	later|check-tree KERNEL=7.3

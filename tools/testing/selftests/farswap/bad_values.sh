@@ -147,7 +147,7 @@ check "parameter slab_mb" \
 check "other parameters" parameter_refused enabled=2 enabled=x force=2 hotslab=x hotslab=1000001 \
 	coldslab=x coldslab=3 headroom_mb=x "headroom_mb=$all_memory" \
 	poll_us=1001 poll_us=-1 prefetch_pages=65 io_timeout_ms=99 io_timeout_ms=60001 grace_ms=600001 \
-	backup=raid compress=zip replicas=1 replicas=4 repair_mb=0 donors=donor1 \
+	backup=raid compress=zip protect=seal replicas=1 replicas=4 repair_mb=0 donors=donor1 \
 	donors=10.0.0.2,10.0.0.2 "donors=$(many_donors 65)"
 check "the module loads with the lowest values" \
 	loads slab_mb=2 hotslab=0 poll_us=0 prefetch_pages=0 \

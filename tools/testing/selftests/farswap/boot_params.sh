@@ -28,8 +28,9 @@ boot_values_are_there() {
 		echo "$boot_word: $(cat "$FARSWAP/$boot_name")"
 		[ "$(cat "$FARSWAP/$boot_name")" = "$boot_value" ] || return 1
 	done
-	# slab_mb, io_timeout_ms, donors, enabled, hotslab, grace_ms, poll_us, compress; force, perhaps
-	[ "$boot_number" -ge 8 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
+	# slab_mb, io_timeout_ms, donors, enabled, hotslab, grace_ms, poll_us, compress, protect;
+	# force, perhaps
+	[ "$boot_number" -ge 9 ] && [ "$(cat "$FARSWAP/attached")" = 0 ]
 }
 
 given_values_are_there() {
@@ -53,7 +54,7 @@ donors_were_given() {
 test_begin 5
 if grep -q 'farswap\.[a-z_]*=' /proc/cmdline; then
 	more_on_the_command_line farswap.enabled=0 farswap.hotslab=9 farswap.grace_ms=2345 \
-		farswap.poll_us=44 farswap.compress=lz4
+		farswap.poll_us=44 farswap.compress=lz4 farswap.protect=encrypt
 	check "values from the boot command line" eval 'reload_modules && boot_values_are_there'
 	umount /proc/cmdline
 else
