@@ -18,6 +18,7 @@
 #include "admin.h"
 #include "drain.h"
 #include "evict.h"
+#include "invite.h"
 #include "json.h"
 #include "log.h"
 #include "loop.h"
@@ -45,6 +46,7 @@ struct admin_conn {
 	struct evict_job *job;		/* the job that the client waits for */
 	struct drain_wait drain;
 	bool waits_drain;
+	bool waits_invite;
 };
 
 static struct {
@@ -66,6 +68,8 @@ static void admin_close(struct admin_conn *conn)
 		evict_forget(conn->job);
 	if (conn->waits_drain)
 		drain_forget(&conn->drain);
+	if (conn->waits_invite)
+		invite_cancel();
 	close(fd);
 	free(conn->reply);
 	list_del(&conn->link);
@@ -310,6 +314,49 @@ static void admin_reload(struct admin_conn *conn)
 		admin_print(conn, 0, "the client lines apply\n");
 }
 
+static void admin_invite(struct admin_conn *conn)
+{
+	char public[FARSWAP_NOISE_TEXT_CHARS + 1], secret[FARSWAP_NOISE_TEXT_CHARS + 1];
+	int err;
+
+	if (!conn->request.arg || conn->request.arg > ADMIN_INVITE_S_MAX) {
+		admin_print(conn, EINVAL, "invalid time (at most %d seconds)", ADMIN_INVITE_S_MAX);
+		return;
+	}
+	err = invite_open(conn->request.arg, secret);
+	if (err == -EBUSY)
+		admin_print(conn, EBUSY, "another invitation is open: wait until it is used, or end it with Ctrl-C where it was made");
+	else if (err == -ENOKEY || !auth_public(public))
+		admin_print(conn, ENOKEY, "clients are not authenticated here: set auth = required, run farswapctl key, then restart farswapd");
+	else if (err)
+		admin_print(conn, -err, "no invitation: %s", strerror(-err));
+	else
+		admin_print(conn, 0, "%s %s\n", public, secret);
+	explicit_bzero(secret, sizeof(secret));
+}
+
+static void admin_joined(void *arg, const char *key)
+{
+	struct admin_conn *conn = arg;
+
+	conn->waits_invite = false;
+	if (key)
+		admin_print(conn, 0, "%s\n", key);
+	else
+		admin_print(conn, ETIMEDOUT, "nobody has used the invitation, which has expired");
+}
+
+static void admin_invited(struct admin_conn *conn)
+{
+	/* The connection needs no deadline: the invitation has one. */
+	loop_timer_stop(&conn->timer);
+	conn->waits_invite = true;
+	if (!invite_wait(admin_joined, conn))
+		return;
+	conn->waits_invite = false;
+	admin_print(conn, ENOENT, "there is no invitation");
+}
+
 static void admin_serve(struct admin_conn *conn)
 {
 	if (conn->request.magic != ADMIN_MAGIC || conn->request.version != ADMIN_VERSION) {
@@ -335,6 +382,12 @@ static void admin_serve(struct admin_conn *conn)
 		break;
 	case ADMIN_RELOAD:
 		admin_reload(conn);
+		break;
+	case ADMIN_INVITE:
+		admin_invite(conn);
+		break;
+	case ADMIN_INVITED:
+		admin_invited(conn);
 		break;
 	default:
 		admin_print(conn, EOPNOTSUPP, "unknown command; farswapctl and farswapd may have different versions");

@@ -22,6 +22,8 @@ enum admin_command {
 	ADMIN_DRAIN = 4,		/* @arg: seconds to wait; 0: the expected time */
 	ADMIN_UNDRAIN = 5,
 	ADMIN_RELOAD = 6,		/* read the clients of the configuration again */
+	ADMIN_INVITE = 7,		/* @arg: seconds; the text: public key, space, secret */
+	ADMIN_INVITED = 8,		/* wait until it is used; the text: the client's key */
 };
 
 enum admin_format {
@@ -33,6 +35,7 @@ enum admin_format {
 #define ADMIN_LINE_MAX	640
 #define ADMIN_EVICT_ALL	UINT64_MAX
 #define ADMIN_DRAIN_S_MAX	86400
+#define ADMIN_INVITE_S_MAX	86400
 
 struct admin_request {
 	uint32_t magic;

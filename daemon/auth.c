@@ -28,6 +28,13 @@ static struct {
 	uint8_t secrets[AUTH_SECRETS][FARSWAP_NOISE_KEY_BYTES];
 	unsigned int nr_secrets;
 	struct auth_client *clients;
+	struct {
+		bool open;
+		unsigned int left;	/* connections that may still use it */
+		uint8_t secret[FARSWAP_NOISE_KEY_BYTES];
+		uint8_t id[FARSWAP_KEY_ID_BYTES];
+		uint8_t key[FARSWAP_NOISE_KEY_BYTES];	/* for the MAC of connect requests */
+	} invite;
 } auths;
 
 bool auth_name_is_valid(const char *name)
@@ -110,6 +117,54 @@ void auth_exit(void)
 	farswap_noise_crypto_wipe(&auths, sizeof(auths));
 }
 
+bool auth_public(char text[FARSWAP_NOISE_TEXT_CHARS + 1])
+{
+	uint8_t public[FARSWAP_NOISE_KEY_BYTES];
+
+	if (!auths.nr_secrets || farswap_noise_public(public, auths.secrets[0]))
+		return false;
+	farswap_noise_text(text, public);
+	return true;
+}
+
+void auth_invite_keys(const uint8_t *secret, uint8_t id[FARSWAP_KEY_ID_BYTES],
+		      uint8_t key[FARSWAP_NOISE_KEY_BYTES])
+{
+	static const char use[] = "farswap invitation ";
+	char label[sizeof(use)];
+	unsigned int i;
+
+	_Static_assert(2 * FARSWAP_NOISE_MAC_BYTES == FARSWAP_NOISE_KEY_BYTES, "two halves");
+	farswap_noise_key_id(id, secret);
+	memcpy(label, use, sizeof(use));
+	for (i = 0; i < 2; i++) {
+		label[sizeof(label) - 1] = (char)('0' + i);
+		farswap_noise_mac(key + (size_t)i * FARSWAP_NOISE_MAC_BYTES, secret, label,
+				  sizeof(label));
+	}
+}
+
+void auth_invite(const uint8_t *secret)
+{
+	farswap_noise_crypto_wipe(&auths.invite, sizeof(auths.invite));
+	if (!secret)
+		return;
+	memcpy(auths.invite.secret, secret, sizeof(auths.invite.secret));
+	auth_invite_keys(secret, auths.invite.id, auths.invite.key);
+	auths.invite.left = AUTH_INVITE_TRIES;
+	auths.invite.open = true;
+}
+
+bool auth_is_known(const uint8_t *public)
+{
+	const struct auth_client *client;
+
+	for (client = auths.clients; client; client = client->next)
+		if (!memcmp(client->public, public, sizeof(client->public)))
+			return true;
+	return false;
+}
+
 bool auth_is_allowed(const struct auth *auth)
 {
 	const struct auth_client *client;
@@ -146,6 +201,30 @@ static bool auth_mac_is_right(const struct farswap_connect *connect, const uint8
 	return !farswap_noise_mac_check(connect->mac, key, data, sizeof(data));
 }
 
+void auth_sign(struct farswap_connect *connect, const uint8_t *key, uint32_t qpn)
+{
+	uint8_t data[sizeof(*connect) + 4];
+
+	auth_request(data, connect, qpn);
+	farswap_noise_mac(connect->mac, key, data, sizeof(data));
+}
+
+static const char *auth_check_invited(struct auth *auth, const struct farswap_connect *connect,
+				      uint32_t qpn)
+{
+	if (!auths.invite.open || memcmp(auths.invite.id, connect->key_id, sizeof(auths.invite.id)))
+		return "it has no valid invitation: make one with farswapctl invite";
+	if (!auth_mac_is_right(connect, auths.invite.key, qpn))
+		return "its invitation is wrong";
+	if (!auths.invite.left)
+		return "it has tried its invitation too often: make another with farswapctl invite";
+	auths.invite.left--;
+	auth->on = true;
+	auth->invited = true;
+	strcpy(auth->name, AUTH_INVITED);
+	return NULL;
+}
+
 const char *auth_check_control(struct auth *auth, const struct farswap_connect *connect,
 			       const struct sockaddr *from, uint32_t qpn)
 {
@@ -158,6 +237,8 @@ const char *auth_check_control(struct auth *auth, const struct farswap_connect *
 		return sealed ? "it authenticates itself, but auth is none here" : NULL;
 	if (!sealed)
 		return "it does not authenticate itself: give it this donor's public key, as in donors=ADDRESS#KEY";
+	if (le32toh(connect->features) & FARSWAP_FEATURE_INVITED)
+		return auth_check_invited(auth, connect, qpn);
 	for (client = auths.clients; client; client = client->next)
 		if (!memcmp(client->id, connect->key_id, sizeof(client->id)))
 			break;
@@ -236,25 +317,35 @@ static void auth_sealed_from_now(struct auth *auth)
 	auth->sealed = true;
 }
 
+/* Is this the key of the connect request? A client that is invited introduces its key here. */
+static bool auth_is_peer(struct auth *auth, const uint8_t *public)
+{
+	if (auth->invited)
+		memcpy(auth->public, public, sizeof(auth->public));
+	return !farswap_noise_crypto_differs(public, auth->public, sizeof(auth->public));
+}
+
 const char *auth_answer(struct auth *auth, const struct farswap_auth *request,
 			struct farswap_authed *answer)
 {
 	static const uint8_t no_psk[FARSWAP_NOISE_KEY_BYTES], none[8];
+	const uint8_t *psk = auth->invited ? auths.invite.secret : no_psk;
 	uint8_t payload[8], ephemeral[FARSWAP_NOISE_KEY_BYTES];
 	const char *wrong = NULL;
 	struct farswap_noise noise;
 
 	wire_init(&answer->hdr, FARSWAP_MSG_AUTHED, le32toh(request->hdr.seq));
+	if (auth->invited && !auths.invite.open)
+		return "its invitation is used or has expired";
 	if (getrandom(ephemeral, sizeof(ephemeral), GRND_NONBLOCK) != sizeof(ephemeral))
 		return "no random numbers";
 	if (farswap_noise_begin_donor(&noise, auth->prologue, auth->prologue_len,
 				      auths.secrets[auth->secret]) ||
 	    farswap_noise_read_first(&noise, request->noise, sizeof(request->noise), payload))
 		wrong = "the handshake is not for this connection";
-	else if (farswap_noise_crypto_differs(noise.peer, auth->public,
-					      sizeof(noise.peer)))
+	else if (!auth_is_peer(auth, noise.peer))
 		wrong = "the handshake has another key than the connect request";
-	else if (farswap_noise_write_second(&noise, ephemeral, no_psk, none, sizeof(none),
+	else if (farswap_noise_write_second(&noise, ephemeral, psk, none, sizeof(none),
 					    answer->noise) ||
 		 farswap_noise_split(&noise, &auth->keys))
 		wrong = "the handshake failed";

@@ -16,6 +16,10 @@
 #define AUTH_NAME_MAX	32
 /* Secret keys of this machine that are valid at the same time, so that it can change its key. */
 #define AUTH_SECRETS	2
+/* The name of a client that introduces its key. It is not valid for others. */
+#define AUTH_INVITED	"(invited)"
+/* Connections that may use an invitation. */
+#define AUTH_INVITE_TRIES	8
 
 /* A key of a client that may connect. */
 struct auth_client {
@@ -32,6 +36,7 @@ struct auth_client {
 /* The part of a session. Zero: not authenticated. */
 struct auth {
 	bool on;
+	bool invited;		/* the client may only introduce its key */
 	char name[AUTH_NAME_MAX];
 	uint8_t public[FARSWAP_NOISE_KEY_BYTES];
 	unsigned int secret;	/* the one that the client means */
@@ -57,6 +62,17 @@ bool auth_has_secret(void);
  */
 int auth_set_clients(struct auth_client *clients);
 void auth_free_clients(struct auth_client *clients);
+/* Write the public key of this machine as text. Return false if there is none. */
+bool auth_public(char text[FARSWAP_NOISE_TEXT_CHARS + 1]);
+/* Admit a client that has this secret, so that it introduces its key; NULL: no longer. */
+void auth_invite(const uint8_t *secret);
+/* Derive from an invitation's secret its id and the key for the MAC of connect requests. */
+void auth_invite_keys(const uint8_t *secret, uint8_t id[FARSWAP_KEY_ID_BYTES],
+		      uint8_t key[FARSWAP_NOISE_KEY_BYTES]);
+/* Compute the MAC of a connect request, which is otherwise complete. */
+void auth_sign(struct farswap_connect *connect, const uint8_t *key, uint32_t qpn);
+/* May a client connect with this public key? */
+bool auth_is_known(const uint8_t *public);
 void auth_exit(void);
 /* May the client of this session connect with the key that it has shown? */
 bool auth_is_allowed(const struct auth *auth);

@@ -23,6 +23,7 @@
 #include "config.h"
 #include "drain.h"
 #include "evict.h"
+#include "invite.h"
 #include "key.h"
 #include "listener.h"
 #include "log.h"
@@ -219,6 +220,7 @@ static int reload(char *error)
 	config.client = fresh.client;
 	client_apply();
 	session_end_denied();
+	message_settle();
 	if (!was_on && auth_is_on())
 		log_info("clients are authenticated from now on; %u sessions without a key continue until they end",
 			 session_count());
@@ -366,6 +368,7 @@ static int init_protocol(void)
 		instance = getpid();
 	message_init(node, instance, config.queues, drain_check);
 	session_init(config.client.clients);
+	invite_init();
 	err = client_init(&config.client);
 	evict_init(config.evict_ms);
 	grace_init(config.grace_ms, config.client.clients, config.resume_anywhere);

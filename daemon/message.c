@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "evict.h"
+#include "invite.h"
 #include "log.h"
 #include "meminfo.h"
 #include "session.h"
@@ -370,11 +371,36 @@ static void message_activity(struct session *session, const void *msg)
 		message_bad_order(session, msg);
 }
 
+/* The first message of a client that introduces its key. */
+static void message_joins(struct session *session, uint32_t seq)
+{
+	session->join_seq = seq;
+	if (invite_joins(session, session->auth.public))
+		loop_timer_set(&session->deadline, SESSION_DATA_MS);
+	else
+		session_end(session, STAT_END_AUTH, "its invitation is used or has ended");
+}
+
+void message_settle(void)
+{
+	struct session *session = invite_settled();
+	struct farswap_hdr pong;
+
+	if (!session)
+		return;
+	wire_init(&pong, FARSWAP_MSG_PONG, session->join_seq);
+	control_send(session, &pong, true);
+}
+
 static void message_ping(struct session *session, const void *msg)
 {
 	const struct farswap_hdr *ping = msg;
 	struct farswap_hdr pong;
 
+	if (session->auth.invited) {
+		message_joins(session, le32toh(ping->seq));
+		return;
+	}
 	wire_init(&pong, FARSWAP_MSG_PONG, le32toh(ping->seq));
 	control_send(session, &pong, true);
 }
@@ -435,7 +461,7 @@ static bool message_may_precede_resume(unsigned int type)
 	       type == FARSWAP_MSG_PONG;
 }
 
-/* All but HELLO require a session that is ready. */
+/* The first message, see message_first(), comes before a session is ready; all others require that. */
 static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, const void *) = {
 	[FARSWAP_MSG_AUTH] = message_auth,
 	[FARSWAP_MSG_HELLO] = message_hello,
@@ -453,7 +479,9 @@ static void (*const message_handlers[FARSWAP_MSG_MAX + 1])(struct session *, con
 /* Return the type of message that a session waits for before it is ready. */
 static unsigned int message_first(const struct session *session)
 {
-	return auth_is_on() && !session->auth.sealed ? FARSWAP_MSG_AUTH : FARSWAP_MSG_HELLO;
+	if (auth_is_on() && !session->auth.sealed)
+		return FARSWAP_MSG_AUTH;
+	return session->auth.invited ? FARSWAP_MSG_PING : FARSWAP_MSG_HELLO;
 }
 
 void message_received(struct session *session, const void *msg, size_t len)
@@ -500,6 +528,7 @@ void message_stop(struct session *session)
 {
 	unsigned int i;
 
+	invite_leaves(session);
 	for (i = 0; i < ARRAY_SIZE(session->maps); i++)
 		if (session->maps[i].session)
 			message_map_forget(&session->maps[i]);

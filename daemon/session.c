@@ -388,7 +388,7 @@ void session_end_denied(void)
 	list_for_each(pos, &session_list) {
 		struct session *session = container_of(pos, struct session, link);
 
-		if (session->auth.on && !auth_is_allowed(&session->auth))
+		if (session->auth.on && !session->auth.invited && !auth_is_allowed(&session->auth))
 			session_end(session, STAT_END_AUTH,
 				    "client '%s' may not connect with this key any more",
 				    session->auth.name);

@@ -90,6 +90,7 @@ struct session {
 	uint16_t queues;		/* number of data queue pairs granted */
 	uint32_t attempt;		/* the client's number of its attempt to connect */
 	struct auth auth;
+	uint32_t join_seq;		/* of the message of a client that introduces its key */
 
 	struct conn control;
 	struct conn data[FARSWAP_QUEUES_MAX];
@@ -237,6 +238,8 @@ void message_init(const uint8_t *node, uint64_t instance, unsigned int queues,
 void message_received(struct session *session, const void *msg, size_t len);
 /* A send has completed, which may end a closing session. */
 void message_sent(struct session *session);
+/* The client lines have changed: answer a client that has joined if it has one now. */
+void message_settle(void);
 /* Drop the MAPs that wait. */
 void message_stop(struct session *session);
 /* Schedule the pool's work: regions may be free, or region_step() have work. */

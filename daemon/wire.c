@@ -237,6 +237,8 @@ enum wire_error wire_check_connect(const void *data, size_t len)
 	if (!(le32toh(connect->features) & FARSWAP_FEATURE_SEALED) &&
 	    (!FIELD_IS_ZERO(connect->key_id) || !FIELD_IS_ZERO(connect->mac)))
 		return WIRE_RESERVED;
+	if ((le32toh(connect->features) & FARSWAP_FEATURE_INVITED) && connect->session)
+		return WIRE_RESERVED;
 	switch (le16toh(connect->kind)) {
 	case FARSWAP_CONNECT_CONTROL:
 		return connect->queue ? WIRE_RESERVED : WIRE_OK;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The clients of this donor: a drop-in file for each, with its line. farswapd is told to read them
- * again.
+ * again. A client that is invited brings its key itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "admin.h"
 #include "ask.h"
+#include "code.h"
 #include "config.h"
 #include "ctl.h"
 #include "key.h"
@@ -20,6 +21,8 @@
 #define ALLOW_AUTH	ALLOW_DIRECTORY "/auth.conf"
 #define ALLOW_LINE_MAX	512
 #define ALLOW_PATH_MAX	256
+/* How long an invitation is valid by default. */
+#define INVITE_S	600
 
 /* A client's line, in parts. */
 struct allow {
@@ -210,6 +213,105 @@ int cmd_allow(char **args, unsigned int nr)
 	allow_write(allow.path, line);
 	allow_apply();
 	return allow_report(&allow, own);
+}
+
+/* Check the words before the client joins. This machine's key stands for the client's. */
+static void invite_check(const struct allow *allow, const char *own)
+{
+	struct allow copy = *allow;
+
+	if (!copy.nr_keys)
+		allow_add_key(&copy, own);
+	allow_check(&copy);
+}
+
+/* Write the address at which clients reach this machine. */
+static void invite_address(char address[CODE_ADDRESS])
+{
+	char path[KEY_PATH_MAX], error[CONFIG_ERROR_MAX];
+	struct config config;
+
+	if (ctl.at) {
+		if (snprintf(address, CODE_ADDRESS, "%s", ctl.at) >= CODE_ADDRESS)
+			ctl_fail(CTL_UNKNOWN, "--at: longer than %d characters", CODE_ADDRESS - 1);
+		return;
+	}
+	config_init(&config);
+	file_path(path, sizeof(path), CONFIG_FILE);
+	if ((!access(path, F_OK) && config_read(&config, path, error)) ||
+	    config_read_drop_ins(&config, path, error))
+		ctl_fail(CTL_PROBLEM, "%s", error);
+	auth_free_clients(config.allow);
+	free(config.client.rules);
+	if (!code_own_address(address, (const struct sockaddr *)&config.listen))
+		ctl_fail(CTL_PROBLEM, "no RDMA device of this machine has an address: give it with --at ADDRESS");
+}
+
+/* Print the code, in which @answer of farswapd has the keys. */
+static void invite_show(const char *name, const char *address, const char *answer, unsigned int s)
+{
+	char code[CODE_MAX], key[FARSWAP_NOISE_TEXT_CHARS + 1];
+	char secret[FARSWAP_NOISE_TEXT_CHARS + 1];
+	struct code parsed;
+	struct json json;
+
+	if (sscanf(answer, "%44s %44s", key, secret) != 2)
+		ctl_fail(CTL_UNKNOWN, "farswapd gives no invitation");
+	snprintf(code, sizeof(code), CODE_PREFIX "%s#%s#%s", address, key, secret);
+	if (!code_parse(&parsed, code))
+		ctl_fail(CTL_UNKNOWN, "--at: invalid address '%s' (such as 10.0.0.2, or [fd00::2]:9400)",
+			 address);
+	if (ctl.json) {
+		json_init(&json, stdout);
+		json_object(&json, NULL);
+		json_string(&json, "code", code);
+		json_end(&json);
+	} else {
+		printf("on the client run farswapctl join, and give it this code within %u s; it is valid once, for the first\nmachine that uses it, which will be %s here:\n%s\n",
+		       s, name, code);
+	}
+	fflush(stdout);
+	farswap_noise_crypto_wipe(code, sizeof(code));
+	farswap_noise_crypto_wipe(secret, sizeof(secret));
+	farswap_noise_crypto_wipe(&parsed, sizeof(parsed));
+}
+
+int cmd_invite(char **args, unsigned int nr)
+{
+	unsigned int seconds = ctl.for_s ? ctl.for_s : INVITE_S, i;
+	char own[FARSWAP_NOISE_TEXT_CHARS + 1], line[2 * ALLOW_LINE_MAX], address[CODE_ADDRESS];
+	struct allow allow;
+	char *text;
+
+	allow_read(&allow, args[0]);
+	if (nr > 1)
+		allow.words[0] = '\0';
+	for (i = 1; i < nr; i++)
+		allow_add_word(&allow, args[i]);
+	allow_own_key(own);
+	invite_check(&allow, own);
+	invite_address(address);
+	if (!ask_is_there())
+		ctl_fail(CTL_PROBLEM, "farswapd does not run here: systemctl start farswapd");
+	if (!file_exists(ALLOW_AUTH))
+		allow_write(ALLOW_AUTH, "auth = required");
+	free(ask(ADMIN_RELOAD, ADMIN_TEXT, 0));
+	text = ask(ADMIN_INVITE, ADMIN_TEXT, seconds);
+	invite_show(allow.name, address, text, seconds);
+	farswap_noise_crypto_wipe(text, strlen(text));
+	free(text);
+	/* The invitation ends with this program. */
+	text = ask(ADMIN_INVITED, ADMIN_TEXT, 0);
+	text[strcspn(text, "\n")] = '\0';
+	allow_add_key(&allow, text);
+	allow_check(&allow);
+	allow_line(&allow, line, sizeof(line));
+	allow_write(allow.path, line);
+	free(ask(ADMIN_RELOAD, ADMIN_TEXT, 0));
+	if (!ctl.json)
+		printf("%s has joined with the key %s\n", allow.name, text);
+	free(text);
+	return ctl.json ? allow_report(&allow, own) : CTL_OK;
 }
 
 int cmd_deny(char **args, unsigned int nr)

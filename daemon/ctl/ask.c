@@ -86,7 +86,7 @@ int ask_send(unsigned int command, unsigned int format, uint64_t arg)
 		ctl_fail(CTL_UNKNOWN, "%s: %s; is farswapd running, and are you root?", ask_path(),
 			 strerror(ask_errno));
 	/* farswapd bounds the time of long commands. */
-	if (command != ADMIN_EVICT && command != ADMIN_DRAIN)
+	if (command != ADMIN_EVICT && command != ADMIN_DRAIN && command != ADMIN_INVITED)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
 		ctl_fail(CTL_UNKNOWN, "cannot send to farswapd: %s", strerror(errno));

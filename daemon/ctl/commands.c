@@ -54,6 +54,11 @@ const struct ctl_command ctl_commands[] = {
 	  cmd_allow },
 	{ "deny", "NAME [KEY]", "end the sessions of a client, and refuse others", 0, 1, 2,
 	  cmd_deny },
+	{ "invite", "NAME [WORD...] [--for TIME] [--at ADDRESS]",
+	  "print a code with which a client joins, and wait until it has", CTL_FOR | CTL_AT, 1, 7,
+	  cmd_invite },
+	{ "join", "[CODE]", "use a donor's code: the donor allows this machine, which swaps to it", 0,
+	  0, 1, cmd_join },
 };
 
 const unsigned int ctl_commands_nr = ARRAY_SIZE(ctl_commands);
@@ -72,6 +77,9 @@ void ctl_usage(FILE *out)
 	fputs("\n"
 	      "A UNIT is a virtual machine, a systemd unit, the path of a cgroup, or a PID.\n"
 	      "\n"
+	      "  --at ADDRESS\n"
+	      "              invite: the address in the code, with a port unless it is 9400\n"
+	      "  --for TIME  invite: how long the code is valid, such as 90s or 10m, the default\n"
 	      "  --json      print JSON\n"
 	      "  --leave SIZE\n"
 	      "              pull, grow: stop when less memory is available than that\n"

@@ -24,11 +24,13 @@ _farswapctl() {
 	key) words=" next commit" ;;
 	allow) words="" ;;
 	deny) words="" ;;
+	invite) words=" --for --at" ;;
+	join) words="" ;;
 	-s | --root)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return
 		;;
-	*) words="status check donors slabs stats top bench explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup key allow deny --json --root -s -V -h" ;;
+	*) words="status check donors slabs stats top bench explain metrics evict drain undrain vm shrink grow pull wss keep advise hotplug cgroup key allow deny invite join --json --root -s -V -h" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

@@ -33,6 +33,8 @@ enum ctl_option {
 	CTL_RATE = 512,
 	CTL_STEP = 1024,
 	CTL_QMP = 2048,
+	CTL_FOR = 4096,
+	CTL_AT = 8192,
 };
 
 struct ctl_options {
@@ -52,6 +54,8 @@ struct ctl_options {
 	double psi;			/* percent; negative: not given */
 	bool pull;
 	const char *qmp;		/* NULL: as the machine was started */
+	unsigned int for_s;		/* 0: not given */
+	const char *at;			/* NULL: an address of this machine */
 };
 
 extern struct ctl_options ctl;
@@ -125,5 +129,7 @@ int cmd_cgroup(char **args, unsigned int nr);
 int cmd_key(char **args, unsigned int nr);
 int cmd_allow(char **args, unsigned int nr);
 int cmd_deny(char **args, unsigned int nr);
+int cmd_invite(char **args, unsigned int nr);
+int cmd_join(char **args, unsigned int nr);
 
 #endif

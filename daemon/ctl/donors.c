@@ -148,7 +148,7 @@ static unsigned int donors_find(const struct donors *donors, const char *address
 	return i;
 }
 
-static void donors_add(struct donors *donors, const char *spec)
+void donors_add(struct donors *donors, const char *spec)
 {
 	char *address = donors_numeric(spec);
 	unsigned int at;

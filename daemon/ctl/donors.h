@@ -18,6 +18,10 @@ struct donors {
 
 void donors_read(struct donors *donors);
 void donors_write(const struct donors *donors);
+/* Add ADDRESS[#KEY], or give the donor that key. Exits if there are too many. */
+void donors_add(struct donors *donors, const char *spec);
+/* Return whether files in /etc/farswap/donors.d name donors. */
+bool donors_has_files(void);
 
 /* Return the length of an address, which "#" and the donor's public key may follow. */
 int donors_length(const char *spec);

@@ -59,6 +59,24 @@ static uint64_t main_size(const char *option, const char *arg)
 	return bytes;
 }
 
+static unsigned int main_time(const char *option, const char *arg)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(arg, &end, 10);
+	if (*arg >= '0' && *arg <= '9' && !errno && n <= CTL_SECONDS_MAX) {
+		if (*end == 'm' || *end == 'h')
+			n *= *end == 'm' ? 60 : 3600;
+		if (strchr("smh", *end) && *end)
+			end++;
+		if (!*end && n && n <= CTL_SECONDS_MAX)
+			return n;
+	}
+	ctl_fail(CTL_UNKNOWN, "%s: invalid time '%s' (1s-24h, such as 90s or 10m)", option, arg);
+}
+
 static double main_percent(const char *option, const char *arg)
 {
 	double percent;
@@ -84,7 +102,8 @@ const struct ctl_command *ctl_find_command(const char *name)
 void ctl_check_options(const struct ctl_command *command)
 {
 	static const char *const names[] = { "--timeout", "--watch", "--plain", "--http",
-		"--output", "--leave", "--limit", "--psi", "--pull", "--rate", "--step", "--qmp" };
+		"--output", "--leave", "--limit", "--psi", "--pull", "--rate", "--step", "--qmp",
+		"--for", "--at" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++)
@@ -105,6 +124,8 @@ static void main_check(const struct ctl_command *command, char **args, unsigned 
 int main(int argc, char **argv)
 {
 	static const struct option longopts[] = {
+		{ "at", required_argument, NULL, 'A' },
+		{ "for", required_argument, NULL, 'F' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "http", no_argument, NULL, 'H' },
 		{ "json", no_argument, NULL, 'j' },
@@ -129,6 +150,14 @@ int main(int argc, char **argv)
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":hs:V", longopts, NULL)) != -1) {
 		switch (opt) {
+		case 'A':
+			ctl.at = optarg;
+			ctl.given |= CTL_AT;
+			break;
+		case 'F':
+			ctl.for_s = main_time("--for", optarg);
+			ctl.given |= CTL_FOR;
+			break;
 		case 'h':
 			ctl_usage(stdout);
 			return ctl_done(CTL_OK);

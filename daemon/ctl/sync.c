@@ -552,6 +552,25 @@ static void sync_show(unsigned int nr, unsigned int left_out, const struct targe
 	}
 }
 
+static int sync_any(void *data, const struct config_at *at, const char *key, const char *value)
+{
+	(void)at;
+	(void)key;
+	(void)value;
+	*(bool *)data = true;
+	return 0;
+}
+
+bool donors_has_files(void)
+{
+	char path[512], error[CONFIG_ERROR_MAX];
+	bool any = false;
+
+	file_path(path, sizeof(path), SYNC_CONF);
+	(void)config_file_read_drop_ins(path, sync_any, &any, error);
+	return any;
+}
+
 int donors_sync(void)
 {
 	struct targets added = { 0 }, removed = { 0 };

@@ -51,6 +51,7 @@
 
 /* Features of farswap_connect and farswap_accept. Unknown ones are ignored. */
 #define FARSWAP_FEATURE_SEALED		1	/* AUTH comes first; what follows is sealed */
+#define FARSWAP_FEATURE_INVITED		2	/* with SEALED: the client introduces its key */
 
 /* struct farswap_connect and farswap_accept begin with what version 5 had of them. */
 #define FARSWAP_CONNECT_BYTES_OLD	24
@@ -119,7 +120,8 @@
  *		the connection that resumes the session
  * @features:	FARSWAP_FEATURE_*
  * @reserved:	zero
- * @key_id:	the first bytes of the hash of the client's public key; zero without
+ * @key_id:	the first bytes of the hash of the client's public key, or with
+ *		FARSWAP_FEATURE_INVITED of the invitation's secret; zero without
  *		FARSWAP_FEATURE_SEALED, as is @mac
  * @mac:	MAC of this struct, with @mac zero, and of the client's queue pair number
  */

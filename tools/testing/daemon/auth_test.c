@@ -4,6 +4,7 @@
  */
 #include "address.c"
 #include "auth.c"
+#include "join.c"
 #include "wire.c"
 
 #include "tap.h"
@@ -292,6 +293,89 @@ static void test_rotation(void)
 	auth_exit();
 }
 
+static const struct join_path path = {
+	.client_address = { 10, 0, 0, 1 },
+	.donor_address = { 10, 0, 0, 2 },
+	.client_qpn = CLIENT_QPN,
+	.donor_qpn = DONOR_QPN,
+};
+
+/* A client with this secret of an invitation, up to its AUTH. Return what the donor says. */
+static const char *introduce(struct join *join, uint8_t invitation, struct farswap_auth *first)
+{
+	const char *wrong;
+
+	memset(join, 0, sizeof(*join));
+	memset(join->secret, 0x42, sizeof(join->secret));
+	memcpy(join->donor, donor_public, sizeof(join->donor));
+	memset(join->invitation, invitation, sizeof(join->invitation));
+	join_connect(join, &request, CLIENT_QPN);
+	wrong = auth_check_control(&auth, &request, from, CLIENT_QPN);
+	wire_init_accept(&answer, FARSWAP_STATUS_OK);
+	answer.features = htole32(FARSWAP_FEATURE_SEALED);
+	auth_bind(&auth, &request, &answer, client_address, donor_address, CLIENT_QPN, DONOR_QPN);
+	join_first(join, &request, &answer, &path, first);
+	return wrong;
+}
+
+/* A client whose key nobody knows introduces it, if it has the secret of an invitation. */
+static void test_invitation(void)
+{
+	uint8_t secret[32], public[32], buffer[64];
+	struct farswap_hdr *hdr = (struct farswap_hdr *)buffer;
+	struct farswap_authed second;
+	size_t i, accepted = 0, len;
+	struct farswap_auth first;
+	struct join join;
+
+	memset(secret, 0x11, sizeof(secret));
+	auth_init((const uint8_t (*)[32])donor_secret, 1);
+	auth_set_clients(client_of("web1", client_public));
+	ok(introduce(&join, 0x11, &first), "without an invitation nobody joins");
+	auth_invite(secret);
+	ok(introduce(&join, 0x12, &first) && !auth.on, "another secret is refused");
+	ok(!introduce(&join, 0x11, &first) && auth.on && auth.invited &&
+	   !auth_name_is_valid(auth.name), "the invitation's is admitted, with a name that no client has");
+	ok(!auth_answer(&auth, &first, &second) && !join_second(&join, &second) && auth.sealed,
+	   "the handshake succeeds");
+	farswap_noise_public(public, join.secret);
+	ok(!memcmp(auth.public, public, sizeof(public)) && !auth_is_known(public) &&
+	   auth_is_known(client_public), "the donor learns the client's key");
+	wire_init(hdr, FARSWAP_MSG_PING, 2);
+	len = auth_seal(&join.auth, hdr);
+	ok(len == 32 && auth_open(&auth, buffer, len) == 16, "and both have the same keys");
+
+	auth_invite(secret);
+	for (i = 0; i < sizeof(request); i++) {
+		join_connect(&join, &request, CLIENT_QPN);
+		((uint8_t *)&request)[i] ^= 1;
+		accepted += !auth_check_control(&auth, &request, from, CLIENT_QPN);
+	}
+	join_connect(&join, &request, CLIENT_QPN);
+	ok(!accepted && auth_check_control(&auth, &request, from, CLIENT_QPN + 1),
+	   "a request with a wrong byte, or of another queue pair, is refused");
+	introduce(&join, 0x11, &first);
+	auth.prologue[100] ^= 1;
+	ok(auth_answer(&auth, &first, &second) && !auth.sealed, "so is a relay");
+	/* A donor without the secret, which has the right key. */
+	introduce(&join, 0x11, &first);
+	auths.invite.secret[0] ^= 1;
+	ok(!auth_answer(&auth, &first, &second) && join_second(&join, &second),
+	   "the client refuses a donor that does not have the secret");
+	auth_invite(secret);
+	introduce(&join, 0x11, &first);
+	auth_invite(NULL);
+	memset(public, 0, sizeof(public));
+	ok(auth_answer(&auth, &first, &second) && !auth.sealed &&
+	   !memcmp(auths.invite.secret, public, sizeof(public)),
+	   "an invitation that has ended is of no use, and its secret is wiped");
+	auth_invite(secret);
+	for (i = 0; !introduce(&join, 0x11, &first) && i < 100; i++)
+		;
+	ok(i == AUTH_INVITE_TRIES, "it is not tried without end");
+	auth_exit();
+}
+
 int main(void)
 {
 	setup();
@@ -300,5 +384,6 @@ int main(void)
 	test_data();
 	test_keys();
 	test_rotation();
+	test_invitation();
 	return tap_done();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For tests of farswapctl: its sources but for unit/action.c and resolve.c, a copy of a machine, on which it runs
- * in a process of its own, and a reader of its JSON.
+ * For tests of farswapctl: its sources but for unit/action.c, resolve.c and join-donor.c, a copy of a
+ * machine, on which it runs in a process of its own, and a reader of its JSON.
  */
 #ifndef CTL_RUN_H
 #define CTL_RUN_H
@@ -20,12 +20,14 @@
 #include "ctl/client.c"
 #include "ctl/client-metrics.c"
 #include "ctl/client-show.c"
+#include "ctl/code.c"
 #include "ctl/commands.c"
 #include "ctl/donor.c"
 #include "ctl/donors.c"
 #include "ctl/explain.c"
 #include "ctl/fail.c"
 #include "ctl/file.c"
+#include "ctl/join.c"
 #include "ctl/key.c"
 #include "ctl/kmsg.c"
 #include "ctl/sync.c"
@@ -57,6 +59,19 @@
 #include "tap.h"
 
 #define MAN	"../../../daemon/ctl/farswapctl.8"
+
+/* The answer of the donor to the next join. */
+static const char *join_wrong;
+
+const char *join_donor(const struct sockaddr *address, const uint8_t *secret,
+		       const uint8_t *donor, const uint8_t *invitation)
+{
+	(void)address;
+	(void)secret;
+	(void)donor;
+	(void)invitation;
+	return join_wrong;
+}
 
 static char root[] = "/tmp/farswap-ctl-test-XXXXXX";
 static char output[8 << 20];
@@ -116,6 +131,9 @@ static void run(const char *first, ...)
 	if (!pid) {
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
+		/* Arguments can be written to, unlike literals. */
+		for (argc = 0; argv[argc]; argc++)
+			argv[argc] = strdup(argv[argc]);
 		exit(ctl_main(argc, argv));
 	}
 	waitpid(pid, &status, 0);

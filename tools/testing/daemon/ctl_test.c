@@ -689,6 +689,85 @@ static bool file_has(const char *path, const char *text)
 	return found;
 }
 
+#define CODE_OF(address)	"farswap:" address "#" KEY_A "#" KEY_B
+#define CONF		"/etc/farswap/farswap.conf"
+#define JOINED		CONF ".d/donors.conf"
+
+/* What the configuration of a client is after it has joined. */
+static void test_join(void)
+{
+	static const char *const bad[] = {
+		"", "farswap:", "farswap:10.0.0.2", "farswap:10.0.0.2#" KEY_A,
+		"farswap:donor#" KEY_A "#" KEY_B, "farswap:10.0.0.2#short#" KEY_B,
+		"farswap:10.0.0.2#" KEY_A "#short", CODE_OF("10.0.0.2") "x", CODE_OF("10.0.0.2:0"),
+		CODE_OF("10.0.0.2:65536"), CODE_OF("[10.0.0.2"), "http:10.0.0.2#" KEY_A "#" KEY_B,
+	};
+	unsigned int i;
+	bool all = true;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		run("join", bad[i], NULL);
+		all &= status == CTL_UNKNOWN && has("join: invalid code");
+	}
+	ok(all, "invalid codes are refused");
+	join_wrong = "it refuses the code";
+	run("join", CODE_OF("10.0.0.2"), NULL);
+	ok(status == CTL_PROBLEM && has("donor 10.0.0.2: it refuses the code") && !has(KEY_B) &&
+	   !file_has(JOINED, "donors"), "a donor that refuses is not configured");
+	join_wrong = NULL;
+	run("join", CODE_OF("10.0.0.2"), NULL);
+	ok(!status && has("may have seen the code") && !has(KEY_B) &&
+	   file_has(JOINED, "\ndonors = 10.0.0.2#" KEY_A "\n"), "the first donor");
+	run("join", CODE_OF("[fd00::2]:9401"), "--json", NULL);
+	ok(!status && file_has(JOINED, "\ndonors = 10.0.0.2#" KEY_A ",[fd00::2]:9401#" KEY_A "\n"),
+	   "a second one");
+	run("join", "farswap:10.0.0.2#" KEY_C "#" KEY_B, NULL);
+	ok(!status && file_has(JOINED, "\ndonors = [fd00::2]:9401#" KEY_A ",10.0.0.2#" KEY_C "\n"),
+	   "another key of the first");
+	gone(JOINED);
+	put(CONF, "# mine\nbackup = replica\ndonors = 10.0.0.9 # ours\n# last\n");
+	run("join", CODE_OF("10.0.0.2"), NULL);
+	ok(!status && file_has(CONF, "# mine\nbackup = replica\ndonors = 10.0.0.9,10.0.0.2#" KEY_A "\n# last\n") &&
+	   !file_has(JOINED, "donors"), "a donors line is extended where it is");
+	put(CONF, "backup = replica\n");
+	put("/etc/farswap/donors.d/rack.conf", "donor = 10.0.0.9\n");
+	run("join", CODE_OF("10.0.0.2"), NULL);
+	ok(!status && file_has("/etc/farswap/donors.d/joined-10.0.0.2.conf", "\ndonor = 10.0.0.2#" KEY_A "\n") &&
+	   !file_has(JOINED, "donors"), "with files of donors it gets one of its own");
+	gone("/etc/farswap/donors.d/rack.conf");
+	gone("/etc/farswap/donors.d/joined-10.0.0.2.conf");
+	gone(CONF);
+}
+
+/* An address of the donor, as its clients write it. */
+static void test_invite(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(9400) };
+	char address[CODE_ADDRESS];
+
+	put("/sys/class/infiniband/rxe0/ports/1/gids/0", "fe80:0000:0000:0000:5054:00ff:fe00:0002\n");
+	put("/sys/class/infiniband/rxe0/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0002\n");
+	ok(code_own_address(address, (struct sockaddr *)&any) && !strcmp(address, "10.0.0.2"),
+	   "the address of the RDMA device");
+	any.sin_port = htons(9500);
+	any.sin_addr.s_addr = htonl(0x0a000003);
+	ok(code_own_address(address, (struct sockaddr *)&any) && !strcmp(address, "10.0.0.3:9500"),
+	   "or that of the configuration, with its port");
+	run("invite", "web1", "wieght=3", NULL);
+	ok(status == CTL_UNKNOWN && has("client: unknown word 'wieght'"), "a wrong word");
+	run("invite", "web1", "--for", "10d", NULL);
+	ok(status == CTL_UNKNOWN && has("--for: invalid time '10d' (1s-24h"), "a wrong time");
+	run("invite", "web1", "--for", "25h", NULL);
+	ok(status == CTL_UNKNOWN && has("--for: invalid time '25h'"), "a time that is too long");
+	run("allow", "web1", KEY_A, "--for", "1m", NULL);
+	ok(status == CTL_UNKNOWN && has("--for is not valid for allow"), "a time for another command");
+	run("invite", "web1", "--for", "10m", NULL);
+	ok(status == CTL_PROBLEM && has("farswapd does not run here") && !file_has(WEB1, "client"),
+	   "without farswapd there is no invitation");
+	gone("/sys/class/infiniband/rxe0/ports/1/gids/0");
+	gone("/sys/class/infiniband/rxe0/ports/1/gids/1");
+}
+
 static void test_allow(void)
 {
 	char key[64];
@@ -805,6 +884,8 @@ int main(int argc, char **argv)
 	test_top();
 	test_bench();
 	test_allow();
+	test_invite();
+	test_join();
 	ctl.root = NULL;
 	test_table();
 	test_many();

@@ -12,6 +12,7 @@
 #include "client.h"
 #include "drain.h"
 #include "evict.h"
+#include "invite.h"
 #include "listener.h"
 #include "meminfo.h"
 #include "mock.h"
@@ -38,6 +39,8 @@ static uint8_t donor_public[FARSWAP_NOISE_KEY_BYTES];
 static bool with_keys;
 static struct drain_wait drained;
 static bool waits;
+/* Somebody waits for a client that joins. */
+static bool invites;
 
 /* Both of these are for arrays that are written round and round. */
 #define KNOW(array, nr)		(&(array)[(nr)++ % ARRAY_LEN(array)])
@@ -194,7 +197,7 @@ static void promises(void)
 		sessions++;
 		/* Nobody gets memory who has not shown a key, where keys are required. */
 		if (with_keys && session->has_owner)
-			FUZZ_CHECK(session->auth.sealed);
+			FUZZ_CHECK(session->auth.sealed && !session->auth.invited);
 	}
 	FUZZ_CHECK(sessions == session_count());
 	FUZZ_CHECK(grace_count() <= SESSIONS_MAX);
@@ -233,7 +236,7 @@ static void seal_connect(struct farswap_connect *connect, const uint8_t *key, ui
 {
 	uint8_t data[sizeof(*connect) + 4];
 
-	connect->features = htole32(FARSWAP_FEATURE_SEALED);
+	connect->features |= htole32(FARSWAP_FEATURE_SEALED);
 	auth_request(data, connect, qpn);
 	farswap_noise_mac(connect->mac, key, data, sizeof(data));
 }
@@ -257,7 +260,12 @@ static void act_connect(void)
 	connect.attempt = data ? htole32(session->attempt) : htole32(fuzz_below(3));
 	if (data || (session && fuzz_once_in(2)))
 		connect.session = htole64(with_keys ? session->auth.bind_id : session->secret);
-	if (with_keys != fuzz_once_in(20)) {
+	if (auths.invite.open && !data && fuzz_once_in(2)) {
+		connect.session = 0;
+		connect.features = htole32(FARSWAP_FEATURE_INVITED);
+		memcpy(connect.key_id, auths.invite.id, sizeof(connect.key_id));
+		seal_connect(&connect, auths.invite.key, id->qpn);
+	} else if (with_keys != fuzz_once_in(20)) {
 		farswap_noise_key_id(connect.key_id, known[client].public);
 		if (data)
 			memset(connect.key_id, 0, sizeof(connect.key_id));
@@ -400,7 +408,9 @@ static unsigned int pick_type(const struct session *session)
 	if (fuzz_once_in(60))
 		return fuzz_below(FARSWAP_MSG_MAX + 3);
 	if (session->state < SESSION_READY)
-		return with_keys && !session->auth.sealed ? FARSWAP_MSG_AUTH : FARSWAP_MSG_HELLO;
+		return with_keys && !session->auth.sealed ? FARSWAP_MSG_AUTH :
+			session->auth.invited && !fuzz_once_in(8) ? FARSWAP_MSG_PING :
+			FARSWAP_MSG_HELLO;
 	if (session->resuming)
 		return FARSWAP_MSG_RESUME;
 	if (session->rekeyed && fuzz_once_in(2))
@@ -563,9 +573,42 @@ static void drain_ended(void *arg, const struct drain_result *result)
 	waits = false;
 }
 
+static void joined(void *arg, const char *key)
+{
+	uint8_t public[FARSWAP_NOISE_KEY_BYTES];
+
+	(void)arg;
+	FUZZ_CHECK(invites && !auths.invite.open);
+	FUZZ_CHECK(!key || !farswap_noise_parse(public, key, strlen(key)));
+	invites = false;
+}
+
+/* An invitation is made, waited for, withdrawn, or the configuration has the key. */
+static void act_invite(void)
+{
+	char secret[FARSWAP_NOISE_TEXT_CHARS + 1];
+	int err = invite_open(1 + fuzz_below(30), secret);
+
+	FUZZ_CHECK(with_keys ? !err || (err == -EBUSY && invites) : err == -ENOKEY);
+	if (!err && !fuzz_once_in(6)) {
+		invites = true;
+		FUZZ_CHECK(!invite_wait(joined, NULL));
+	} else if (err == -EBUSY && fuzz_once_in(4)) {
+		invites = false;
+		invite_cancel();
+	}
+	if (fuzz_once_in(2))
+		message_settle();
+}
+
 static void act_operator(void)
 {
 	switch (fuzz_below(12)) {
+	case 6:
+	case 7:
+	case 8:
+		act_invite();
+		break;
 	case 0:
 		evict_start(1 + fuzz_below(8), false, NULL, NULL);
 		break;
@@ -647,6 +690,7 @@ static void begin(void)
 	auths.on = false;
 	if (with_keys)
 		FUZZ_CHECK(!auth_set_clients(client_keys(CLIENTS)));
+	invite_init();
 	message_init(node, 1, 4, drain_check);
 	session_init(SESSIONS_MAX);
 	FUZZ_CHECK(!client_init(&config));
@@ -669,6 +713,8 @@ static void end(void)
 	if (waits)
 		drain_forget(&drained);
 	waits = false;
+	invites = false;
+	invite_cancel();
 	session_end_all(STAT_END_LEAVING, "the end");
 	for (i = 0; i < 600; i++) {
 		mock_ns += 100000000;

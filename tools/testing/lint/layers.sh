@@ -144,9 +144,10 @@ for file in daemon/*.[ch] daemon/ctl/*.[ch] daemon/ctl/unit/*.[ch]; do
 done
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/log.[ch] \
 	daemon/config.[ch] daemon/list.h daemon/wire.[ch] daemon/json.[ch] daemon/metrics.[ch]
-# farswapctl uses only the control protocol, the writers, the configuration and the keys of the daemon.
+# farswapctl uses only the control protocol, the writers, the configuration and the keys of the daemon,
+# and what uses an invitation.
 may_only "farswapctl shares admin.h, the writers, the configuration and the keys with the daemon" \
-	'(<|"(admin|config|config-file|key|keyring|json|metrics|release|ask|check|client|ctl|donors|kmsg|resolve)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
+	'(<|"(admin|config|config-file|join-donor|key|keyring|json|metrics|release|ask|check|client|code|ctl|donors|kmsg|resolve)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
 may_only "units share the rest of farswapctl's headers" \
 	'(<|"ctl/((check|client|ctl|kmsg)|unit/[a-z]+)\.h")' daemon/ctl/unit/*.[ch]
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch] daemon/ctl/unit/*.[ch]

@@ -3,7 +3,8 @@
 #
 # Client and donors authenticate each other by keys, and what they say is sealed: a capture of the
 # network has nothing of it. A wrong key on either side is refused with one line that says so, on
-# both sides. A session is resumed with its keys, and the key can't be read.
+# both sides. A session is resumed with its keys, and the key can't be read. A client that has a
+# donor's code joins with it, once, and the code's secret is not on the network.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -18,7 +19,8 @@ marker() {
 		awk '{ for (i = NF; i; i--) printf "%s", $i }'
 }
 
-# listen_in COMMAND...: while it runs, record the network; then count the marker in $seen
+# listen_in COMMAND...: while it runs, record the network; then count the marker in $seen, and the
+# hexadecimal $listen_also in $also_seen
 listen_in() {
 	"$WIRETAP" record eth0 "$TMP/tap" >"$TMP/tap.log" &
 	tap_pid=$!
@@ -30,6 +32,7 @@ listen_in() {
 	seen=$("$WIRETAP" count "$TMP/tap" "$(marker)")
 	echo "marker $(marker) seen $seen times in $(wc -c <"$TMP/tap") bytes, magic numbers" \
 		"$("$WIRETAP" count "$TMP/tap" 66737770)"
+	also_seen=$("$WIRETAP" count "$TMP/tap" "${listen_also:-66737770}")
 	rm -f "$TMP/tap"
 	return $listen_status
 }
@@ -131,6 +134,52 @@ one_machine() {
 		log_has 'report the same machine'
 }
 
+# invite DONOR: set $code
+invite() {
+	on "$1" "setsid farswapctl invite client max=64M --for 2m >/run/invite 2>&1 </dev/null &
+		echo \$! >/run/invite.pid"
+	wait_for 20 on "$1" 'grep -q ^farswap: /run/invite' || return 1
+	code=$(on "$1" 'grep ^farswap: /run/invite')
+}
+
+# join CODE: without other users seeing it
+join() {
+	echo "$1" | farswapctl join 2>&1
+}
+
+join_is_refused() {
+	join "$1" >"$TMP/join" && return 1
+	cat "$TMP/join"
+	grep -q "refuses the code" "$TMP/join"
+}
+
+# The donor knows no key of this machine. A wrong code leaves the right one valid.
+joins() {
+	on "$second" 'farswapctl deny client'
+	echo >"$FARSWAP/donors"
+	invite "$second" || return 1
+	join_is_refused "${code%#*}#$(other_key "${code##*#}")" || return 1
+	listen_also=$(printf %s "${code##*#}" | base64 -d | od -An -tx1 | tr -d ' \n')
+	listen_in join "$code" || return 1
+	echo "the secret, ${#listen_also} digits, is seen $also_seen times"
+	[ "${#listen_also}" -eq 64 ] && [ "$also_seen" -eq 0 ] && [ "$seen" -eq 0 ] &&
+		[ "$(cat "$FARSWAP/donors")" = "$second#$second_key" ] &&
+		grep -q "^donors = $second#$second_key\$" /etc/farswap/farswap.conf.d/donors.conf &&
+		on "$second" "grep 'key=$(farswapctl key) max=64M' /etc/farswapd.conf.d/client-client.conf" &&
+		wait_for 30 donor_is_live "$second"
+}
+
+is_used_once() {
+	join_is_refused "$code" && donor_says "$second" 'has no valid invitation' &&
+		donor_is_live "$second"
+}
+
+is_withdrawn() {
+	invite "$second" && on "$second" 'kill $(cat /run/invite.pid)' || return 1
+	sleep 1
+	join_is_refused "$code"
+}
+
 bad_line() {
 	! echo "$1" >"$FARSWAP/donors" 2>/dev/null && log_has 'donors: invalid key'
 }
@@ -141,7 +190,7 @@ bad_lines() {
 		bad_line "$first#farswap-secret:$first_key" && ! log_has "secret:$first_key"
 }
 
-test_begin 17
+test_begin 20
 farswap_up 2
 [ -x "$WIRETAP" ] || skip_rest "no $WIRETAP"
 lose_ready
@@ -170,6 +219,9 @@ on "$second" 'farswapctl deny client' >/dev/null
 allow "$second" "$(other_key "$own")" >/dev/null
 check "a client whose key is not known is refused" refused "$second#$second_key" \
 	'does not know this machine' "$second" 'not in the configuration'
+check --data "a machine joins with a code, whose secret the network does not see" joins
+check "a code is valid once" is_used_once
+check "a code is withdrawn with the program that has made it" is_withdrawn
 check "a bad key is refused, and a secret one not printed" bad_lines
 check "a machine changes its key" next_key
 check "donors with one key are one machine, whatever they say" one_machine
@@ -180,5 +232,5 @@ for donor in $DONORS; do
 	donor_kill "$donor"
 	on "$donor" 'rm -rf /etc/farswapd.conf.d /etc/farswap/key'
 done
-rm -f /etc/farswap/key
+rm -rf /etc/farswap/key /etc/farswap/farswap.conf.d
 test_end
