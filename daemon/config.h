@@ -19,7 +19,7 @@
 
 #define CONFIG_USER_MAX		33
 enum config_auth {
-	CONFIG_AUTH_DEFAULT,		/* required if anybody is allowed by a key */
+	CONFIG_AUTH_DEFAULT,		/* required, and refused by a machine without a key */
 	CONFIG_AUTH_NONE,
 	CONFIG_AUTH_REQUIRED,
 };

@@ -185,6 +185,8 @@ static int configure(struct config *into, char error[CONFIG_ERROR_MAX])
 /* Can the clients change to those of @fresh? Other settings are read at start only. */
 static int reload_check(struct config *fresh, char *error)
 {
+	if (fresh->auth == CONFIG_AUTH_DEFAULT)
+		fresh->auth = CONFIG_AUTH_REQUIRED;
 	if (auth_is_on() && fresh->auth != CONFIG_AUTH_REQUIRED) {
 		snprintf(error, ADMIN_LINE_MAX, "clients are authenticated: restart farswapd to change auth to none");
 		return -EPERM;
@@ -337,7 +339,11 @@ static int init_auth(void)
 	if (!nr || farswap_noise_public(public, secrets[0]))
 		memset(public, 0, sizeof(public));
 	explicit_bzero(secrets, sizeof(secrets));
-	if (config.auth != CONFIG_AUTH_REQUIRED) {
+	if (config.auth == CONFIG_AUTH_DEFAULT && err == -ENOENT) {
+		log_err("auth is not set, and this machine has no key: run farswapctl key, or set auth = none to lend to every machine that reaches this one");
+		return err;
+	}
+	if (config.auth == CONFIG_AUTH_NONE) {
 		log_warn("auth is none: every machine that reaches this one can borrow memory, and the network can read and alter the messages");
 		return 0;
 	}

@@ -132,13 +132,19 @@ def start(walk: Walk, client, donor) -> None:
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
     drop_in = "/run/systemd/system/farswapd.service.d"
     walk.run("donor: a limit on locked memory is named, with what to type", donor,
-             "printf 'memory = 256M\\nslab = 8M\\n' >/etc/farswapd.conf.d/local.conf; "
+             "printf 'memory = 256M\\nslab = 8M\\nauth = none\\n' >/etc/farswapd.conf.d/local.conf; "
              f"mkdir -p {drop_in}; printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\n"
              f"Restart=no\\n' >{drop_in}/limit.conf; systemctl daemon-reload; "
              "no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; cat /tmp/check; "
              "grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
              "systemctl revert farswapd")
+    walk.run("donor: without a key it does not start, and says what to type", donor,
+             "sed -i /auth/d /etc/farswapd.conf.d/local.conf; no 'systemctl start farswapd'; "
+             "journalctl -u farswapd | grep 'auth is not set.* run farswapctl key'")
+    # As an earlier release, which did start.
     walk.run("donor: enable", donor,
+             f"mkdir -p {drop_in}; printf '[Service]\\nExecStart=\\nExecStart=/usr/sbin/farswapd "
+             f"-o auth=none\\n' >{drop_in}/auth.conf; systemctl daemon-reload; "
              "systemctl enable --now farswapd; farswapctl status")
     walk.run("donor: farswapd is not root, and keeps one capability", donor,
              "pid=$(systemctl show -P MainPID farswapd); [ $(stat -c %U /proc/$pid) = farswapd ]; "
@@ -178,6 +184,10 @@ def update(walk: Walk, client, donor) -> None:
              f"farswap)\" = {began} ]; no \"dmesg | grep 'farswap: detach'\"; "
              f"[ \"$(dpkg-query -W -f '${{Version}}' farswap-utils)\" = {NEXT} ]")
     walk.run("donor: update under load", donor, "dpkg -i /root/new/*.deb", 400)
+    walk.run("donor: the update keeps one that lends without keys", donor,
+             "grep -x 'auth = none' /etc/farswapd.conf.d/00-update.conf; "
+             "rm -r /run/systemd/system/farswapd.service.d; systemctl daemon-reload; "
+             "systemctl restart farswapd")
     walk.run("donor: the new daemon runs, with its settings", donor,
              f"farswapd -V | grep -q '^farswapd {NEXT},'; systemctl is-active farswapd; "
              "pid=$(systemctl show -P MainPID farswapd); "

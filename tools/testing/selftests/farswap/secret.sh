@@ -86,6 +86,14 @@ next_key() {
 		sleep 1 && donor_is_live "$first" && [ "$(farswapctl key)" = "$next" ]
 }
 
+# It has no key yet, and /dev/null does not ask for auth = none.
+must_be_asked() {
+	on "$first" 'timeout 20 farswapd -n -f /dev/null -o control=/run/other 2>&1
+		echo "status $?"' >"$TMP/unasked"
+	cat "$TMP/unasked"
+	grep -q '^status 78$' "$TMP/unasked" && grep -q 'auth is not set' "$TMP/unasked"
+}
+
 donor_says() {
 	on "$1" 'cat /run/farswapd.log' | grep -F "$2"
 }
@@ -190,13 +198,14 @@ bad_lines() {
 		bad_line "$first#farswap-secret:$first_key" && ! log_has "secret:$first_key"
 }
 
-test_begin 20
+test_begin 21
 farswap_up 2
 [ -x "$WIRETAP" ] || skip_rest "no $WIRETAP"
 lose_ready
 check "without keys the network sees what is said" seen_in_clear
 check "and the log warns of it" eval 'log_has "donor $first: not authenticated" &&
 	donor_says "$first" "auth is none"'
+check "a donor without a key lends to everybody only if it is asked to" must_be_asked
 check "a key is made once, and nobody can read it" makes_key
 first_key=$(on "$first" 'farswapctl key')
 second_key=$(on "$second" 'farswapctl key')
@@ -230,7 +239,7 @@ check "a new key of this machine is not known to them" eval 'farswapctl key >/de
 	refused "$first#$first_key" "does not know this machine" "$first" "not in the configuration"'
 for donor in $DONORS; do
 	donor_kill "$donor"
-	on "$donor" 'rm -rf /etc/farswapd.conf.d /etc/farswap/key'
+	on "$donor" 'cd /etc && rm -f farswapd.conf.d/auth.conf farswapd.conf.d/client-*.conf farswap/key'
 done
 rm -rf /etc/farswap/key /etc/farswap/farswap.conf.d
 test_end
