@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of regions: allocates and zeroes it, and returns it to the kernel.
+ * The memory of regions: allocates and zeroes it, and returns it to the kernel, zeroed.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "log.h"
 #include "mem.h"
@@ -44,14 +45,19 @@ static void fill_refuse(int err)
 		 pool.slab >> 20, pool.present >> 20, strerror(-err));
 }
 
-bool fill_zero_step(void)
+static uint64_t fill_now_ms(void)
 {
-	struct region *region = list_first(&pool.dirty, struct region, link);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void fill_zero(struct region *region)
+{
 	size_t bytes;
 	int err = 0;
 
-	if (!region)
-		return false;
 	bytes = pool.slab - region->zeroed;
 	if (bytes > FILL_ZERO_STEP)
 		bytes = FILL_ZERO_STEP;
@@ -59,7 +65,7 @@ bool fill_zero_step(void)
 		if (mem_zero(region->addr + region->zeroed, bytes)) {
 			log_err("uncorrectable error in lent memory: its region is returned to the kernel");
 			fill_empty(region);
-			return true;
+			return;
 		}
 	} else {
 		err = mem_populate(region->addr + region->zeroed, bytes);
@@ -67,7 +73,7 @@ bool fill_zero_step(void)
 	if (err) {
 		fill_empty(region);
 		fill_refuse(err);
-		return true;
+		return;
 	}
 	region->zeroed += bytes;
 	if (region->zeroed > region->present)
@@ -77,7 +83,45 @@ bool fill_zero_step(void)
 		stats_inc(STAT_ZEROED);
 		region_set_state(region, REGION_FREE);
 	}
-	return true;
+}
+
+bool fill_zero_step(void)
+{
+	struct region *region = list_first(&pool.dirty, struct region, link);
+
+	if (region)
+		fill_zero(region);
+	return region;
+}
+
+/* Are there still contents of a client? */
+static bool fill_is_used(const struct region *region)
+{
+	return region->state == REGION_DIRTY && region->zeroed < region->present;
+}
+
+static struct region *fill_used(void)
+{
+	struct list *pos;
+
+	list_for_each(pos, &pool.dirty) {
+		struct region *region = container_of(pos, struct region, link);
+
+		if (fill_is_used(region))
+			return region;
+	}
+	return NULL;
+}
+
+void fill_wipe(uint64_t ms)
+{
+	uint64_t end = fill_now_ms() + ms;
+	struct region *region;
+
+	while ((region = fill_used()) && fill_now_ms() < end)
+		fill_zero(region);
+	if (region)
+		log_warn("not all lent memory could be zeroed within %" PRIu64 " ms", ms);
 }
 
 /* Return the region to give up first: ordinary pages are more useful to other programs. */
@@ -108,7 +152,11 @@ bool fill_shrink_step(void)
 	}
 	if (!region || (region->huge && region_filled() <= pool.limit))
 		return false;
-	fill_empty(region);
+	/* The kernel may keep the pages as they are for long, and a dump of it would have them. */
+	if (fill_is_used(region))
+		fill_zero(region);
+	else
+		fill_empty(region);
 	return true;
 }
 

@@ -52,5 +52,7 @@ bool fill_shrink_step(void);
 bool fill_zero_step(void);
 /* Assign an address to one region; zeroing it allocates the memory. */
 bool fill_grow_step(void);
+/* Zero all that clients have written and that nobody has, for at most @ms. */
+void fill_wipe(uint64_t ms);
 
 #endif

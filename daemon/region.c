@@ -22,6 +22,8 @@
  * neither how many loans there were nor where in the pool its regions are.
  */
 #define REGION_INDEX_BITS	24
+/* Together with evict_ms this is less than TimeoutStopSec of the unit. */
+#define REGION_WIPE_MS		10000
 /* Addresses stay below 2^63. */
 #define REGION_ADDRESS_BITS	63
 
@@ -653,6 +655,8 @@ int region_reserve(void)
 
 void region_exit(void)
 {
+	/* After the process has ended the kernel frees the pages, but does not zero them. */
+	fill_wipe(REGION_WIPE_MS);
 	mem_release();
 	free(pool.regions);
 	pool.regions = NULL;

@@ -15,10 +15,12 @@
 #define mem_map		real_map
 #define mem_populate	real_populate
 #define mem_zero	real_zero
+#define mem_unmap	real_unmap
 #include "mem.c"
 #undef mem_map
 #undef mem_populate
 #undef mem_zero
+#undef mem_unmap
 
 #include "at-once.h"
 #include "quiet.h"
@@ -103,6 +105,23 @@ int mem_zero(void *addr, size_t bytes)
 	if (bad && (char *)addr <= bad && bad < (char *)addr + bytes)
 		return -EFAULT;
 	return real_zero(addr, bytes);
+}
+
+/* What the kernel gets back is zero. */
+static bool unmapped_used;
+static unsigned int unmaps;
+
+static bool bytes_are_zero(const uint8_t *addr, size_t bytes)
+{
+	return !*addr && !memcmp(addr, addr + 1, bytes - 1);
+}
+
+void mem_unmap(void *addr, size_t bytes)
+{
+	/* Memory that was never touched is zero as well. */
+	unmapped_used |= !bytes_are_zero(addr, bytes);
+	unmaps++;
+	real_unmap(addr, bytes);
 }
 
 static uint64_t available;	/* to others */
@@ -479,6 +498,33 @@ static void test_limit(void)
 }
 
 /* Ordinary memory is short; reserved huge pages don't compensate for that. */
+/* The kernel gets no client's contents back, neither while the pool shrinks nor at the end. */
+static void test_wipe(void)
+{
+	struct region *region[2];
+	unsigned int i;
+
+	setup(1);
+	settle();
+	for (i = 0; i < 2; i++) {
+		while (region_lend(&a, &region[i]) == -EAGAIN)
+			region_step();
+		memset(region[i]->addr, 0xa5, SLAB);
+	}
+	unmapped_used = false;
+	unmaps = 0;
+	region_return(region[0]);
+	region_set_limit(0);
+	settle();
+	ok(unmaps && region[0]->state == REGION_EMPTY && !unmapped_used && consistent(),
+	   "memory that goes back to the kernel is zero");
+	region_return(region[1]);
+	ok(region[1]->state == REGION_DIRTY && region[1]->addr[SLAB - 1], "memory that was used");
+	fill_wipe(60000);
+	ok(bytes_are_zero(region[1]->addr, SLAB) && consistent(), "is zeroed before the end");
+	teardown();
+}
+
 static void test_huge(void)
 {
 	struct region *region[TOTAL], *none;
@@ -724,6 +770,7 @@ int main(void)
 	test_register_fails();
 	test_unregister_fails();
 	test_limit();
+	test_wipe();
 	test_huge();
 	test_huge_staged();
 	test_refused();
