@@ -38,13 +38,7 @@ check --data "memory contents are right" stop_load readers
 stats_save
 start_load shared polling -m 44 -p 1 -t shmem -d 250 -w 0 -i 0
 check "shared memory goes out and comes in" pages_go_and_return 2000
-if is_direct; then
-	# A kernel that calls farswap sleeps there.
-	ktap_test_skip "faults on shared memory poll, too"
-else
-	check "faults on shared memory poll, too" eval \
-		'faults_with 1000 5; wait_for 60 grew wait_polled'
-fi
+check "faults on shared memory poll, too" eval 'faults_with 1000 5; wait_for 60 grew wait_polled'
 check --data "contents of shared memory are right" stop_load shared
 stats_show
 check "the RDMA transport is back" leave_ram
