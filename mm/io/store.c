@@ -847,6 +847,8 @@ bool farswap_store(struct folio *folio)
 			farswap_backup_settle(slab, slot, nr);
 	}
 	farswap_cgroup_uncharge(device, swp_offset(folio->swap), nr);
+	if (outcome == FARSWAP_STAT_STORE_NO_SLAB)
+		farswap_cgroup_lacked(folio);
 	state = slab && charged ? READ_ONCE(slab->state) : FARSWAP_SLAB_UNMAPPED;
 	if (state == FARSWAP_SLAB_MAPPING || state == FARSWAP_SLAB_MAPPED)
 		store_note_stray(slab);

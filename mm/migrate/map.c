@@ -430,8 +430,10 @@ void farswap_slab_map_work(struct work_struct *work)
 	}
 	mapping = farswap_mapping_make(slab, jiffies + MAP_TIME, &epoch);
 	if (IS_ERR(mapping)) {
-		if (PTR_ERR(mapping) == -ENOSPC)
+		if (PTR_ERR(mapping) == -ENOSPC) {
+			farswap_cgroup_full();
 			farswap_handover_wait(slab);
+		}
 		map_failed(slab);
 		return;
 	}

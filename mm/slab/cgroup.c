@@ -4,6 +4,9 @@
  * path of a cgroup, so that it holds again when a service restarts with a new cgroup. It covers
  * all cgroups below that path; of several policies that cover a cgroup, each holds.
  *
+ * Weights divide remote memory only while donors have no room. Then a cgroup stores nothing more
+ * if one beside it lacks room and has less for its weight.
+ *
  * Every device has an owner byte for each slot: the policy of the page that was stored last, and
  * whether the page is charged to it, that is, has or is about to have a remote copy. The kernel
  * uncharges a slot before it notifies farswap of the free, so the owner is unknown by then. The
@@ -17,6 +20,7 @@
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
 #include <linux/ctype.h>
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -37,12 +41,18 @@
 #define CGROUP_CHARGED		0x80
 #define CGROUP_UNLIMITED	LONG_MAX
 #define CGROUP_BACKUP_DEFAULT	UINT_MAX
+#define CGROUP_SHARE_MAX	1000
+/* Donors have no room, or a cgroup lacks it, if that was so in this time. Retries take 5 s. */
+#define CGROUP_LACK_TIME	(10 * HZ)
 /* Cgroups that have ended stay in the cache, so it is emptied at this size. */
 #define CGROUP_CACHE_MAX	8192
 
 /**
  * struct cgroup_policy - the policy of a cgroup and those below it
  * @max:	most pages that may be charged to it and to the policies below it
+ * @weight:	its share beside those under the same policy; 0: it has none
+ * @parent:	number of the policy right above it, or 0
+ * @lacked_at:	last store of its own that no region had room for, jiffies; 0 if none
  * @backup:	enum farswap_backup_policy, or CGROUP_BACKUP_DEFAULT
  * @remote:	pages may be stored remotely
  * @nr:		its number in owner bytes
@@ -57,6 +67,9 @@
  */
 struct cgroup_policy {
 	long max;
+	unsigned int weight;
+	unsigned int parent;
+	unsigned long lacked_at;
 	unsigned int backup;
 	bool remote;
 	unsigned int nr;
@@ -77,6 +90,9 @@ static DEFINE_SPINLOCK(policy_lock);
 static struct cgroup_policy __rcu *cgroup_policies[CGROUP_POLICIES + 1];
 /* Above the highest number in use. */
 static unsigned int cgroup_nr_policies = 1;
+
+/* Last time that no donor had room for a slab, jiffies; 0 if never. */
+static unsigned long cgroup_full_at;
 
 /* Number of the policy of each cgroup seen, by its ID, 0 for none. Written under policy_lock. */
 static DEFINE_XARRAY(cgroup_cache);
@@ -194,9 +210,49 @@ static long cgroup_pages(const struct cgroup_policy *policy)
 	return pages;
 }
 
+static bool cgroup_is_recent(unsigned long at)
+{
+	return at && time_is_after_jiffies(at + CGROUP_LACK_TIME);
+}
+
+/* Returns whether a store of the policy's, or of one below it, lacked room a moment ago. */
+static bool cgroup_lacks(const struct cgroup_policy *policy)
+{
+	const struct cgroup_policy *other;
+	unsigned int nr;
+
+	for_each_set_bit(nr, policy->below, CGROUP_POLICIES + 1) {
+		other = cgroup_policy(nr);
+		if (other && cgroup_is_recent(READ_ONCE(other->lacked_at)))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether a policy beside @policy lacks room and has less for its weight. */
+static bool cgroup_has_more(const struct cgroup_policy *policy)
+{
+	unsigned int weight = READ_ONCE(policy->weight), its, nr;
+	u64 pages = max(cgroup_pages(policy), 0L);
+	const struct cgroup_policy *other;
+
+	for (nr = 1; weight && nr < READ_ONCE(cgroup_nr_policies); nr++) {
+		other = cgroup_policy(nr);
+		if (!other || other == policy ||
+		    READ_ONCE(other->parent) != READ_ONCE(policy->parent))
+			continue;
+		its = READ_ONCE(other->weight);
+		if (its && cgroup_lacks(other) &&
+		    pages * its > (u64)max(cgroup_pages(other), 0L) * weight)
+			return true;
+	}
+	return false;
+}
+
 /* Returns whether every policy that covers @policy's cgroup allows @nr pages more than it has. */
 static bool cgroup_allows(const struct cgroup_policy *policy, long nr)
 {
+	bool full = cgroup_is_recent(READ_ONCE(cgroup_full_at));
 	const struct cgroup_policy *top;
 	unsigned int i;
 
@@ -208,6 +264,8 @@ static bool cgroup_allows(const struct cgroup_policy *policy, long nr)
 			return false;
 		if (READ_ONCE(top->max) != CGROUP_UNLIMITED &&
 		    cgroup_pages(top) + nr > READ_ONCE(top->max))
+			return false;
+		if (full && cgroup_has_more(top))
 			return false;
 	}
 	return true;
@@ -266,6 +324,24 @@ bool farswap_cgroup_charge_slots(struct farswap_device *device, struct folio *fo
 		cgroup_end_charge(xchg(&owners[offset + i], owner));
 	rcu_read_unlock();
 	return charged;
+}
+
+/* Implements farswap_cgroup_lacked() while there is a policy. */
+void farswap_cgroup_note_lack(struct folio *folio)
+{
+	struct cgroup_policy *policy;
+
+	rcu_read_lock();
+	policy = cgroup_of(folio);
+	if (policy)
+		WRITE_ONCE(policy->lacked_at, jiffies ?: 1);
+	rcu_read_unlock();
+}
+
+/* Implements farswap_cgroup_full() while there is a policy. */
+void farswap_cgroup_note_full(void)
+{
+	WRITE_ONCE(cgroup_full_at, jiffies ?: 1);
 }
 
 /* Implements farswap_cgroup_recharge() while there is a policy. */
@@ -411,7 +487,25 @@ void farswap_cgroup_swapoff(struct farswap_device *device)
 	kvfree(device->owners);
 }
 
-/* Note for each policy the policies that are below it. */
+/* Returns the number of the policy right above @policy, or 0. */
+static unsigned int cgroup_find_parent(const struct cgroup_policy *policy)
+{
+	const struct cgroup_policy *top;
+	unsigned int nr, parent = 0;
+	size_t longest = 0;
+
+	for (nr = 1; nr < cgroup_nr_policies; nr++) {
+		top = cgroup_policy(nr);
+		if (top && top != policy && test_bit(policy->nr, top->below) &&
+		    strlen(top->path) > longest) {
+			longest = strlen(top->path);
+			parent = nr;
+		}
+	}
+	return parent;
+}
+
+/* Note for each policy the policies that are below it, and the one above. */
 static void cgroup_relate(void)
 {
 	struct cgroup_policy *top, *policy;
@@ -425,6 +519,11 @@ static void cgroup_relate(void)
 			assign_bit(nr, top->below,
 				   policy && cgroup_path_is_below(policy->path, top->path));
 		}
+	}
+	for (nr = 1; nr < cgroup_nr_policies; nr++) {
+		policy = cgroup_policy(nr);
+		if (policy)
+			WRITE_ONCE(policy->parent, cgroup_find_parent(policy));
 	}
 	xa_destroy(&cgroup_cache);
 	cgroup_cached = 0;
@@ -546,6 +645,9 @@ static bool cgroup_parse_key(char *word, struct cgroup_policy *policy)
 	*value++ = '\0';
 	if (!strcmp(word, "max"))
 		return cgroup_parse_max(value, &policy->max);
+	if (!strcmp(word, "weight"))
+		return isdigit(*value) && !kstrtouint(value, 10, &policy->weight) &&
+		       policy->weight <= CGROUP_SHARE_MAX;
 	if (!strcmp(word, "backup"))
 		return cgroup_parse_backup(value, &policy->backup);
 	return !strcmp(word, "remote") && !kstrtobool(value, &policy->remote) &&
@@ -562,7 +664,7 @@ static int cgroup_parse(char *words, struct cgroup_policy *policy)
 			continue;
 		strscpy(shown, word, sizeof(shown));
 		if (!cgroup_parse_key(word, policy)) {
-			pr_err("cgroups: \"%s\" is no good; give remote=0 or 1, max=SIZE (such as 4G) or max, backup=disk, replica, replica+disk, none or default\n",
+			pr_err("cgroups: \"%s\" is no good; give remote=0 or 1, max=SIZE (such as 4G) or max, weight=0 to 1000, backup=disk, replica, replica+disk, none or default\n",
 			       shown);
 			return -EINVAL;
 		}
@@ -588,6 +690,7 @@ static int cgroup_set_locked(const char *path, char *words)
 		return -ENOMEM;
 	memcpy(policy->path, path, strlen(path) + 1);
 	policy->max = old ? old->max : CGROUP_UNLIMITED;
+	policy->weight = old ? old->weight : 0;
 	policy->backup = old ? old->backup : CGROUP_BACKUP_DEFAULT;
 	policy->remote = old ? old->remote : true;
 	err = words ? cgroup_parse(words, policy) : 0;
@@ -597,6 +700,7 @@ static int cgroup_set_locked(const char *path, char *words)
 		return 0;
 	if (!err) {
 		WRITE_ONCE(old->max, policy->max);
+		WRITE_ONCE(old->weight, policy->weight);
 		WRITE_ONCE(old->backup, policy->backup);
 		WRITE_ONCE(old->remote, policy->remote);
 	}
@@ -606,8 +710,8 @@ static int cgroup_set_locked(const char *path, char *words)
 
 /**
  * farswap_cgroup_set() - add, change or remove a policy
- * @line:	"PATH [remote=0|1] [max=SIZE|max] [backup=POLICY|default]"; keys that
- *		are not given keep their values. "PATH -" removes the policy
+ * @line:	"PATH [remote=0|1] [max=SIZE|max] [weight=N] [backup=POLICY|default]";
+ *		keys that are not given keep their values. "PATH -" removes the policy
  *
  * A policy holds for pages that are stored from then on.
  *
@@ -651,8 +755,8 @@ static int cgroup_print(char *buf, size_t size, const struct cgroup_policy *poli
 
 	if (policy->max != CGROUP_UNLIMITED)
 		scnprintf(max, sizeof(max), "%ldK", policy->max << (PAGE_SHIFT - 10));
-	return snprintf(buf, size, "%s remote=%d max=%s backup=%s\n", policy->path, policy->remote,
-			max, policy->backup == CGROUP_BACKUP_DEFAULT ? "default" :
+	return snprintf(buf, size, "%s remote=%d max=%s weight=%u backup=%s\n", policy->path,
+			policy->remote, max, policy->weight, policy->backup == CGROUP_BACKUP_DEFAULT ? "default" :
 			cgroup_backup_names[policy->backup]);
 }
 
@@ -696,7 +800,7 @@ int farswap_cgroup_seq_show(struct seq_file *m, void *v)
 	struct cgroup_policy *policy;
 	unsigned int nr;
 
-	seq_puts(m, "path remote max_pages pages stored loaded refused load_ns\n");
+	seq_puts(m, "path remote max_pages pages stored loaded refused load_ns weight\n");
 	mutex_lock(&policy_mutex);
 	rcu_read_lock();
 	for (nr = 1; nr < cgroup_nr_policies; nr++) {
@@ -708,9 +812,10 @@ int farswap_cgroup_seq_show(struct seq_file *m, void *v)
 			seq_puts(m, "max");
 		else
 			seq_printf(m, "%ld", policy->max);
-		seq_printf(m, " %ld %ld %ld %ld %lld\n", cgroup_pages(policy),
+		seq_printf(m, " %ld %ld %ld %ld %lld %u\n", cgroup_pages(policy),
 			   atomic_long_read(&policy->stored), atomic_long_read(&policy->loaded),
-			   atomic_long_read(&policy->refused), atomic64_read(&policy->load_ns));
+			   atomic_long_read(&policy->refused), atomic64_read(&policy->load_ns),
+			   policy->weight);
 	}
 	rcu_read_unlock();
 	mutex_unlock(&policy_mutex);

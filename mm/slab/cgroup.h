@@ -24,6 +24,8 @@ void farswap_cgroup_uncharge_slots(struct farswap_device *device, pgoff_t offset
 				   unsigned int nr);
 void farswap_cgroup_account_load(struct farswap_device *device, pgoff_t offset,
 				 unsigned int nr, u64 ns);
+void farswap_cgroup_note_lack(struct folio *folio);
+void farswap_cgroup_note_full(void);
 unsigned int farswap_cgroup_slot_backup(struct farswap_device *device, pgoff_t offset);
 void farswap_cgroup_swapon(struct farswap_device *device);
 void farswap_cgroup_swapoff(struct farswap_device *device);
@@ -110,6 +112,29 @@ static inline void farswap_cgroup_loaded(struct farswap_device *device, pgoff_t 
 {
 	if (farswap_cgroup_used())
 		farswap_cgroup_account_load(device, offset, nr, ns);
+}
+
+/**
+ * farswap_cgroup_lacked() - note that a folio goes to the device because no region has room for it
+ * @folio:	the folio; locked
+ *
+ * Context: process context; does not sleep.
+ */
+static inline void farswap_cgroup_lacked(struct folio *folio)
+{
+	if (farswap_cgroup_used())
+		farswap_cgroup_note_lack(folio);
+}
+
+/**
+ * farswap_cgroup_full() - note that no donor has room for a slab
+ *
+ * Context: any.
+ */
+static inline void farswap_cgroup_full(void)
+{
+	if (farswap_cgroup_used())
+		farswap_cgroup_note_full();
 }
 
 /**

@@ -138,8 +138,8 @@ static void cgroup_print(const struct table *table, const char *line, bool kept)
 
 	if (strcmp(max, "max") != 0)
 		snprintf(limit, sizeof(limit), "%llu", strtoull(max, NULL, 10) >> 8);
-	printf("%-40s %6s %8s %8s %8llu %10s %10s %10s %7llu %s\n", table_get(table, "path"),
-	       table_get(table, "remote"), limit, backup ? backup + 7 : "-",
+	printf("%-40s %6s %8s %6s %8s %8llu %10s %10s %10s %7llu %s\n", table_get(table, "path"),
+	       table_get(table, "remote"), limit, table_get(table, "weight"), backup ? backup + 7 : "-",
 	       (unsigned long long)(table_number(table, "pages") >> 8), table_get(table, "stored"),
 	       table_get(table, "loaded"), table_get(table, "refused"),
 	       loaded ? (unsigned long long)(table_number(table, "load_ns") / loaded / 1000) : 0,
@@ -157,6 +157,7 @@ static void cgroup_json(struct json *json, const struct table *table, const char
 		json_number(json, "max_pages", strtoull(max, NULL, 10));
 	else
 		json_null(json, "max_pages");
+	json_number(json, "weight", table_number(table, "weight"));
 	json_string(json, "backup", backup ? backup + 7 : "default");
 	json_number(json, "remote_pages", table_number(table, "pages"));
 	json_number(json, "stored", table_number(table, "stored"));
@@ -182,8 +183,8 @@ static int cgroup_show(void)
 		json_object(&json, NULL);
 		json_array(&json, "cgroups");
 	} else {
-		printf("%-40s %6s %8s %8s %8s %10s %10s %10s %7s %s\n", "PATH", "REMOTE", "MAX_MIB",
-		       "BACKUP", "MIB", "STORED", "LOADED", "REFUSED", "LOAD_US", "KEPT");
+		printf("%-40s %6s %8s %6s %8s %8s %10s %10s %10s %7s %s\n", "PATH", "REMOTE",
+		       "MAX_MIB", "WEIGHT", "BACKUP", "MIB", "STORED", "LOADED", "REFUSED", "LOAD_US", "KEPT");
 	}
 	while (table_next(&table)) {
 		*line = '\0';
@@ -208,5 +209,5 @@ int cmd_cgroup(char **args, unsigned int nr)
 		return cgroup_show();
 	if (!strcmp(args[0], "set") && nr > 1)
 		return cgroup_set(args + 1, nr - 1);
-	ctl_fail(CTL_UNKNOWN, "cgroup: expected show, or set and the path of a cgroup, and then remote=0 or 1, max=SIZE, backup=POLICY, or -");
+	ctl_fail(CTL_UNKNOWN, "cgroup: expected show, or set and the path of a cgroup, and then remote=0 or 1, max=SIZE, weight=N, backup=POLICY, or -");
 }

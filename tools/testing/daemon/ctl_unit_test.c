@@ -275,8 +275,8 @@ static void test_machines(void)
 	   has("delta                    104        512            0           0      -      max   1.50 locked\n") &&
 	   has("private, cgroup not its own") && !strstr(output, "bash"),
 	   "virtual machines are found, with the memory of their guests");
-	put("/sys/kernel/debug/farswap/cgroups", "path remote max_pages pages stored loaded refused load_ns\n"
-	    "/machine.slice/machine-qemu1.scope 1 max 12800 0 0 0 0\n");
+	put("/sys/kernel/debug/farswap/cgroups", "path remote max_pages pages stored loaded refused load_ns weight\n"
+	    "/machine.slice/machine-qemu1.scope 1 max 12800 0 0 0 0 0\n");
 	run("vm", "list", "--json", NULL);
 	ok(!status && is_json() && has("\"name\":\"alpha\"") && has("\"guest_bytes\":536870912"),
 	   "and as JSON");
@@ -564,12 +564,12 @@ static void test_policies(void)
 	run("cgroup", "set", "/batch.slice", "max=2G", NULL);
 	ok(!status && strstr(contents("/etc/farswap/cgroups"), "\n/only.scope remote=0 backup=none\n/batch.slice max=2G\n") &&
 	   !strstr(shown, "4G"), "another policy for it replaces its line");
-	put("/sys/kernel/farswap/cgroups", "/batch.slice remote=1 max=2097152K backup=default\n/x remote=1 max=max backup=none\n");
-	put("/sys/kernel/debug/farswap/cgroups", "path remote max_pages pages stored loaded refused load_ns\n"
-	    "/batch.slice 1 524288 2560 5000 100 7 2500000\n/x 1 max 0 0 0 0 0\n");
+	put("/sys/kernel/farswap/cgroups", "/batch.slice remote=1 max=2097152K weight=300 backup=default\n/x remote=1 max=max weight=0 backup=none\n");
+	put("/sys/kernel/debug/farswap/cgroups", "path remote max_pages pages stored loaded refused load_ns weight\n"
+	    "/batch.slice 1 524288 2560 5000 100 7 2500000 300\n/x 1 max 0 0 0 0 0 0\n");
 	run("cgroup", "show", NULL);
-	ok(!status && has("/batch.slice                                  1     2048  default       10       5000        100          7      25 yes\n") &&
-	   has("/x                                            1      max     none        0          0          0          0       0 no\n"),
+	ok(!status && has("/batch.slice                                  1     2048    300  default       10       5000        100          7      25 yes\n") &&
+	   has("/x                                            1      max      0     none        0          0          0          0       0 no\n"),
 	   "policies are shown with their accounts");
 	run("cgroup", "show", "--json", NULL);
 	ok(!status && is_json() && has("\"max_pages\":524288") && has("\"kept\":false"), "as JSON");

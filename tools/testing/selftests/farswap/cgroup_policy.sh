@@ -3,10 +3,12 @@
 #
 # A policy for a cgroup holds: one that may not use donors does not, one with a limit keeps it,
 # together with those below it and after it is created again, and one with a backup policy uses it.
-# A policy can be removed under load.
+# A policy can be removed under load. While donors have no room, weights divide it.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
+# shellcheck source=_ram.sh
+. "$HERE/_ram.sh"
 
 MAX_PAGES=512
 TRACING=/sys/kernel/tracing
@@ -64,7 +66,7 @@ refused() {
 
 changes_one_key() {
 	policy "/capped backup=none" && grep . "$FARSWAP/cgroups" &&
-		grep -qx "/capped remote=1 max=2048K backup=none" "$FARSWAP/cgroups" &&
+		grep -qx "/capped remote=1 max=2048K weight=0 backup=none" "$FARSWAP/cgroups" &&
 		policy "/capped backup=default"
 }
 
@@ -93,11 +95,26 @@ only_in_none() {
 	same backup_written
 }
 
-test_begin 17
+# Ten regions of 2 MB, of which pages can use every place.
+few_regions() {
+	swapoff "$SWAP_DISK" && reload_modules slab_mb=2 donors= hotslab=0 &&
+		modprobe farswap-ram regions=10 && echo 10.9.9.1 >"$FARSWAP/donors" &&
+		wait_for 20 donors_live 1 && set_value "$FARSWAP/compress" lz4
+}
+
+# The weights are 1 and 3, so that it could be three times as much.
+has_its_share() {
+	share_light=$(column /light pages)
+	share_heavy=$(column /heavy pages)
+	echo "pages: $share_light and $share_heavy"
+	[ "$share_light" -gt 100 ] && [ "$share_heavy" -gt $((2 * share_light)) ]
+}
+
+test_begin 22
 farswap_up 2
 swap_on
 check "bad policies are refused" refused "capped max=4M" "/capped max=4X" "/capped remote=2" \
-	"/capped backup=tape" "/capped max" "/capped frobnicate=1" "/capped -" ""
+	"/capped backup=tape" "/capped max" "/capped weight=1001" "/capped frobnicate=1" "/capped -" ""
 make_cgroup capped 4M
 make_cgroup denied 4M
 make_cgroup top max
@@ -144,4 +161,18 @@ check "a backup of its own is used" only_in_none
 check "a trace tells whose pages are written" traced
 check --data "memory contents are right without a backup" stop_load alone
 for path in /capped /cap /denied /top/one /alone; do policy "$path -"; done
+check "farswap runs over a transport with few regions" few_regions || skip_rest "it cannot be used"
+swap_on
+make_cgroup light 4M
+make_cgroup heavy 4M
+policy "/light weight=100"
+policy "/heavy weight=300"
+start_load light light -m 28 -d 200 -i 1
+check "one has all that donors have" wait_for 60 column_above /light pages 4000
+start_load heavy heavy -m 28 -d 200 -i 1
+check "another one gets its share of it" wait_for 90 has_its_share
+check --data "memory contents are right with weights" stop_all light heavy
+for path in /light /heavy; do policy "$path -"; done
+swapoff "$SWAP_DISK"
+check "the RDMA transport is back" leave_ram
 test_end
