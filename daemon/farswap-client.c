@@ -24,6 +24,18 @@
 #ifndef CLIENT_SWAPS
 #define CLIENT_SWAPS		"/proc/swaps"
 #endif
+#ifndef CLIENT_MODULES
+#define CLIENT_MODULES		"/lib/modules"
+#endif
+#ifndef CLIENT_RELEASE
+#define CLIENT_RELEASE		"/proc/sys/kernel/osrelease"
+#endif
+#ifndef CLIENT_LOCKDOWN
+#define CLIENT_LOCKDOWN		"/sys/kernel/security/lockdown"
+#endif
+#ifndef CLIENT_SIGNED
+#define CLIENT_SIGNED		"/sys/module/module/parameters/sig_enforce"
+#endif
 #define CLIENT_SETTINGS_MAX	64
 #define CLIENT_WHERE_MAX	288
 #define CLIENT_VALUE_MAX	4096
@@ -253,6 +265,53 @@ static void client_apply_all(void)
 		client_apply(donors);
 }
 
+/* Return whether the first line of a file has a text in it; "" is in each line. */
+static bool client_line_has(const char *path, const char *text, char line[CLIENT_VALUE_MAX])
+{
+	FILE *file = fopen(path, "re");
+	bool has = file && fgets(line, CLIENT_VALUE_MAX, file) && strstr(line, text);
+
+	if (file)
+		(void)fclose(file);
+	if (has)
+		line[strcspn(line, "\n")] = '\0';
+	return has;
+}
+
+static bool client_has_module(const char *release)
+{
+	char path[CLIENT_WHERE_MAX], line[CLIENT_VALUE_MAX];
+	bool has = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), CLIENT_MODULES "/%.128s/modules.dep", release);
+	file = fopen(path, "re");
+	while (file && !has && fgets(line, sizeof(line), file))
+		has = strstr(line, "/farswap.ko");
+	if (file)
+		(void)fclose(file);
+	return has;
+}
+
+/* End with the reason why modprobe failed, if it is one of those that a new user meets. */
+static void client_explain_load(void)
+{
+	char release[CLIENT_VALUE_MAX], line[CLIENT_VALUE_MAX];
+
+	if (!client_line_has(CLIENT_RELEASE, "", release))
+		return;
+	if (!client_has_module(release) && strncmp(release, "6.12.", 5))
+		client_fail("there is no kernel module farswap for Linux %s, since farswap is made for 6.12: apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot",
+			    release);
+	if (!client_has_module(release))
+		client_fail("there is no kernel module farswap for Linux %s: apt install linux-headers-%s farswap-dkms",
+			    release, release);
+	if (client_line_has(CLIENT_LOCKDOWN, "[integrity]", line) ||
+	    client_line_has(CLIENT_LOCKDOWN, "[confidentiality]", line) ||
+	    client_line_has(CLIENT_SIGNED, "Y", line))
+		client_fail("this kernel is locked down (Secure Boot) and refuses the module farswap, whose key is not enrolled: mokutil --import /var/lib/dkms/mok.pub, and reboot");
+}
+
 static void client_load(void)
 {
 	/* The size of a slab is fixed once the module is loaded. */
@@ -261,9 +320,11 @@ static void client_load(void)
 
 	if (slab)
 		snprintf(option, sizeof(option), "slab_mb=%.32s", slab->value);
-	if (!client_modprobe(argv))
-		client_fail("cannot load the kernel module farswap%s%s; the kernel's log may show why: journalctl -k -g farswap",
-			    slab ? " with " : "", slab ? option : "");
+	if (client_modprobe(argv))
+		return;
+	client_explain_load();
+	client_fail("cannot load the kernel module farswap%s%s; the kernel's log may show why: journalctl -k -g farswap",
+		    slab ? " with " : "", slab ? option : "");
 }
 
 /* Swap may be turned on later, so this is no error. */
@@ -275,7 +336,7 @@ static void client_check_swap(void)
 	while (file && (c = getc(file)) != EOF)
 		lines += c == '\n';
 	if (file && lines < 2)
-		fputs("there is no swap device, and nothing is swapped without one: swapon --show lists them\n",
+		fputs("there is no swap device, and nothing is swapped without one: fallocate -l 8G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile\n",
 		      stderr);
 	if (file)
 		(void)fclose(file);

@@ -288,6 +288,12 @@ static int latency_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(latency);
 
+static int timing_show(struct seq_file *m, void *v)
+{
+	return farswap_timing_show(m, v);
+}
+DEFINE_SHOW_ATTRIBUTE(timing);
+
 /**
  * farswap_debugfs_init() - create the files
  */
@@ -299,6 +305,7 @@ void farswap_debugfs_init(void)
 	debugfs_create_file("donors", 0400, debugfs_root, NULL, &donors_fops);
 	debugfs_create_file("cgroups", 0400, debugfs_root, NULL, &cgroups_fops);
 	debugfs_create_file("latency", 0400, debugfs_root, NULL, &latency_fops);
+	debugfs_create_file("timing", 0400, debugfs_root, NULL, &timing_fops);
 }
 
 /**

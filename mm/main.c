@@ -61,6 +61,17 @@ static void main_resume(void)
 	atomic_dec(&farswap_pauses);
 }
 
+static bool main_has_device(void)
+{
+	unsigned int type = 0;
+	bool has;
+
+	mutex_lock(&farswap_devices_walk_lock);
+	has = farswap_device_next(&type);
+	mutex_unlock(&farswap_devices_walk_lock);
+	return has;
+}
+
 /**
  * farswap_attach() - hook the kernel's swap code and connect to the donors
  *
@@ -101,7 +112,8 @@ int farswap_attach(void)
 	farswap_staging_resize();
 	farswap_donors_open();
 	main_resume();
-	pr_info("attached\n");
+	pr_info("attached%s\n", main_has_device() ? "" :
+		"; no swap device is on yet, and nothing is swapped without one: see swapon --show");
 out_unlock:
 	mutex_unlock(&farswap_main_lock);
 	return err;

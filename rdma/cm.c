@@ -76,6 +76,8 @@ static void cm_established(struct farswap_rdma_chan *chan,
 		cm_advance(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
 }
 
+static const char cm_no_device[] = "no RDMA device for this address";
+
 static void cm_rejected(struct farswap_rdma_chan *chan, struct rdma_cm_event *event)
 {
 	struct farswap_rdma_conn *conn = &chan->link->conn;
@@ -113,6 +115,10 @@ static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		cm_rejected(chan, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
+		/* The neighbour was found, and no device has the interface to it. */
+		if (event->status == -ENODEV)
+			why = cm_no_device;
+		fallthrough;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		farswap_rdma_conn_fail(conn, -EHOSTUNREACH, why);
 		break;
@@ -221,7 +227,7 @@ int farswap_rdma_chan_resolve(struct farswap_rdma_chan *chan)
 	chan->id = id;
 	err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&sockaddr, FARSWAP_RDMA_CM_MS);
 	if (err) {
-		strscpy(conn->detail, "no RDMA device for this address");
+		strscpy(conn->detail, cm_no_device);
 		return err;
 	}
 	err = chan_wait(chan, FARSWAP_RDMA_STEP_ADDR);

@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "client.h"
+#include "donors.h"
 #include "kmsg.h"
 
 #define RDMA_CLASS	"/sys/class/infiniband"
@@ -277,18 +279,86 @@ static bool donor_was_full(const char *address)
 	return full && full > up;
 }
 
+/* How long a READ of a page from a donor takes. */
+struct donor_timing {
+	char address[128];
+	uint64_t us;
+	int error;
+};
+
+static struct donor_timing donor_timings[DONORS_MAX];
+static unsigned int donor_nr_timings;
+
+/* The kernel READs from each live donor when the file is read. */
+static void donors_time(void)
+{
+	struct table table;
+
+	if (!table_open(&table, CLIENT_DEBUGFS "timing"))
+		return;
+	while (donor_nr_timings < DONORS_MAX && table_next(&table)) {
+		struct donor_timing *timing = &donor_timings[donor_nr_timings++];
+
+		snprintf(timing->address, sizeof(timing->address), "%s",
+			 table_get(&table, "address"));
+		timing->us = (table_number(&table, "fastest_ns") + 500) / 1000;
+		timing->error = (int)strtol(table_get(&table, "error"), NULL, 10);
+	}
+	table_close(&table);
+}
+
+static const struct donor_timing *donor_timing(const char *address)
+{
+	unsigned int i;
+
+	for (i = 0; i < donor_nr_timings; i++)
+		if (!strcmp(donor_timings[i].address, address))
+			return &donor_timings[i];
+	return NULL;
+}
+
 static void donor_live(const struct table *table, uint64_t slab_mb)
 {
 	const char *address = table_get(table, "address");
+	const struct donor_timing *timing = donor_timing(address);
+	int error = timing ? timing->error : 0;
+	char read[64] = "", cure[256];
 
-	if (table_number(table, "free_mb") < slab_mb && donor_was_full(address))
+	if (timing && !error)
+		snprintf(read, sizeof(read), ", a page is read in %" PRIu64 " us", timing->us);
+	snprintf(cure, sizeof(cure), "dmesg | grep 'donor %s'", address);
+	/* A donor without a region for the test has no error. */
+	if (error && error != -ENOSPC && error != -ENOMEM)
+		check_say(CHECK_FAIL, "donor", cure, "%s is live, and a READ of a page failed: %s",
+			  address, strerror(-error));
+	else if (table_number(table, "free_mb") < slab_mb && donor_was_full(address))
 		check_say(CHECK_WARN, "donor",
 			  "farswapctl status (there), then a larger memory or a smaller headroom in /etc/farswapd.conf",
 			  "%s is full: it has no memory for another slab; this machine has %s slabs there",
 			  address, table_get(table, "slabs"));
 	else
-		check_say(CHECK_OK, "donor", NULL, "%s is live, %s slabs, %s MiB free", address,
-			  table_get(table, "slabs"), table_get(table, "free_mb"));
+		check_say(CHECK_OK, "donor", NULL, "%s is live, %s slabs, %s MiB free%s", address,
+			  table_get(table, "slabs"), table_get(table, "free_mb"), read);
+}
+
+/* A name of a file in donors.d, as "donor=NAME:PORT" or "srv=NAME", or a file that is wrong. */
+static void donors_unnamed(const char *source, const char *error)
+{
+	static const char file[] = "editor /etc/farswap/donors.d/*.conf";
+	const char *name = source ? strchr(source, '=') + 1 : NULL;
+	char cure[NI_MAXHOST + sizeof(file) + 32];
+
+	if (!source) {
+		check_say(CHECK_FAIL, "donors", file, "%s", error);
+		return;
+	}
+	if (!strncmp(source, "avahi", 5))
+		snprintf(cure, sizeof(cure), "avahi-browse -rpt %s", name);
+	else if (!strncmp(source, "srv", 3))
+		snprintf(cure, sizeof(cure), "host -t SRV %s; %s", name, file);
+	else
+		snprintf(cure, sizeof(cure), "getent hosts %.*s; %s", (int)strcspn(name, ":"), name, file);
+	check_say(CHECK_FAIL, "donors", cure, "the name in %s does not resolve: %s", source, error);
 }
 
 void check_donors(void)
@@ -301,6 +371,7 @@ void check_donors(void)
 		check_say(CHECK_FAIL, "module", "modprobe farswap-rdma",
 			  "farswap-rdma, the way to the donors, is not loaded");
 	(void)file_line(CLIENT_SYSFS "slab_mb", slab_mb, sizeof(slab_mb));
+	donors_time();
 	if (!table_open(&table, CLIENT_DEBUGFS "donors"))
 		return;
 	for (; table_next(&table); nr++) {
@@ -318,6 +389,7 @@ void check_donors(void)
 		}
 	}
 	table_close(&table);
+	donors_check(donors_unnamed);
 	if (!nr && kmsg_text("farswap: donors: ", why))
 		check_say(CHECK_FAIL, "donors", "editor /etc/farswap/farswap.conf && systemctl reload farswap",
 			  "this machine has no donors; the log says: %s", why);

@@ -35,5 +35,10 @@ bool donors_is_name(const char *host);
 
 /* Make the list what the files in /etc/farswap/donors.d say. Return the exit status. */
 int donors_sync(void);
+/*
+ * Resolve what the files in /etc/farswap/donors.d name, and change nothing. Call @fail for each name
+ * that can't be resolved, and with NULL for a file that is wrong.
+ */
+void donors_check(void (*fail)(const char *source, const char *error));
 
 #endif

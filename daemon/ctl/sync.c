@@ -213,14 +213,22 @@ static int sync_other_list(void *data, const struct config_at *at, const char *k
 	return config_wrong(at, "donors: is set here and in " SYNC_CONF ".d: move the addresses there, as lines of donor = ADDRESS");
 }
 
-static void sync_configure(void)
+/* Return 0 or -errno. */
+static int sync_read(char error[CONFIG_ERROR_MAX])
 {
-	char path[512], error[CONFIG_ERROR_MAX] = "out of memory";
-	int err;
+	char path[512];
 
+	snprintf(error, CONFIG_ERROR_MAX, "out of memory");
 	sync_now.most = DONORS_MAX;
 	file_path(path, sizeof(path), SYNC_CONF);
-	err = config_file_read_drop_ins(path, sync_set, NULL, error);
+	return config_file_read_drop_ins(path, sync_set, NULL, error);
+}
+
+static void sync_configure(void)
+{
+	char path[512], error[CONFIG_ERROR_MAX];
+	int err = sync_read(error);
+
 	if (!err && !sync_now.sources && !sync_now.fixed.nr)
 		ctl_fail(CTL_UNKNOWN, "no donor is named in " SYNC_CONF ".d; add a file such as "
 			 SYNC_CONF ".d/rack.conf with a line such as donor = 10.0.0.2");
@@ -534,7 +542,7 @@ static void sync_show(unsigned int nr, unsigned int left_out, const struct targe
 
 		if (!source->failed)
 			continue;
-		fprintf(stderr, "farswapctl: %s = %s: %s; its donors stay as they are\n",
+		fprintf(stderr, "farswapctl: %s = %s: %s; its donors stay as they are; check the name in " SYNC_CONF ".d, and the name server\n",
 			sync_names[source->kind], source->name, source->error);
 		if (!ctl.json)
 			continue;
@@ -569,6 +577,25 @@ bool donors_has_files(void)
 	file_path(path, sizeof(path), SYNC_CONF);
 	(void)config_file_read_drop_ins(path, sync_any, &any, error);
 	return any;
+}
+
+void donors_check(void (*fail)(const char *source, const char *error))
+{
+	char error[CONFIG_ERROR_MAX], key[NI_MAXHOST + 8];
+	struct targets found = { 0 };
+	unsigned int i;
+
+	if (sync_read(error))
+		fail(NULL, error);
+	for (i = 0; i < sync_now.sources; i++) {
+		sync_key(&sync_now.source[i], key);
+		if (!sync_resolve(&sync_now.source[i], &found, sync_now.source[i].error))
+			fail(key, sync_now.source[i].error);
+	}
+	targets_free(&found);
+	targets_free(&sync_now.fixed);
+	targets_free(&sync_now.exclude);
+	sync_now.sources = 0;
 }
 
 int donors_sync(void)

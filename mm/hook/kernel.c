@@ -269,7 +269,7 @@ int farswap_symbol_release(bool force)
 	if (symbol_release_is_known(release))
 		return 0;
 	if (!force) {
-		pr_err("Linux %s is neither kernel.org's nor Debian's 6.12, so its swap code may differ: not attached; force=1 attaches to it\n",
+		pr_err("Linux %s is neither kernel.org's nor Debian's 6.12, so its swap code may differ: not attached; boot Debian's linux-image-6.12, or force=1 attaches to it\n",
 		       release);
 		return -EOPNOTSUPP;
 	}

@@ -12,6 +12,7 @@
 struct farswap_device;
 struct farswap_donor;
 struct farswap_fanout;
+struct seq_file;
 
 /* io/store.c */
 int farswap_store_init(void);
@@ -44,6 +45,9 @@ void farswap_load_work(struct work_struct *work);
 void farswap_load_kick(struct farswap_donor *donor);
 void farswap_load_cancel(struct farswap_donor *donor);
 void farswap_load_exit(void);
+
+/* io/timing.c */
+int farswap_timing_show(struct seq_file *m, void *v);
 
 /* io/promote.c */
 int farswap_promote_init(void);

@@ -451,6 +451,7 @@ unsigned int farswap_rdma_keepalive_io_ms(void);
 void farswap_rdma_reason_init(void);
 void farswap_rdma_reason_exit(void);
 void farswap_rdma_reason_count(const char *why);
+const char *farswap_rdma_reason_cure(const char *why);
 
 /* session.c */
 struct farswap_session *farswap_rdma_session_open(const char *address,

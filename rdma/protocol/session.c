@@ -56,6 +56,7 @@ static void session_log(struct farswap_session *session, const char *what,
 {
 	const char *why = conn->detail[0] ? conn->detail : READ_ONCE(conn->why);
 	char line[sizeof(session->last_logged)];
+	const char *cure;
 
 	why = why ?: "?";
 	farswap_rdma_reason_count(why);
@@ -68,10 +69,11 @@ static void session_log(struct farswap_session *session, const char *what,
 	strscpy(session->last_logged, line, sizeof(session->last_logged));
 	if (!__ratelimit(&session->log_limit))
 		return;
+	cure = farswap_rdma_reason_cure(why) ?: "";
 	if (error == -ELOOP)
-		pr_info("donor %s: %s\n", session->address, line);
+		pr_info("donor %s: %s; %s\n", session->address, line, cure);
 	else
-		pr_warn("donor %s: %s\n", session->address, line);
+		pr_warn("donor %s: %s%s%s\n", session->address, line, *cure ? "; " : "", cure);
 }
 
 static void session_down(struct farswap_session *session, int error)

@@ -7,8 +7,11 @@
 
 #include "ctl/unit/action.c"
 
+#include <pty.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 
 #define BASH	"../../../daemon/ctl/completion.bash"
 #define PROGRAM	"../../../daemon/farswapctl"
@@ -203,7 +206,7 @@ static void test_sync(void)
 	   "addresses, names, SRV records and Avahi add up, without those that are excluded");
 	put("/answers", "rack 10.0.0.23 0 1\n_farswap._tcp error\n");
 	ok(synced(CTL_PROBLEM, "10.0.0.3:9400,10.0.0.9,fd00::9,10.0.0.20,10.0.0.21,10.0.0.22,10.0.0.23") &&
-	   has("srv = _farswap._tcp.test: server failure; its donors stay as they are\n"),
+	   has("srv = _farswap._tcp.test: server failure; its donors stay as they are; check the name in /etc/farswap/donors.d"),
 	   "an error of a source changes nothing of it, and other sources count");
 	run("donors", "sync", "--json", NULL);
 	/* The lines on standard error come first. */
@@ -410,12 +413,25 @@ static void test_check_donors(void)
 	finds("no RDMA device in that network", "fail  donor: ", "no RDMA device in the network", "type: rdma link add");
 	donor_says("connecting", -ELOOP, "farswap: donor 10.0.0.2: is this machine: not used");
 	finds("only itself in the list", "fail  donors: ", "10.0.0.2 is this machine itself", "type: farswapctl donors add");
+	put("/sys/kernel/debug/farswap/timing", "address reads fastest_ns slowest_ns error\n10.0.0.9 8 1 1 0\n10.0.0.2 0 0 0 -5\n");
+	donor_says("live", 0, "farswap: donor 10.0.0.2: up");
+	finds("a donor whose pages can't be read", "fail  donor: ", "10.0.0.2 is live, and a READ of a page failed: Input/output error", "type: dmesg");
+	put("/sys/kernel/debug/farswap/timing", "address reads fastest_ns slowest_ns error\n10.0.0.2 8 12345 99999 0\n");
+	donor_says("live", 0, "farswap: donor 10.0.0.2: up");
+	finds("the time of a READ", "ok    donor: ", "a page is read in 12 us", "");
+	gone("/sys/kernel/debug/farswap/timing");
 	donor_says("live", 0, "farswap: donor 10.0.0.2: up\n6,1,1,-;farswap: donor 10.0.0.2: is full: it has no memory for another slab");
 	finds("a full donor", "warn  donor: ", "10.0.0.2 is full", "/etc/farswapd.conf");
 	donor_says("connecting", 0, "farswap: attached");
 	finds("a donor that was never tried", "fail  donor: ", "it was not tried yet", "type: dmesg");
 	put("/sys/kernel/debug/farswap/donors", "address state\n");
 	finds("no donors", "fail  donors: ", "no donors", "type: farswapctl donors add ADDRESS");
+	put("/etc/farswap/donors.d/10.conf", "donor = 10.0.0.2\ndonor = no-such.invalid:9401\n");
+	finds("a name that does not resolve", "fail  donors: ", "the name in donor=no-such.invalid:9401 does not resolve: ",
+	      "type: getent hosts no-such.invalid; editor ");
+	put("/etc/farswap/donors.d/10.conf", "donors = 10.0.0.2\n");
+	finds("a wrong line in donors.d", "fail  donors: ", "10.conf:1: unknown key 'donors'", "type: editor ");
+	gone("/etc/farswap/donors.d/10.conf");
 	put("/sys/kernel/debug/farswap/donors", "address state\n");
 	put("/dev/kmsg", "3,1,1,-;farswap: donors: \"rack7\" is not an address; give numeric ones\n");
 	finds("a line that was refused", "fail  donors: ", "\"rack7\" is not an address",
@@ -854,6 +870,88 @@ static void test_real_machine(void)
 }
 
 /* With --plain, print the metrics of the copied machine only, for promtool. */
+static void reply(int fd, const char *text)
+{
+	struct admin_reply reply = {
+		.magic = ADMIN_MAGIC,
+		.version = ADMIN_VERSION,
+		.bytes = strlen(text),
+	};
+
+	if (send(fd, &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply) ||
+	    send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		exit(1);
+	close(fd);
+}
+
+/* A farswapd that gets one of four regions back each time it is asked. It ends with the drain. */
+static void draining_farswapd(int listener)
+{
+	struct admin_request request;
+	int fd, drain = -1, lent = 4;
+	char text[128];
+
+	while (drain < 0 || lent >= 0) {
+		fd = accept(listener, NULL, NULL);
+		if (fd < 0 || recv(fd, &request, sizeof(request), MSG_WAITALL) != sizeof(request))
+			exit(1);
+		if (request.command == ADMIN_DRAIN) {
+			drain = fd;
+			continue;
+		}
+		snprintf(text, sizeof(text), "farswapd_regions{state=\"mapped\"} %d\n"
+			 "farswapd_regions{state=\"evicting\"} 0\n", lent--);
+		reply(fd, text);
+	}
+	reply(drain, "4 regions evicted\n");
+	exit(0);
+}
+
+/* On a terminal a drain shows how far it is. */
+static void test_drain(void)
+{
+	static const char *const frames[] = {
+		"\r[##########                              ] 3 of 4 regions still lent ",
+		"\r[####################                    ] 2 of 4 regions still lent ",
+		"\r[##############################          ] 1 of 4 regions still lent ",
+		"\r[########################################] 0 of 4 regions still lent ",
+		"\r\033[K4 regions evicted\r\n",
+	};
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), terminal, i;
+	char *argv[] = { "farswapctl", "-s", addr.sun_path, "drain" };
+	pid_t daemon, client;
+	size_t len = 0;
+	ssize_t n;
+	char *at;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/drain", root);
+	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) || listen(listener, 8)) {
+		ok(false, "a socket for farswapd");
+		return;
+	}
+	fflush(stdout);
+	daemon = fork();
+	if (!daemon)
+		draining_farswapd(listener);
+	close(listener);
+	client = forkpty(&terminal, NULL, NULL, NULL);
+	if (!client)
+		exit(ctl_main(4, argv));
+	/* EIO when nobody has the terminal any more. */
+	while (len + 1 < sizeof(output) &&
+	       (n = read(terminal, output + len, sizeof(output) - 1 - len)) > 0)
+		len += n;
+	output[len] = '\0';
+	close(terminal);
+	waitpid(client, &status, 0);
+	waitpid(daemon, NULL, 0);
+	for (i = 0, at = output; at && i < (int)ARRAY_SIZE(frames); i++)
+		at = strstr(at, frames[i]);
+	if (!ok(at && !status, "drain shows its progress on a terminal"))
+		printf("# no frame %d in: %s\n", i, output);
+}
+
 int main(int argc, char **argv)
 {
 	const char *const remove[] = { "rm", "-rf", root, NULL };
@@ -887,6 +985,7 @@ int main(int argc, char **argv)
 	test_invite();
 	test_join();
 	ctl.root = NULL;
+	test_drain();
 	test_table();
 	test_many();
 	test_real_machine();

@@ -5,6 +5,10 @@
  */
 #define CLIENT_SYSFS "sysfs"
 #define CLIENT_SWAPS "swaps"
+#define CLIENT_MODULES "modules"
+#define CLIENT_RELEASE "release"
+#define CLIENT_LOCKDOWN "lockdown"
+#define CLIENT_SIGNED "signed"
 #define main client_main
 #include "farswap-client.c"
 #undef main
@@ -110,6 +114,39 @@ static void test_cgroups(void)
 	unlink("cgroups");
 }
 
+/* modprobe fails: the reason is named, and what to type. */
+static void test_load(void)
+{
+	char *path = strdup(getenv("PATH"));
+
+	put("modprobe", "#!/bin/sh\nexit 1\n");
+	chmod("modprobe", 0755);
+	setenv("PATH", ".:/usr/bin:/bin", 1);
+	put("conf", "poll_us = 30\n");
+	if (rename("sysfs", "unloaded") || mkdir("modules", 0700) ||
+	    mkdir("modules/6.1.0-9-amd64", 0700) || mkdir("modules/6.12.9", 0700))
+		printf("Bail out!\n");
+	put("release", "6.1.0-9-amd64\n");
+	ok(run("start") == 1 && strstr(said, "no kernel module farswap for Linux 6.1.0-9-amd64, since farswap is made for 6.12: apt install linux-image-6.12-amd64"),
+	   "a wrong kernel: %s", said);
+	put("release", "6.12.9\n");
+	ok(run("start") == 1 && strstr(said, "apt install linux-headers-6.12.9 farswap-dkms"),
+	   "a kernel without the module: %s", said);
+	put("modules/6.12.9/modules.dep", "kernel/a.ko:\nupdates/dkms/farswap.ko.xz:\n");
+	put("lockdown", "none [integrity] confidentiality\n");
+	ok(run("start") == 1 && strstr(said, "mokutil --import /var/lib/dkms/mok.pub"),
+	   "a kernel that is locked down: %s", said);
+	put("lockdown", "[none] integrity confidentiality\n");
+	put("signed", "Y\n");
+	ok(run("start") == 1 && strstr(said, "mokutil --import"), "a kernel that wants signatures");
+	put("signed", "N\n");
+	ok(run("start") == 1 && strstr(said, "the kernel's log may show why"), "another reason");
+	if (rename("unloaded", "sysfs"))
+		printf("Bail out!\n");
+	setenv("PATH", path, 1);
+	free(path);
+}
+
 static void test_wrong(const char *line, const char *says)
 {
 	char text[256];
@@ -131,6 +168,7 @@ int main(void)
 	test_start();
 	unlink("conf.d/10.conf");
 	test_cgroups();
+	test_load();
 	test_wrong("nothing = 1", "unknown setting 'nothing'");
 	test_wrong("../poll_us = 1", "not the name of a setting");
 	test_wrong("attached = 1", "systemctl");

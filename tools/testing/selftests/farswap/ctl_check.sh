@@ -15,16 +15,22 @@ finds() {
 	return 1
 }
 
-# finds_soon LINE CURE: the same, once the kernel's log has it
+# finds_soon LINE CURE LOG: the same, once the kernel's log has it, with a cure of its own
 finds_soon() {
-	wait_for 40 finds "$@"
+	wait_for 40 finds "$1" "$2" && { log_has "$3" || { log_show | grep farswap; return 1; }; }
 }
 
 good_machine() {
 	farswapctl check
 	good_status=$?
 	farswapctl --json check >"$TMP/json" && grep -q '"fail":0}$' "$TMP/json" &&
-		[ "$good_status" -eq 0 ]
+		[ "$good_status" -eq 0 ] || return 1
+	for good_donor in $DONORS; do
+		grep "donor.*$good_donor is live.*MiB free, a page is read in [1-9][0-9]* us" "$TMP/json" ||
+			return 1
+	done
+	awk 'NR > 1 { if ($2 != 8 || $3 <= 0 || $4 < $3 || $5) exit 1; n++ } END { exit n != 2 }' \
+		"$FARSWAP_DEBUG/timing"
 }
 
 # Both halves count the same regions.
@@ -97,6 +103,7 @@ donor_commands() {
 # use LIST: use these donors, and connect at once
 use() {
 	echo >"$FARSWAP/donors"
+	log_mark
 	echo "$1" >"$FARSWAP/donors"
 }
 
@@ -109,7 +116,7 @@ full_donor() {
 		farswapctl check >"$TMP/full" || return 1
 	cat "$TMP/full"
 	grep "^warn  donor: $victim is full: .*; type: farswapctl status (there)" "$TMP/full" &&
-		dmesg | grep "farswap: donor $victim: is full: "
+		log_has "farswap: donor $victim: is full: .*; a larger memory or a smaller headroom"
 }
 
 names_resolve() {
@@ -134,19 +141,33 @@ names_found() {
 		wait_for 60 donors_live 2
 }
 
+# The service of the timer has what sync prints in its journal.
+unknown_name() {
+	mkdir -p /etc/farswap/donors.d && echo 'donor = no-such-name' >/etc/farswap/donors.d/test.conf &&
+		finds 'donors: the name in donor=no-such-name does not resolve' 'getent hosts no-such-name' || return 1
+	farswapctl donors sync 2>"$TMP/name"
+	unknown_status=$?
+	rm -r /etc/farswap/donors.d
+	[ $unknown_status -eq 1 ] && grep 'no-such-name: .*; check the name in /etc/farswap/donors.d' "$TMP/name"
+}
+
 no_swap() {
-	swapoff "$SWAP_DISK" && finds 'swap: there is no swap device' 'fallocate'
+	swapoff "$SWAP_DISK" && finds 'swap: there is no swap device' 'fallocate' || return 1
+	log_mark
+	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" &&
+		log_has 'attached; no swap device is on yet, .*: see swapon'
 }
 
 no_such_machine() {
 	use 10.0.0.77
-	finds_soon 'donor: 10.0.0.77 does not answer' 'ping 10.0.0.77'
+	finds_soon 'donor: 10.0.0.77 does not answer' 'ping 10.0.0.77' 'donor 10.0.0.77: .*; is it on'
 }
 
 no_daemon() {
 	donor_kill "$victim" && use "$victim" &&
 		finds_soon "donor: $victim is not used: .*no farswapd listens" \
-			'systemctl enable --now farswapd (there)'
+			'systemctl enable --now farswapd (there)' \
+			"donor $victim: .*no farswapd at this address.*; there: systemctl start"
 }
 
 other_slab_size() {
@@ -154,7 +175,8 @@ other_slab_size() {
 	other_mb=$((slab_mb == 2 ? 4 : slab_mb / 2))
 	donor_touch "$victim" && on "$victim" "$START_FARSWAPD slab=${other_mb}M" && use "$victim" &&
 		finds_soon "donor: $victim is not used: it lends slabs of $other_mb MiB, slab_mb here is $slab_mb" \
-			"echo 'slab = ${slab_mb}M' >/etc/farswapd.conf.d/slab.conf"
+			"echo 'slab = ${slab_mb}M' >/etc/farswapd.conf.d/slab.conf" \
+			"donor $victim: .*lends slabs of $other_mb MiB.*; make slab in its farswapd.conf"
 }
 
 # The drop rule closes UDP port 4791, and ping is not affected.
@@ -162,7 +184,7 @@ closed_port() {
 	use "$other" && wait_for 60 donor_is_live "$other" && echo >"$FARSWAP/donors" &&
 		lose "$CLIENT" "$other" 1 || return 1
 	use "$other"
-	finds_soon "donor: $other .*UDP port 4791 is closed" ''
+	finds_soon "donor: $other .*UDP port 4791 is closed" '' "donor $other: .*UDP port 4791 open"
 	closed_status=$?
 	lose_none "$other"
 	return "$closed_status"
@@ -170,7 +192,8 @@ closed_port() {
 
 small_mtu() {
 	on "$other" "ip link set eth0 mtu 1500" && use "$other" || return 1
-	finds_soon "donor: $other is not used: packets of .* are lost.*MTU is" 'ip link set dev'
+	finds_soon "donor: $other is not used: packets of .* are lost.*MTU is" 'ip link set dev' \
+		"donor $other: .*MTU is .*; give all interfaces and switches"
 	mtu_status=$?
 	on "$other" "ip link set eth0 mtu $(cat /sys/class/net/eth0/mtu)"
 	return "$mtu_status"
@@ -178,7 +201,8 @@ small_mtu() {
 
 own_address() {
 	$START_FARSWAPD memory=24M headroom=0 "slab=$(cat "$FARSWAP/slab_mb")M" && use "$CLIENT" &&
-		finds_soon "donors: $CLIENT is this machine itself" 'farswapctl donors add'
+		finds_soon "donors: $CLIENT is this machine itself" 'farswapctl donors add' \
+			"donor $CLIENT: is this machine: not used; name another machine"
 	own_status=$?
 	sh -c "$KILL_FARSWAPD"
 	return "$own_status"
@@ -187,7 +211,8 @@ own_address() {
 # A refused donors line is reported as the reason until farswap is detached.
 no_donors_at_all() {
 	echo >"$FARSWAP/donors"
-	! sh -c "echo here >$FARSWAP/donors" 2>/dev/null &&
+	log_mark
+	! sh -c "echo here >$FARSWAP/donors" 2>/dev/null && log_has '"here" is not an address; give' &&
 		finds 'donors: .*the log says: "here" is not an address' 'editor' || return 1
 	echo 0 >"$FARSWAP/attached" && echo 1 >"$FARSWAP/attached" || return 1
 	finds 'donors: this machine has no donors' 'farswapctl donors add ADDRESS'
@@ -196,8 +221,9 @@ no_donors_at_all() {
 }
 
 no_device() {
-	timeout 60 rdma link del r0 || return 1
-	finds 'rdma: this machine has no RDMA device' 'modprobe rdma_rxe'
+	timeout 60 rdma link del r0 && use "$other" || return 1
+	finds 'rdma: this machine has no RDMA device' 'modprobe rdma_rxe' &&
+		wait_for 40 log_has "donor $other: .*no RDMA device.*; rdma link shows"
 	device_status=$?
 	rdma link add r0 type rxe netdev eth0 && return "$device_status"
 }
@@ -217,7 +243,7 @@ no_ftrace() {
 set -- $DONORS
 victim=$1
 other=$2
-test_begin 20
+test_begin 21
 lose_ready || skip_rest "no ingress qdisc"
 farswap_up 2
 check "both halves show the same" both_halves
@@ -229,6 +255,7 @@ check "evict, drain and undrain as JSON" donor_commands
 check "no donors" no_donors_at_all
 check "names of donors are resolved, or refused with a reason" names_resolve
 check "names in donors.d are found" names_found
+check "a name in donors.d that does not resolve" unknown_name
 check "a donor with another slab size" eval 'donor_kill "$victim"; other_slab_size'
 check "a full donor" full_donor
 check "a machine without farswapd" no_daemon

@@ -100,7 +100,8 @@ donor_says() {
 
 # refused DONORS CLIENT_SAYS DONOR DONOR_SAYS: both sides say why, and no session begins
 refused() {
-	use "$1" && wait_for 20 log_has "donor $3: can't connect" "$2" &&
+	use "$1" && wait_for 20 log_has "donor $3: can't connect" "$2" "; (there: )?farswapctl (key|allow) " &&
+		farswapctl check | grep "^fail  donor: $3 is not used: .*$2.*; type: .*farswapctl key" &&
 		wait_for 5 donor_says "$3" "$4" && donors_live 0
 }
 

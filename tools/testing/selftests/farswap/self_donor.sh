@@ -35,7 +35,7 @@ is_refused() {
 is_said_once() {
 	log_show | grep "$CLIENT"
 	grep "is this machine" "$FARSWAP_DEBUG/session_ends"
-	[ "$(log_show | grep -c "$self_line\$")" = 1 ] && ! log_has farswap "$CLIENT" "can't connect" &&
+	[ "$(log_show | grep -c "$self_line; name another machine")" = 1 ] && ! log_has farswap "$CLIENT" "can't connect" &&
 		[ "$(donor_field "$CLIENT" downs)" = 0 ] &&
 		[ "$(tried_times)" -eq $((${tried:-0} + 1)) ]
 }
