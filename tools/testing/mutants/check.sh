@@ -60,7 +60,10 @@ run_test() {
 # mutant NAME: good if its test fails
 mutant() {
 	git -C "$tree" apply "$PWD/$here/$1.patch" || return 1
-	build modules daemon || return 1
+	build modules daemon || {
+		git -C "$tree" apply -R "$PWD/$here/$1.patch"
+		return 1
+	}
 	run_test "$(test_of "$1")" >"$out/$1" 2>&1 && mutant_lives=1 || mutant_lives=0
 	git -C "$tree" apply -R "$PWD/$here/$1.patch"
 	grep -E '^(FAIL|ok|skip) ' "$out/$1" | cut -c 1-100
