@@ -70,6 +70,8 @@ struct seq_file;
 	X(REPAIRED, repaired)									\
 	/* Pages of a slab that lost its donor, copied from the device to the new region */	\
 	X(REBUILT, rebuilt)									\
+	/* Pages copied from a packed slab with few pages to another packed slab */		\
+	X(REPACKED, repacked)									\
 	/* Pages read from a region */								\
 	X(LOAD_REMOTE, load_remote)								\
 	/* Pages read from a region that were decompressed */					\

@@ -119,6 +119,7 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 		goto out_free;
 	device->si = si;
 	device->type = type;
+	farswap_repack_init(device);
 	device->pack_look_at = jiffies;
 	for (class = 0; class < FARSWAP_CLASSES; class++)
 		device->pack_full_until[class] = jiffies;
@@ -162,6 +163,7 @@ static void swapon_device_remove(struct farswap_device *device)
 	spin_lock(&farswap_state_lock);
 	device->closing = true;
 	spin_unlock(&farswap_state_lock);
+	farswap_repack_cancel(device);
 	/* Retry -ENOMEM: no slot is in use here, so only other devices' pages wait. */
 	while (farswap_slabs_unmap(device, NULL))
 		;

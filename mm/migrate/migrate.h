@@ -31,6 +31,11 @@ void farswap_rebuild_look(struct farswap_slab *slab);
 void farswap_rebuild_work(struct work_struct *work);
 void farswap_rebuild_cancel(struct farswap_device *device);
 
+/* migrate/repack.c */
+void farswap_repack_init(struct farswap_device *device);
+void farswap_repack_look(struct farswap_device *device);
+void farswap_repack_cancel(struct farswap_device *device);
+
 /* migrate/replica.c */
 int farswap_replica_init(void);
 void farswap_replica_exit(void);

@@ -223,6 +223,19 @@ static void sweep_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(sweep_work, sweep_work_fn);
 static DECLARE_DELAYED_WORK(sweep_soon_work, sweep_work_fn);
 
+/* Return true if no region has a page of the slab. */
+static bool sweep_is_empty(const struct farswap_slab *slab)
+{
+	/* A bit that changes during this scan is seen by the next one. */
+	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));
+}
+
+/* Return true if repack.c has moved all pages of the slab elsewhere; it gets no others. */
+static bool sweep_is_repacked(const struct farswap_slab *slab)
+{
+	return slab->pack && READ_ONCE(slab->pack->closed) && sweep_is_empty(slab);
+}
+
 /*
  * Check whether the slab's region can be given back; its sole copies are fetched first. A slab
  * that is empty but hot keeps its region, because it would be mapped again at once.
@@ -236,14 +249,13 @@ static bool sweep_is_idle(struct farswap_slab *slab)
 	if (activity >= max(READ_ONCE(farswap_settings.hotslab), 1U) &&
 	    (slab->pack || !farswap_packs_on()))
 		return false;
-	/* A bit that changes during this scan is seen by the next one. */
-	return data_race(bitmap_empty(slab->bits.remote, slab->nr_slots));
+	return sweep_is_empty(slab);
 }
 
 /* Sweep one slab; return true if it is mapped and stays so. */
 static bool sweep_slab(struct farswap_slab *slab)
 {
-	bool idle;
+	bool idle, repacked;
 
 	farswap_rebuild_map(slab);
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED ||
@@ -251,11 +263,12 @@ static bool sweep_slab(struct farswap_slab *slab)
 		return false;
 	farswap_replica_look(slab);
 	farswap_rebuild_look(slab);
-	idle = sweep_is_idle(slab);
+	repacked = sweep_is_repacked(slab);
+	idle = repacked || sweep_is_idle(slab);
 
 	spin_lock(&farswap_state_lock);
 	slab->idle_looks = idle ? slab->idle_looks + 1 : 0;
-	idle = slab->idle_looks >= SWEEP_LOOKS;
+	idle = repacked || slab->idle_looks >= SWEEP_LOOKS;
 	if (idle)
 		farswap_unmap_start(slab, FARSWAP_SLAB_DRAINING,
 				    FARSWAP_STAT_SLAB_COLD);
@@ -277,6 +290,7 @@ static bool sweep_device(struct farswap_device *device, struct farswap_giveway_p
 		}
 		cond_resched();
 	}
+	farswap_repack_look(device);
 	return mapped;
 }
 

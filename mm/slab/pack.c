@@ -15,9 +15,14 @@
  * If its region was given back, all of its objects but those of pages that the device does not
  * have yet are freed before the slab is mapped again.
  *
- * Locking: none. An entry is set while the folio of its page is locked, and taken by xchg() or
- * cmpxchg(), so that one task frees the object. A store or a load counts as a user of the slab
- * before it uses an object; farswap_pack_prepare() frees units only when there are no users.
+ * migrate/repack.c moves objects out of a slab that has few. That slab is *closed*: no page gets an
+ * object there until the slab has given its region back, has no users, and is mapped again. So the
+ * units of an object that has moved keep its bytes for loads that found it before.
+ *
+ * Locking: none. An entry is set while the folio of its page is locked, or by a cmpxchg() that
+ * replaces an object with its copy. It is taken by xchg() or cmpxchg(), so that one task frees the
+ * object. A store, a load or a move counts as a user of the slab before it uses an object;
+ * farswap_pack_prepare() frees units only when there are no users.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -251,6 +256,15 @@ static int pack_take_units(struct farswap_slab *slab, unsigned int class)
 	smp_mb__after_atomic();
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_slab_has_bits(slab))
 		unit = farswap_packmap_take(pack->map, class);
+	/*
+	 * The units are taken before @closed is read. Pairs with farswap_pack_close(): units that
+	 * are freed after that are not taken.
+	 */
+	smp_mb();
+	if (unit >= 0 && READ_ONCE(pack->closed)) {
+		farswap_packmap_put(pack->map, unit, class);
+		unit = -ENOSPC;
+	}
 	if (unit < 0)
 		farswap_pack_put(pack);
 	return unit;
@@ -271,7 +285,8 @@ static void pack_want(struct farswap_device *device, bool ahead)
 			wanted = slab;
 			break;
 		case FARSWAP_SLAB_MAPPED:
-			if (ahead && farswap_packmap_is_ample(slab->pack->map))
+			if (ahead && !READ_ONCE(slab->pack->closed) &&
+			    farswap_packmap_is_ample(slab->pack->map))
 				return;
 			break;
 		}
@@ -300,7 +315,8 @@ bool farswap_pack_is_ready(struct farswap_device *device)
 
 	for (i = 0; i < nr; i++) {
 		slab = READ_ONCE(device->map->slab[device->map->nr_linear + (open + i) % nr]);
-		if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED)
+		if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED &&
+		    !READ_ONCE(slab->pack->closed))
 			return true;
 	}
 	pack_want(device, false);
@@ -345,6 +361,21 @@ static void pack_ahead(struct farswap_device *device, const struct farswap_slab 
 	pack_want(device, true);
 }
 
+/* Make a page the owner of units that were taken for it. */
+static void object_own(struct farswap_object *object, pgoff_t offset)
+{
+	struct farswap_slab *slab = object->slab;
+	unsigned int i;
+
+	/*
+	 * A store whose region was lost may have set bits after they were cleared, and a copy of
+	 * the former page may be on its way.
+	 */
+	farswap_guard_invalidate(slab, object->slot, object->nr, &object->avoid);
+	for (i = 0; i < object->nr; i++)
+		WRITE_ONCE(slab->pack->owner[object->slot + i], offset);
+}
+
 /**
  * farswap_object_take() - give a page an object in a packed slab
  * @device:	the device
@@ -361,7 +392,7 @@ static void pack_ahead(struct farswap_device *device, const struct farswap_slab 
 bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned int bytes,
 			 struct farswap_object *object)
 {
-	unsigned int class = farswap_packmap_class(bytes, PAGE_SIZE), i;
+	unsigned int class = farswap_packmap_class(bytes, PAGE_SIZE);
 	u64 *entry = place_make(device->places, offset);
 	struct farswap_slab *slab;
 	int unit;
@@ -376,13 +407,7 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 	farswap_activity_account(&slab->activity, farswap_slab_second(), 1);
 	pack_ahead(device, slab);
 	place_object(device, entry, place_value(slab, unit, class, bytes), object);
-	/*
-	 * A store whose region was lost may have set bits after they were cleared, and a copy of
-	 * the former page may be on its way.
-	 */
-	farswap_guard_invalidate(slab, unit, object->nr, &object->avoid);
-	for (i = 0; i < object->nr; i++)
-		WRITE_ONCE(slab->pack->owner[unit + i], offset);
+	object_own(object, offset);
 	/*
 	 * The owners are written before the entry. Pairs with farswap_object_find().
 	 */
@@ -425,6 +450,114 @@ bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
 void farswap_object_free(const struct farswap_object *object)
 {
 	farswap_packmap_put(object->slab->pack->map, object->slot, ilog2(object->nr));
+}
+
+/**
+ * farswap_pack_close() - let no page get an object in a packed slab any more
+ * @slab:	a packed slab with bitmaps
+ *
+ * From then on, if a page's entry is the same at two times, its object was the page's in between.
+ * farswap_pack_prepare() opens the slab again.
+ *
+ * Context: any.
+ */
+void farswap_pack_close(struct farswap_slab *slab)
+{
+	WRITE_ONCE(slab->pack->closed, true);
+	/* @closed is written before the caller reads any entry. Pairs with pack_take_units(). */
+	smp_mb();
+}
+
+/**
+ * farswap_pack_is_closed() - check whether a packed slab is closed, and stays so
+ * @slab:	a packed slab; the caller has an object of it in use
+ *
+ * Context: any.
+ * Return: true if it is, and is not opened before the caller calls farswap_pack_put().
+ */
+bool farswap_pack_is_closed(const struct farswap_slab *slab)
+{
+	bool mapped = READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED;
+
+	/*
+	 * The state is read before @closed. Pairs with pack_open(), which writes @closed before the
+	 * slab is mapped: the slab was not opened before the caller became a user.
+	 */
+	smp_rmb();
+	return mapped && READ_ONCE(slab->pack->closed);
+}
+
+/**
+ * farswap_object_reserve() - take units for a copy of an object
+ * @from:	the object, in a closed slab
+ * @offset:	its page's swap offset
+ * @to:		set to the copy, in a slab that is not closed
+ *
+ * Nobody finds the units before farswap_object_move(). The caller calls farswap_pack_put() in the
+ * end, and farswap_object_drop() if the object does not move.
+ *
+ * Context: process context; does not sleep.
+ * Return: false if no mapped slab has room.
+ */
+bool farswap_object_reserve(const struct farswap_object *from, pgoff_t offset,
+			    struct farswap_object *to)
+{
+	struct farswap_device *device = from->slab->device;
+	unsigned int class = ilog2(from->nr);
+	struct farswap_slab *slab;
+	int unit;
+
+	slab = pack_find_room(device, class, &unit);
+	if (!slab)
+		return false;
+	place_object(device, from->entry, place_value(slab, unit, class, from->bytes), to);
+	object_own(to, offset);
+	/* The owners are written before any bit of the units. Pairs with farswap_pack_offset(). */
+	smp_wmb();
+	return true;
+}
+
+/**
+ * farswap_object_move() - replace an object with its copy
+ * @from:	the object, in a closed slab, in use since before it was copied
+ * @to:		what farswap_object_reserve() has set, with remote bits
+ *
+ * A load may go on to read the units of @from. The device has the page, so a load that finds no
+ * remote bits of @from reads it there.
+ *
+ * Context: process context; does not sleep.
+ * Return: false if the page was stored or freed meanwhile, or the object is lost.
+ */
+bool farswap_object_move(const struct farswap_object *from, const struct farswap_object *to)
+{
+	struct farswap_slab *slab = from->slab;
+	unsigned int avoid;
+
+	/* First: a slab that loses its region ends the charge of pages that have these bits. */
+	if (farswap_guard_invalidate(slab, from->slot, from->nr, &avoid) != from->nr)
+		return false;
+	/*
+	 * cmpxchg() is a full barrier: the owners and the bits of @to are written before the entry.
+	 * Pairs with farswap_object_find().
+	 */
+	if (cmpxchg(from->entry, from->value, to->value) != from->value)
+		return false;
+	/* A run of rebuild.c that has seen the former entry may have set them again. */
+	farswap_guard_invalidate(slab, from->slot, from->nr, &avoid);
+	farswap_object_free(from);
+	return true;
+}
+
+/**
+ * farswap_object_drop() - free units that farswap_object_reserve() has taken
+ * @object:	the copy that no page has
+ *
+ * Context: process context; does not sleep.
+ */
+void farswap_object_drop(struct farswap_object *object)
+{
+	farswap_guard_invalidate(object->slab, object->slot, object->nr, &object->avoid);
+	farswap_object_free(object);
 }
 
 /**
@@ -489,6 +622,29 @@ static bool pack_empty(struct farswap_slab *slab)
 	return true;
 }
 
+/* Let pages get objects again. */
+static void pack_open(struct farswap_slab *slab)
+{
+	struct farswap_pack *pack = slab->pack;
+
+	if (!READ_ONCE(pack->closed))
+		return;
+	/*
+	 * The state is written before the count is read. Pairs with pack_take_units() and
+	 * farswap_pack_is_closed(): a user that still sees the slab mapped is seen here.
+	 */
+	smp_mb();
+	/* A load that found an object before it moved may still want to read its units. */
+	while (atomic_read(&pack->users))
+		msleep(20);
+	/*
+	 * The count is read before @closed is written. Pairs with farswap_pack_put(): the slab is
+	 * closed for all users from before.
+	 */
+	smp_mb();
+	WRITE_ONCE(pack->closed, false);
+}
+
 static bool pack_make(struct farswap_slab *slab)
 {
 	struct farswap_pack *pack = slab->pack;
@@ -518,6 +674,7 @@ bool farswap_pack_prepare(struct farswap_slab *slab)
 {
 	if (!slab->pack->map)
 		return pack_make(slab);
+	pack_open(slab);
 	if (READ_ONCE(slab->rebuilds) && !farswap_zswap_seen() && !slab->device->protect)
 		return true;
 	return !farswap_slab_has_bits(slab) || pack_empty(slab);

@@ -24,11 +24,13 @@ struct farswap_slab;
  *		taken from its page
  * @owner:	swap offset of each unit's object; valid while the unit is in use
  * @map:	its units; NULL until the slab is first mapped
+ * @closed:	no page gets an object in the slab until it is mapped again
  */
 struct farswap_pack {
 	atomic_t users;
 	u32 *owner;
 	struct farswap_packmap *map;
+	bool closed;
 };
 
 /**
@@ -92,6 +94,12 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
 			  struct farswap_object *object, bool *remote);
 void farswap_object_free(const struct farswap_object *object);
+void farswap_pack_close(struct farswap_slab *slab);
+bool farswap_pack_is_closed(const struct farswap_slab *slab);
+bool farswap_object_reserve(const struct farswap_object *from, pgoff_t offset,
+			    struct farswap_object *to);
+bool farswap_object_move(const struct farswap_object *from, const struct farswap_object *to);
+void farswap_object_drop(struct farswap_object *object);
 
 /**
  * farswap_object_is_current() - check whether an object is still where the page is

@@ -107,4 +107,16 @@ static inline bool farswap_packmap_is_worth(const struct farswap_packmap *map)
 	return map && (unsigned int)atomic_read(&map->nr_used) >= map->nr_units / 2;
 }
 
+/**
+ * farswap_packmap_is_sparse() - check whether few units are in use
+ * @map:	the units, or NULL if there are none yet
+ *
+ * Context: any; a hint.
+ * Return: true if less than a quarter of the units are in use.
+ */
+static inline bool farswap_packmap_is_sparse(const struct farswap_packmap *map)
+{
+	return map && (unsigned int)atomic_read(&map->nr_used) < map->nr_units / 4;
+}
+
 #endif /* _FARSWAP_PACKMAP_H */

@@ -37,6 +37,7 @@
  * @pack_open:	the packed slab that takes the next page of each class
  * @pack_full_until: time until which no room for a class is searched, jiffies
  * @pack_look_at: time of the next look whether another packed slab is needed, jiffies
+ * @repack_work: empties a packed slab that has few objects
  *
  * Readers find it under RCU. A slot in use (a folio of the swap cache that is locked or under
  * writeback, or a reference on @si) keeps the device and its slabs without RCU: swapoff ends
@@ -56,6 +57,7 @@ struct farswap_device {
 	unsigned int pack_open[FARSWAP_CLASSES];
 	unsigned long pack_full_until[FARSWAP_CLASSES];
 	unsigned long pack_look_at;
+	struct work_struct repack_work;
 };
 
 extern struct mutex farswap_devices_lock;

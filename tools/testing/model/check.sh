@@ -19,7 +19,8 @@ cache=$("$top/tools/testing/qemu/fetch.sh" --cache)/model
 
 # name|what must be found: nothing, or the comment of the assertion that fails|
 # bounds other than the model's, and what is broken. With replica_: replica.pml, with
-# staged_: staged.pml, with resume_: resume.pml, with pack_: pack.pml
+# staged_: staged.pml, with resume_: resume.pml, with pack_: pack.pml, with repack_:
+# repack.pml
 cases() {
 	cat <<-'CASES'
 	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
@@ -159,6 +160,13 @@ cases() {
 	pack_reread|never another page's bytes|BREAK_AGAIN
 	pack_settle|what a region has is found|BREAK_SETTLE
 	pack_take|what a region has is found|BREAK_TAKE
+	repack_moves|nothing|STORES=2
+	repack_again|nothing|STORES=2 MOVES=2 OTHERS=0
+	repack_closed|what a load returns is the page|BREAK_CLOSED
+	repack_compare|what a load returns is the page|BREAK_COMPARE
+	repack_user|what a load returns is the page|BREAK_USER
+	repack_open|what a load returns is the page|BREAK_OPEN
+	repack_backed|the device has what moves|BREAK_BACKED
 	CASES
 }
 
@@ -169,6 +177,7 @@ model() {
 	staged_*) echo staged.pml ;;
 	resume_*) echo resume.pml ;;
 	pack_*) echo pack.pml ;;
+	repack_*) echo repack.pml ;;
 	*) echo slab.pml ;;
 	esac
 }

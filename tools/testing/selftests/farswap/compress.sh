@@ -3,7 +3,7 @@
 #
 # Compressed pages in packed slabs, over the RAM transport: page-out and page-in, evictions, lost
 # and suspended donors, replicas, a donor that returns garbage, zswap above, detach, and a switch
-# of the setting while all pages are in use. No byte is wrong.
+# of the setting while all pages are in use; packed slabs with few pages become one. No byte is wrong.
 # cluster: donors=0 mem=384 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -117,7 +117,26 @@ zswap_above() {
 	return "$zswap_status"
 }
 
-test_begin 27
+# Many processes page out at the same time, so each packed slab has pages of all; most of them end.
+sparse() {
+	make_cgroup gone 64M
+	make_cgroup keep 64M
+	start_load gone gone -m 40 -p 10 -c 100 -O -H "$TMP/gone.hold"
+	start_load keep keep -m 8 -p 2 -c 100 -O -H "$TMP/keep.hold" -d 120 -r 60 -w 5
+	wait_for 60 load_ready gone 10 && wait_for 60 load_ready keep 2 || return 1
+	wait_for 20 stat_above pack_slabs 5 || return 1
+	echo 1 >"$CGROUP/gone/cgroup.kill"
+	wait_load gone >"$TMP/gone.end"
+	echo 3M >"$CGROUP/keep/memory.max" && : >"$TMP/keep.hold.go"
+	sparse_slabs=$(($(stat_of pack_slabs) / 2))
+	echo "$((sparse_slabs * 2)) packed slabs, $(stat_of packed_units) units in use"
+}
+
+less_slabs() {
+	[ "$(stat_of pack_slabs)" -le "$sparse_slabs" ]
+}
+
+test_begin 31
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 check "an unknown compressor is refused" refused
@@ -159,6 +178,13 @@ check "zswap takes pages before they are packed" zswap_above
 check --data "memory contents are right" stop_load compress
 stats_show
 check --data "no page is lost" eval 'stat_is load_lost 0 && stat_is lost 0'
+set_value "$FARSWAP/backup" disk
+check "packed slabs have few pages" sparse
+check "their pages move to one slab, though I/O fails" \
+	with delay_us 100 keep_session 1 fail_every 9 -- repacked
+check "their regions are given back" wait_for 60 less_slabs
+check --data "no page that has moved is wrong" stop_load keep
+stats_show
 check --data "no remote bit outlives its slot" no_orphaned_pages
 swapoff "$SWAP_DISK"
 check "the RDMA transport is back" leave_ram
