@@ -7,7 +7,7 @@ emulator executed is counted, with nothing in the machine that measures. farswap
 farswap-ram, as in instructions.py. Samples with an interrupt are left out.
 
 farswap's own is what its functions execute and what they call; not the transport with its
-copy, nor what the kernel does for a folio of any swap device: its writeback, its lock, its
+copy, nor compression and its copies, nor what the kernel does for a folio of any swap device: its writeback, its lock, its
 being asked for by zswap.
 """
 
@@ -19,7 +19,7 @@ import sys
 import time
 
 import harness
-from harness import host, image
+from harness import farswap, host, image
 import counted
 import instructions
 from symbols import Symbols
@@ -34,6 +34,7 @@ FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
 THUNK = re.compile(r"^__x86_")
 # The owner of an instruction: its innermost caller that matches.
 OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
+          ("compression", re.compile(r"^farswap_(de)?compress |^compress_to |^LZ4_")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
                                 r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
@@ -129,9 +130,10 @@ def budget(args):
         client = cluster.client
         cluster.swap_on()
         counted.use_farswap(client, args.mem)
+        client.check(f"echo {args.compress} >{farswap.SYSFS}/compress")
         symbols = Symbols(client)
         job = client.spawn(f"{counted.warm(args.mem)} echo warm; "
-                           f"fault {args.mem} 1000000 1 read mixed")
+                           f"fault -c {args.ratio} {args.mem} 1000000 1 read mixed")
         deadline = time.monotonic() + args.timeout
         while "warm" not in job.output:
             if time.monotonic() > deadline or job.ended.is_set():
@@ -164,7 +166,8 @@ def show(args, way, spent, number):
         if owner == "farswap":
             stages[stage] += count
     print(f"{way}: {owners['farswap']:.0f} instructions are farswap's own, "
-          f"{owners['transport']:.0f} the transport's, {owners['kernel']:.0f} the kernel's; "
+          f"{owners['transport']:.0f} the transport's, "
+          f"{owners['compression']:.0f} of compression, {owners['kernel']:.0f} the kernel's; "
           f"means of {number} calls")
     for stage, count in stages.most_common():
         print(f"  {count:8.0f}  {stage}")
@@ -177,6 +180,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mem", type=int, default=96, help="what the load uses, MB")
+    parser.add_argument("--compress", default="none", help="none or lz4")
+    parser.add_argument("--ratio", type=int, default=1, help="to which LZ4 compresses the data")
     parser.add_argument("--append", default="", help="kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="seconds")
     parser.add_argument("--after", type=float, default=5, help="seconds from the load's beginning")

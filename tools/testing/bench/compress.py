@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Compressed remote memory compared with uncompressed, for data that LZ4 does not compress, halves
-and quarters: in one client with one donor, alternating, while everything else stays as it is.
-Prints the median of each figure, and the median of the ratios of the rounds.
+and quarters, and for a Redis with JSON values: in one client with one donor, alternating, while
+everything else stays as it is. Prints the median of each figure, and the median of the ratios of
+the rounds.
 
   regions   regions mapped per GB that is swapped
   wire      bytes on the network per page that is paged out, page-out only
   fault     p50 of a page fault, microseconds
   fill      page-out throughput, MB a second
   kernel    the client's kernel time per page, page-out and page-in, microseconds
+  memory    of the client for slabs and places, per cent of the mapped regions
 """
 
 import os
 import statistics
+import subprocess
 import sys
 
 import harness
@@ -26,16 +29,19 @@ from programs import Asked
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 
-RATIOS = (1, 2, 4)
+RATIOS = ("1", "2", "4", "json")
 # Small, so that few pages fill a region.
 SLAB_MB = 8
 WAYS = ("none", "lz4")
-FIGURES = ("regions", "wire", "fault", "fill", "kernel")
+FIGURES = ("regions", "wire", "fault", "fill", "kernel", "memory")
+# Keys of Redis, and the memory that it may have at the client, MB.
+KEYS, KEYS_MB = 100000, 40
 # Ratio of lz4 to none: at most, or (fill) at least.
 GOALS = {
-    1: {"regions": 1.05, "wire": 1.05, "fault": 1.05, "fill": 0.95, "kernel": 1.05},
-    2: {"regions": 0.60, "wire": 0.55, "fault": 1.05, "fill": 0.95},
-    4: {"regions": 0.36, "wire": 0.30, "fault": 1.05, "fill": 1.3},
+    "1": {"regions": 1.05, "wire": 1.05, "fault": 1.05, "fill": 0.95, "kernel": 1.05},
+    "2": {"regions": 0.60, "wire": 0.55, "fault": 1.05, "fill": 0.95},
+    "4": {"regions": 0.36, "wire": 0.30, "fault": 1.05, "fill": 1.3},
+    "json": {"regions": 0.50},
 }
 
 
@@ -46,8 +52,15 @@ class Remapped(backings.FarswapNone):
         pass
 
 
-def regions(client):
-    return farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))["mapped_slabs"]
+def occupied(client):
+    """{figure: value} of the donor's memory for what is swapped now, and of the client's for it."""
+    stats = farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))
+    swapped = int(client.check("awk 'NR == 2 { print $4 }' /proc/swaps"))
+    # The table of places has 8 bytes for each page in a packed slab.
+    places = 8 * (swapped // 4) if stats["pack_slabs"] else 0
+    return {"regions": stats["mapped_slabs"] / (swapped / 2 ** 20),
+            "memory": 100 * (stats["slab_bytes"] + places) /
+                      max(stats["mapped_slabs"] * SLAB_MB << 20, 1)}
 
 
 def fresh(client, way):
@@ -69,28 +82,55 @@ def measure_one(args, cluster, way, ratio):
         numbers, _ = bench.numbers_of(program.ask("fill", args.timeout))
     found["fill"] = numbers["mb_per_s"]
     found["wire"] = out.costs["wire_mb"] * 1e6 / out.costs["pages_out"]
-    swapped = int(client.check("awk 'NR == 2 { print $4 }' /proc/swaps"))
-    found["regions"] = regions(client) / (swapped / 2 ** 20)
+    found |= occupied(client)
     with measure.Costs(cluster) as read:
         numbers, _ = bench.numbers_of(program.ask("read", args.timeout))
     found["fault"] = numbers["p50_us"]
     found["kernel"] = read.costs["client_kernel_us_per_page"]
     program.end()
-    print(f"  {ratio}:1, {way}: " + ", ".join(f"{name} {found[name]:.1f}" for name in FIGURES),
-          flush=True)
+    return found
+
+
+def measure_redis(args, cluster, way):
+    """{figure: value}"""
+    client = cluster.client
+    fresh(client, way)
+    client.check(f"mkdir -p {bench.CGROUP} && echo {KEYS_MB}M >{bench.CGROUP}/memory.high && "
+                 "rm -f /run/redis.sock")
+    server = client.spawn(f"echo $$ >{bench.CGROUP}/cgroup.procs && exec {bench.SERVERS['redis']}")
+    client.wait_for("[ -S /run/redis.sock ]", 20)
+    program = Asked(client, f"kv redis /run/redis.sock {KEYS} 1 json")
+    with measure.Costs(cluster) as out:
+        bench.numbers_of(program.ask("fill", args.timeout))
+    found = {"wire": out.costs["wire_mb"] * 1e6 / out.costs["pages_out"], **occupied(client)}
+    bench.numbers_of(program.ask(f"run 75 {args.seconds}", args.timeout))
+    program.end()
+    server.kill()
+    server.wait(20)
+    return found
+
+
+def measure_way(args, cluster, way, ratio):
+    """{figure: value}"""
+    found = (measure_redis(args, cluster, way) if ratio == "json" else
+             measure_one(args, cluster, way, ratio))
+    print(f"  {ratio}, {way}: " +
+          ", ".join(f"{name} {found[name]:.1f}" for name in FIGURES if name in found), flush=True)
     return found
 
 
 def measure_all(args):
     """{ratio: [({figure: value} of none, of lz4)]}"""
     rounds = {ratio: [] for ratio in args.ratios}
-    with bench.boot(args, Remapped(args.mem * 3), args.mem) as cluster:
+    with bench.boot(args, Remapped(args.mem * 3), args.mem,
+                    programs=bench.server_programs()) as cluster:
+        cluster.client.check("echo +memory >/sys/fs/cgroup/cgroup.subtree_control")
         print(f"raw READ p50 {raw.read_latency(cluster.client, cluster.donors[0])[0]:.0f} µs",
               flush=True)
         cluster.up()
         for number in range(args.runs):
             for ratio in args.ratios:
-                found = {way: measure_one(args, cluster, way, ratio)
+                found = {way: measure_way(args, cluster, way, ratio)
                          for way in (WAYS, WAYS[::-1])[number % 2]}
                 rounds[ratio].append(tuple(found[way] for way in WAYS))
         complaints = cluster.complaints()
@@ -103,22 +143,24 @@ def show(rounds):
     print(f"\n{'data':6}{'figure':10}{'none':>10}{'lz4':>10}   lz4 / none, median (lowest to "
           "highest), goal")
     for ratio, pairs in rounds.items():
-        for figure in FIGURES:
+        for figure in filter(pairs[0][0].get, FIGURES):
             none, lz4 = ([found[figure] for found in column] for column in zip(*pairs))
             ratios = [one / other for other, one in zip(none, lz4) if other]
             goal = GOALS.get(ratio, {}).get(figure)
-            print(f"{ratio}:1   {figure:10}{statistics.median(none):10.1f}"
+            print(f"{ratio:6}{figure:10}{statistics.median(none):10.1f}"
                   f"{statistics.median(lz4):10.1f}   {statistics.median(ratios):.2f} "
                   f"({min(ratios):.2f} to {max(ratios):.2f}), {goal or 'none'}")
 
 
 def arguments():
     parser = bench.common_options(__doc__, runs=5, seconds=4)
-    parser.add_argument("--ratios", default=",".join(map(str, RATIOS)),
+    parser.add_argument("--ratios", default=",".join(RATIOS),
                         help="of the data, with commas between")
     parser.add_argument("--accesses", type=int, default=20000, help="of a random load, at most")
     args = parser.parse_args()
-    args.ratios = [int(ratio) for ratio in args.ratios.split(",")]
+    args.ratios = args.ratios.split(",")
+    if set(args.ratios) - set(RATIOS):
+        parser.error(f"--ratios {','.join(args.ratios)}: only {','.join(RATIOS)}")
     return args
 
 
@@ -127,6 +169,7 @@ def main():
     backings.SLAB_MB = SLAB_MB
     harness.exit_on_signals()
     host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests", jobs=os.cpu_count())
+    subprocess.run(["make", "-s", "-C", HERE, "kv"], check=True)
     print(f"machine: {bench.machine()}", flush=True)
     host.note_other_work()
     show(measure_all(args))

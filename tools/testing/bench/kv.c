@@ -4,6 +4,7 @@
  * (Gu et al., NSDI 2017, section 6.2): ETC with 95 % GETs, and SYS with 75 %.
  * The keys are Zipf's with 0.99, each anywhere in the order in which they were filled in. One
  * command is sent at a time, except for the filling. Every byte that comes back is checked.
+ * Values are random bytes, or with "json" text as of a shop's orders.
  * Commands come on standard input; each is answered by its results and "done":
  *
  *   fill                       fill keys N per_s N wrong N
@@ -164,6 +165,7 @@ static uint8_t *versions;	/* of each key's value */
 static uint64_t *times[2];	/* of SETs and GETs, in ns */
 static size_t nr_times[2];
 static uint64_t state;		/* of the random numbers */
+static bool json;		/* values are text */
 
 static uint64_t now_ns(void)
 {
@@ -216,10 +218,52 @@ static void key_make(char *key, uint64_t number)
 	snprintf(key, KEY_BYTES, "k%08" PRIu64, number % 100000000);
 }
 
+static const char *word_next(uint64_t *x)
+{
+	static const char *const words[] = {
+		"amber", "birch", "cedar", "delta", "ember", "frost", "grove", "harbour", "indigo",
+		"juniper", "kestrel", "lantern", "meadow", "nimbus", "orchard", "pebble", "quartz",
+		"river", "saffron", "timber", "umbra", "velvet", "willow", "yarrow", "zephyr",
+	};
+
+	*x = mix(*x + 1);
+	return words[*x % (sizeof(words) / sizeof(*words))];
+}
+
+static unsigned int number_next(uint64_t *x, unsigned int below)
+{
+	*x = mix(*x + 1);
+	return *x % below;
+}
+
+/* An order with as many items as there is room for; the last one is cut off. */
+static void value_json(char *text, uint64_t x)
+{
+	const char *first = word_next(&x), *last = word_next(&x);
+	size_t length;
+
+	length = snprintf(text, VALUE_BYTES,
+			  "{\"id\":%u,\"customer\":{\"name\":\"%s %s\",\"email\":\"%s.%s@example.com\"},"
+			  "\"created\":\"2024-%02u-%02uT%02u:%02u:%02uZ\",\"paid\":%s,\"items\":[",
+			  number_next(&x, 1000000), first, last, first, last,
+			  number_next(&x, 12) + 1, number_next(&x, 28) + 1, number_next(&x, 24),
+			  number_next(&x, 60), number_next(&x, 60),
+			  number_next(&x, 2) ? "true" : "false");
+	while (length < VALUE_BYTES)
+		length += snprintf(text + length, VALUE_BYTES - length,
+				   "{\"sku\":\"%08x\",\"name\":\"%s %s\",\"count\":%u,\"price\":%u.%02u},",
+				   number_next(&x, UINT32_MAX), word_next(&x), word_next(&x),
+				   number_next(&x, 20), number_next(&x, 500), number_next(&x, 100));
+}
+
 static void value_make(uint64_t *value, uint64_t key)
 {
 	uint64_t x = mix(key << 8 | versions[key]) | 1;
 
+	if (json) {
+		value_json((char *)value, x);
+		return;
+	}
 	for (int i = 0; i < VALUE_WORDS; i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
@@ -302,7 +346,7 @@ static uint64_t run(double get_percent, double seconds)
 
 static int usage(void)
 {
-	fputs("usage: kv redis|memcached SOCKET KEYS SEED\n", stderr);
+	fputs("usage: kv redis|memcached SOCKET KEYS SEED [json]\n", stderr);
 	return 2;
 }
 
@@ -312,7 +356,8 @@ int main(int argc, char **argv)
 	uint64_t wrong = 0;
 	char line[80];
 
-	if (argc != 5)
+	json = argc == 6 && !strcmp(argv[5], "json");
+	if (argc != 5 && !json)
 		return usage();
 	for (size_t i = 0; i < sizeof(servers) / sizeof(*servers); i++)
 		if (!strcmp(servers[i].name, argv[1]))
