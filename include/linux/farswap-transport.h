@@ -170,6 +170,7 @@ struct farswap_transport {
 	void (*set_grace)(unsigned int ms);
 };
 
+u64 farswap_region_hash(u64 id);
 int farswap_transport_register(const struct farswap_transport *transport);
 void farswap_transport_unregister(const struct farswap_transport *transport);
 

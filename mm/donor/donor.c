@@ -11,7 +11,9 @@
 #include <linux/delay.h>
 #include <linux/dmi.h>
 #include <linux/module.h>
+#include <linux/once.h>
 #include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
@@ -343,6 +345,25 @@ struct work_struct farswap_transport_work;
 
 static DEFINE_MUTEX(transport_lock);
 static const struct farswap_transport *transport_registered;
+
+/**
+ * farswap_region_hash() - hash a donor's name for a region
+ * @id:		the name
+ *
+ * Donors choose the names. With a key that they don't know they can't make all share a bucket of a
+ * table, which would make each search as long as the table.
+ *
+ * Context: any.
+ * Return: the key for a table of names.
+ */
+u64 farswap_region_hash(u64 id)
+{
+	static siphash_key_t key;
+
+	get_random_once(&key, sizeof(key));
+	return siphash_1u64(id, &key);
+}
+EXPORT_SYMBOL_GPL(farswap_region_hash);
 
 /**
  * farswap_transport_register() - register a transport

@@ -301,7 +301,7 @@ bool farswap_mapping_link(struct farswap_mapping *mapping, unsigned int epoch)
 	if (donor->epoch != epoch || donor->state == FARSWAP_DONOR_CONNECTING)
 		return false;
 	/* A restarted daemon reuses region IDs, so a dead region's ID is not added. */
-	hash_add(donor->mappings_by_id, &mapping->id_entry, mapping->id);
+	hash_add(donor->mappings_by_id, &mapping->id_entry, farswap_region_hash(mapping->id));
 	return true;
 }
 

@@ -115,7 +115,7 @@ struct farswap_mapping *farswap_mapping_by_id(struct farswap_donor *donor, u64 i
 	struct farswap_mapping *mapping;
 
 	lockdep_assert_held(&farswap_state_lock);
-	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, id)
+	hash_for_each_possible(donor->mappings_by_id, mapping, id_entry, farswap_region_hash(id))
 		if (mapping->id == id)
 			return mapping;
 	return NULL;

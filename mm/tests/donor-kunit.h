@@ -3,6 +3,7 @@
  * Donors: every move from one state to another.
  */
 #include <kunit/test.h>
+#include <linux/hash.h>
 
 static const bool donor_legal_moves[FARSWAP_DONOR_STATES][FARSWAP_DONOR_STATES] = {
 	[FARSWAP_DONOR_CONNECTING][FARSWAP_DONOR_LIVE] = true,
@@ -56,7 +57,31 @@ static void donor_test_refused(struct kunit *test)
 	mutex_unlock(&farswap_main_lock);
 }
 
+/* Names that share a bucket of a table without a key, which a donor could choose, are spread. */
+static void donor_test_region_hash(struct kunit *test)
+{
+	unsigned int i, bucket, most = 0, same = 0;
+	u64 inverse = GOLDEN_RATIO_64;
+	unsigned int *count;
+
+	count = kunit_kcalloc(test, 256, sizeof(*count), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, count);
+	/* By Newton's method; each step doubles the number of right bits. */
+	for (i = 0; i < 6; i++)
+		inverse *= 2 - GOLDEN_RATIO_64 * inverse;
+	for (i = 0; i < 4096; i++) {
+		same += !hash_64(i * inverse, 8);
+		bucket = hash_64(farswap_region_hash(i * inverse), 8);
+		most = max(most, ++count[bucket]);
+	}
+	KUNIT_EXPECT_EQ(test, same, 4096);
+	/* Each has 16 on average. */
+	KUNIT_EXPECT_LT(test, most, 64);
+	KUNIT_EXPECT_EQ(test, farswap_region_hash(7), farswap_region_hash(7));
+}
+
 static struct kunit_case donor_cases[] = {
+	KUNIT_CASE(donor_test_region_hash),
 	KUNIT_CASE(donor_test_moves),
 	KUNIT_CASE(donor_test_refused),
 	{}

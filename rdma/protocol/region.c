@@ -117,7 +117,7 @@ const char *farswap_rdma_region_mapped(struct farswap_rdma_conn *conn,
 	region->addr = info->addr;
 	region->bytes = info->bytes;
 	region->rkey = info->rkey;
-	hash_add(conn->regions, &region->hash, region->id);
+	hash_add(conn->regions, &region->hash, farswap_region_hash(region->id));
 	return NULL;
 }
 
@@ -135,7 +135,7 @@ struct farswap_region *farswap_rdma_region_find(struct farswap_rdma_conn *conn,
 	struct farswap_region *region;
 
 	lockdep_assert_held(&conn->lock);
-	hash_for_each_possible(conn->regions, region, hash, id)
+	hash_for_each_possible(conn->regions, region, hash, farswap_region_hash(id))
 		if (region->id == id)
 			return region;
 	return NULL;

@@ -210,7 +210,7 @@ static unsigned int resume_move(struct farswap_rdma_conn *from,
 		region->evicted = false;
 		kref_get(&to->ref);
 		WRITE_ONCE(region->conn, to);
-		hash_add(to->regions, &region->hash, region->id);
+		hash_add(to->regions, &region->hash, farswap_region_hash(region->id));
 		id[count++] = region->id;
 	}
 	spin_unlock(&to->lock);
