@@ -57,7 +57,7 @@ REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
 
 # Packages for the benches.
 PEERS="nbd-server nbd-client libnl-genl-3-200 memcached libevent-2.1-7"
-BENCH="gnuplot-nox libmemcached-dev libhiredis-dev"
+BENCH="gnuplot-nox libmemcached-dev libhiredis-dev libssl-dev"
 
 SOURCE=linux-source-6.12.tar.xz
 # Files that only the kernel's source contains.
