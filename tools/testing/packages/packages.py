@@ -132,7 +132,8 @@ def start(walk: Walk, client, donor) -> None:
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
     drop_in = "/run/systemd/system/farswapd.service.d"
     walk.run("donor: a limit on locked memory is named, with what to type", donor,
-             "printf 'memory = 256M\\nslab = 8M\\nauth = none\\n' >/etc/farswapd.conf.d/local.conf; "
+             "printf 'memory = 256M\\nslab = 8M\\nauth = none\\n' "
+             ">/etc/farswapd.conf.d/local.conf; "
              f"mkdir -p {drop_in}; printf '[Service]\\nLimitMEMLOCK=64K\\nAmbientCapabilities=\\n"
              f"Restart=no\\n' >{drop_in}/limit.conf; systemctl daemon-reload; "
              "no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; cat /tmp/check; "
