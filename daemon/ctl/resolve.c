@@ -14,6 +14,8 @@
 #include "resolve.h"
 
 #define RESOLVE_ANSWER	65535
+/* Most lines of avahi-browse that are used. */
+#define RESOLVE_AVAHI	2048
 
 /* Return getaddrinfo()'s error, or 0 with an address at least. */
 static int resolve_family(const char *host, int family, unsigned int port,
@@ -113,11 +115,18 @@ bool resolve_srv(const char *name, struct targets *targets, char error[RESOLVE_E
 	return good;
 }
 
+/* A machine that has an address of IPv4 is not named again by those of IPv6. */
+struct resolve_avahi {
+	char host[RESOLVE_HOST];
+	bool is_v4;
+	struct target target;
+};
+
 /*
  * A service that was resolved: "=;eth0;IPv4;donor1;_farswap._tcp;local;donor1.local;10.0.0.2;9400;".
  * avahi-browse replaces a semicolon in a name.
  */
-static bool resolve_avahi_line(char *line, struct target *target)
+static bool resolve_avahi_line(char *line, struct resolve_avahi *found)
 {
 	char *field[9], *save = NULL, host[RESOLVE_HOST];
 	bool is_link_local;
@@ -133,8 +142,23 @@ static bool resolve_avahi_line(char *line, struct target *target)
 	is_link_local = !strncasecmp(field[7], "fe80:", 5);
 	snprintf(host, sizeof(host), "%.64s%s%.16s", field[7], is_link_local ? "%" : "",
 		 is_link_local ? field[1] : "");
-	resolve_spell(target->address, host, strtoul(field[8], NULL, 10));
+	found->target = (struct target){ .tier = 1, .weight = 1 };
+	resolve_spell(found->target.address, host, strtoul(field[8], NULL, 10));
+	found->is_v4 = !strchr(host, ':');
+	snprintf(found->host, sizeof(found->host), "%.64s:%.8s", field[6], field[8]);
 	return true;
+}
+
+/* Return whether another line has an address of IPv4 for the same machine and port. */
+static bool resolve_avahi_again(const struct resolve_avahi *found, unsigned int nr,
+				const struct resolve_avahi *one)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr && !one->is_v4; i++)
+		if (found[i].is_v4 && !strcmp(found[i].host, one->host))
+			return true;
+	return false;
 }
 
 bool resolve_avahi(const char *type, struct targets *targets, char error[RESOLVE_ERROR])
@@ -142,9 +166,9 @@ bool resolve_avahi(const char *type, struct targets *targets, char error[RESOLVE
 	const char *const browse[] = { "avahi-browse", "--resolve", "--parsable", "--terminate", type,
 		NULL };
 	static char text[1 << 18];
+	static struct resolve_avahi found[RESOLVE_AVAHI];
 	char *cursor = text, *line;
-	struct target target = { .tier = 1, .weight = 1 };
-	unsigned int before = targets->nr;
+	unsigned int before = targets->nr, nr = 0, i;
 	int status = check_run(browse, text, sizeof(text));
 
 	if (status) {
@@ -152,9 +176,11 @@ bool resolve_avahi(const char *type, struct targets *targets, char error[RESOLVE
 			 "avahi-browse: %.*s", (int)strcspn(text, "\n"), text);
 		return false;
 	}
-	while ((line = file_next(&cursor)))
-		if (resolve_avahi_line(line, &target))
-			targets_add(targets, &target);
+	while (nr < RESOLVE_AVAHI && (line = file_next(&cursor)))
+		nr += resolve_avahi_line(line, &found[nr]);
+	for (i = 0; i < nr; i++)
+		if (!resolve_avahi_again(found, nr, &found[i]))
+			targets_add(targets, &found[i].target);
 	snprintf(error, RESOLVE_ERROR, "no such service is announced");
 	return targets->nr > before;
 }

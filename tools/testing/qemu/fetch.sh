@@ -19,7 +19,7 @@ usage() {
 	usage: fetch.sh [--kdir|--source [VERSION]|--bench|--cache|--packages] [--refresh]
 
 	With no option: install missing host packages, fetch the kernel, the
-	kernel's lint scripts, redis and prometheus, and print KDIR.
+	kernel's lint scripts, redis, prometheus and avahi, and print KDIR.
 
 	  --kdir      print KDIR if it is there already, nothing otherwise
 	  --source    print where the source of a kernel is, a tar file, which is
@@ -48,12 +48,16 @@ DEMO="libhiredis-dev"
 KSELFTEST="rsync"
 # systemd judges the units' sandboxes.
 # The names of donors come from it in a test.
-NAMES="dnsmasq-base"
+NAMES="dnsmasq-base dbus-daemon"
 DEB="build-essential dpkg-dev debhelper dh-dkms lintian systemd debootstrap e2fsprogs"
 PACKAGES="$BUILD $QEMU $LINT $MODEL $DEMO $KSELFTEST $NAMES $DEB"
 
 # Taken apart into the cache only, so that no service is started on the host.
 REDIS="redis-server redis-tools libjemalloc2 liblzf1 libatomic1"
+
+# Taken apart for the same reason: a test of names runs it in a namespace.
+AVAHI="avahi-daemon avahi-utils libavahi-core7 libavahi-common3 libavahi-client3 libdaemon0
+	libgdbm6"
 
 # Packages for the benches.
 PEERS="nbd-server nbd-client libnl-genl-3-200 memcached libevent-2.1-7"
@@ -359,6 +363,8 @@ fetch_elf
 fetch_redis
 # For promtool.
 fetch_apart prometheus prometheus
+# shellcheck disable=SC2086
+fetch_apart avahi $AVAHI
 if [ -n "$bench" ]; then
 	# shellcheck disable=SC2086
 	install_packages $BENCH
