@@ -26,6 +26,7 @@ static const char *donor_cure(const char *why)
 		const char *part;
 		const char *cure;
 	} cures[] = {
+		{ "auth is not set", "farswapctl key && systemctl restart farswapd" },
 		{ "RLIMIT_MEMLOCK", "systemctl revert farswapd && systemctl restart farswapd" },
 		{ "no RDMA", "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0 && systemctl restart farswapd" },
 		{ "cannot listen", "rdma link; ip address; editor " DONOR_CONF },

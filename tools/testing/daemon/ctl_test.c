@@ -451,6 +451,8 @@ static void test_farswapd(void)
 {
 	ok(!strncmp(donor_cure("RLIMIT_MEMLOCK is 64K, but 70M are needed: ..."), "systemctl revert", 16),
 	   "a limit on locked memory has a cure");
+	ok(!strncmp(donor_cure("auth is not set, and this machine has no key: ..."), "farswapctl key &&", 17),
+	   "a donor without a key has a cure");
 	ok(!strncmp(donor_cure("no RDMA: load the device's driver"), "modprobe rdma_rxe", 17),
 	   "no RDMA device has a cure");
 	ok(strstr(donor_cure("/etc/farswapd.conf:3: slab: invalid value"), "editor /etc/farswapd.conf"),
