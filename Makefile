@@ -234,6 +234,7 @@ help:
 	@echo "make bench-cluster-wide  six machines that swap and lend, compared with disks only: memory use, run times"
 	@echo "make bench-compress  compare compress=lz4 with none: regions, bytes on the wire, page faults, page-out"
 	@echo "make bench-cipher  cycles that encrypting a page takes on this machine"
+	@echo "make bench-protect  compare protect=encrypt with none: page faults, page-out"
 	@echo "make bench-compare ARGS=revision  compare this tree with another revision, in ratios"
 	@echo "make bench-techniques  measure techniques that were tried and dropped, alternating (ARGS=names)"
 	@echo "make clean      remove what was built"

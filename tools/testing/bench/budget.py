@@ -7,8 +7,8 @@ emulator executed is counted, with nothing in the machine that measures. farswap
 farswap-ram, as in instructions.py. Samples with an interrupt are left out.
 
 farswap's own is what its functions execute and what they call; not the transport with its
-copy, nor compression and its copies, nor what the kernel does for a folio of any swap device: its writeback, its lock, its
-being asked for by zswap.
+copy, nor compression and its copies, nor the cipher, nor what the kernel does for a folio of any
+swap device: its writeback, its lock, its being asked for by zswap.
 """
 
 import argparse
@@ -35,6 +35,7 @@ THUNK = re.compile(r"^__x86_")
 # The owner of an instruction: its innermost caller that matches.
 OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
           ("compression", re.compile(r"^farswap_(de)?compress |^compress_to |^LZ4_")),
+          ("cipher", re.compile(r"^crypto_aead_(en|de)crypt |^chacha20poly1305_")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
                                 r"^zswap_|^psi_|^swap_(writepage|read_folio)")))
@@ -129,6 +130,7 @@ def budget(args):
     with instructions.boot(args) as cluster:
         client = cluster.client
         cluster.swap_on()
+        client.check(f"modprobe farswap protect={args.protect}")
         counted.use_farswap(client, args.mem)
         client.check(f"echo {args.compress} >{farswap.SYSFS}/compress")
         symbols = Symbols(client)
@@ -167,7 +169,8 @@ def show(args, way, spent, number):
             stages[stage] += count
     print(f"{way}: {owners['farswap']:.0f} instructions are farswap's own, "
           f"{owners['transport']:.0f} the transport's, "
-          f"{owners['compression']:.0f} of compression, {owners['kernel']:.0f} the kernel's; "
+          f"{owners['compression']:.0f} of compression, {owners['cipher']:.0f} the cipher's, "
+          f"{owners['kernel']:.0f} the kernel's; "
           f"means of {number} calls")
     for stage, count in stages.most_common():
         print(f"  {count:8.0f}  {stage}")
@@ -181,6 +184,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mem", type=int, default=96, help="what the load uses, MB")
     parser.add_argument("--compress", default="none", help="none or lz4")
+    parser.add_argument("--protect", default="none", help="none, verify or encrypt")
     parser.add_argument("--ratio", type=int, default=1, help="to which LZ4 compresses the data")
     parser.add_argument("--append", default="", help="kernel arguments")
     parser.add_argument("--timeout", type=int, default=300, help="seconds")

@@ -63,17 +63,17 @@ def occupied(client):
                       max(stats["mapped_slabs"] * SLAB_MB << 20, 1)}
 
 
-def fresh(client, way):
-    """Start without mapped regions, and switch compression on or off."""
-    client.check(f"echo 0 >{farswap.SYSFS}/attached && echo {way} >{farswap.SYSFS}/compress && "
+def fresh(client, setting, way):
+    """Start without mapped regions, and with a setting, such as compress, at a value."""
+    client.check(f"echo 0 >{farswap.SYSFS}/attached && echo {way} >{farswap.SYSFS}/{setting} && "
                  f"echo 1 >{farswap.SYSFS}/attached")
     client.wait_for(f"grep -q ' live ' {farswap.DEBUG}/donors", 20, f"cat {farswap.DEBUG}/donors")
 
 
-def measure_one(args, cluster, way, ratio):
+def measure_one(args, cluster, setting, way, ratio):
     """{figure: value}"""
     client, found = cluster.client, {}
-    fresh(client, way)
+    fresh(client, setting, way)
     # The first region is mapped when the first pages are stored, which go to the disk.
     client.check(f"fault -c {ratio} {args.mem * 5 // 4} 1 1 clean >/dev/null", args.timeout)
     program = Asked(client, f"fault -c {ratio} -i -s {args.seconds} {args.mem * 2} "
@@ -94,7 +94,7 @@ def measure_one(args, cluster, way, ratio):
 def measure_redis(args, cluster, way):
     """{figure: value}"""
     client = cluster.client
-    fresh(client, way)
+    fresh(client, "compress", way)
     client.check(f"mkdir -p {bench.CGROUP} && echo {KEYS_MB}M >{bench.CGROUP}/memory.high && "
                  "rm -f /run/redis.sock")
     server = client.spawn(f"echo $$ >{bench.CGROUP}/cgroup.procs && exec {bench.SERVERS['redis']}")
@@ -113,14 +113,14 @@ def measure_redis(args, cluster, way):
 def measure_way(args, cluster, way, ratio):
     """{figure: value}"""
     found = (measure_redis(args, cluster, way) if ratio == "json" else
-             measure_one(args, cluster, way, ratio))
+             measure_one(args, cluster, "compress", way, ratio))
     print(f"  {ratio}, {way}: " +
           ", ".join(f"{name} {found[name]:.1f}" for name in FIGURES if name in found), flush=True)
     return found
 
 
-def measure_all(args):
-    """{ratio: [({figure: value} of none, of lz4)]}"""
+def measure_all(args, ways, measure_way):
+    """{ratio: [({figure: value} of the first way, of the other)]}"""
     rounds = {ratio: [] for ratio in args.ratios}
     with bench.boot(args, Remapped(args.mem * 3), args.mem,
                     programs=bench.server_programs()) as cluster:
@@ -131,24 +131,25 @@ def measure_all(args):
         for number in range(args.runs):
             for ratio in args.ratios:
                 found = {way: measure_way(args, cluster, way, ratio)
-                         for way in (WAYS, WAYS[::-1])[number % 2]}
-                rounds[ratio].append(tuple(found[way] for way in WAYS))
+                         for way in (ways, ways[::-1])[number % 2]}
+                rounds[ratio].append(tuple(found[way] for way in ways))
         complaints = cluster.complaints()
         if complaints:
             raise harness.ClusterError(f"kernel: {complaints[0]}")
     return rounds
 
 
-def show(rounds):
-    print(f"\n{'data':6}{'figure':10}{'none':>10}{'lz4':>10}   lz4 / none, median (lowest to "
+def show(rounds, ways, figures, goals):
+    one, other = ways
+    print(f"\n{'data':6}{'figure':10}{one:>10}{other:>10}   {other} / {one}, median (lowest to "
           "highest), goal")
     for ratio, pairs in rounds.items():
-        for figure in filter(pairs[0][0].get, FIGURES):
-            none, lz4 = ([found[figure] for found in column] for column in zip(*pairs))
-            ratios = [one / other for other, one in zip(none, lz4) if other]
-            goal = GOALS.get(ratio, {}).get(figure)
-            print(f"{ratio:6}{figure:10}{statistics.median(none):10.1f}"
-                  f"{statistics.median(lz4):10.1f}   {statistics.median(ratios):.2f} "
+        for figure in filter(pairs[0][0].get, figures):
+            before, after = ([found[figure] for found in column] for column in zip(*pairs))
+            ratios = [value / base for base, value in zip(before, after) if base]
+            goal = goals.get(ratio, {}).get(figure)
+            print(f"{ratio:6}{figure:10}{statistics.median(before):10.1f}"
+                  f"{statistics.median(after):10.1f}   {statistics.median(ratios):.2f} "
                   f"({min(ratios):.2f} to {max(ratios):.2f}), {goal or 'none'}")
 
 
@@ -172,7 +173,7 @@ def main():
     subprocess.run(["make", "-s", "-C", HERE, "kv"], check=True)
     print(f"machine: {bench.machine()}", flush=True)
     host.note_other_work()
-    show(measure_all(args))
+    show(measure_all(args, WAYS, measure_way), WAYS, FIGURES, GOALS)
     return 0
 
 
