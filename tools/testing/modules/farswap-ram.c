@@ -13,6 +13,8 @@
  *		each besides, and end in a softirq, as those of a network card do
  * late_us	reads that no fault waits for end so much after they have read, unless
  *		delay_us is 0, or link_ns isn't: what they bring may be old by then
+ * slow		the number of a session: its reads take slow_ms, and read at the end of that time
+ * slow_ms	how long these reads take
  * read_errors	so many of the next reads fail, as those of fail_every do
  * corrupt	so many of the next reads of less than a page succeed, but bring garbage
  * tamper	what donors do with pages: 1 flips a bit of each that is read, 2 returns zeroes, 3
@@ -56,6 +58,10 @@ static unsigned int late_us;
 module_param(late_us, uint, 0644);
 static unsigned int link_ns;
 module_param(link_ns, uint, 0644);
+static int slow;
+module_param(slow, int, 0644);
+static unsigned int slow_ms;
+module_param(slow_ms, uint, 0644);
 static atomic_t ram_read_errors = ATOMIC_INIT(0);
 static atomic_t ram_corrupt = ATOMIC_INIT(0);
 static unsigned int tamper;
@@ -490,11 +496,18 @@ static void ram_end(struct farswap_io *io, int error)
 	atomic_inc_return(&raw_cpu_ptr(session->inflight)->ended);
 }
 
+static bool ram_is_slow(const struct farswap_io *io)
+{
+	return io->op == FARSWAP_IO_READ && io->region->session->number == READ_ONCE(slow);
+}
+
 static void ram_io_work(struct work_struct *work)
 {
 	struct ram_io *ram = container_of(work, struct ram_io, work);
 
 	fsleep(delay_us);
+	if (ram_is_slow(ram->io))
+		msleep(READ_ONCE(slow_ms));
 	ram->error = ram_do(ram->io, ram->error);
 	if (ram->io->op == FARSWAP_IO_READ && !ram->io->urgent)
 		fsleep(late_us);
@@ -559,7 +572,7 @@ static int ram_submit(struct farswap_io *io)
 	if (fail && !(count % fail))
 		error = -EIO;
 	atomic_inc_return(&raw_cpu_ptr(session->inflight)->begun);
-	if (!READ_ONCE(delay_us) && !READ_ONCE(link_ns)) {
+	if (!READ_ONCE(delay_us) && !READ_ONCE(link_ns) && !ram_is_slow(io)) {
 		ram_end(io, ram_do(io, error));
 		return 0;
 	}
