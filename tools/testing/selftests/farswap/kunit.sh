@@ -19,7 +19,7 @@ suite() {
 SUITES="activity address backup compress donor evict giveway guard latency mapping"
 SUITES="$SUITES noise packmap placement poll protect rdma_cm rdma_conn rdma_io rdma_keepalive"
 SUITES="$SUITES rdma_message rdma_port rdma_probe rdma_resume sessions slab slabmap staging"
-SUITES="$SUITES trend window wire"
+SUITES="$SUITES tail trend window wire"
 
 # Every suite is in the list.
 no_others() {
