@@ -20,6 +20,7 @@
 
 #include "backup/backup.h"
 #include "donor/donor.h"
+#include "io/hedge.h"
 #include "io/io.h"
 #include "latency.h"
 #include "migrate/migrate.h"

@@ -127,6 +127,9 @@ module_param_cb(_name, &setting_param_ops, &setting_##_name, 0444)
 SETTING(enabled, 0644, 0, 1);
 MODULE_PARM_DESC(enabled, "attach, and store pages remotely: 0 or 1 (default 1)");
 
+SETTING(hedge, 0644, 0, 10);
+MODULE_PARM_DESC(hedge, "most remote reads, in percent, that are repeated elsewhere when they take long; 0: none, and slow donors are not avoided (default 2)");
+
 SETTING(force, 0644, 0, 1);
 MODULE_PARM_DESC(force, "attach to a 6.12 kernel that is neither kernel.org's nor Debian's: 0 or 1 (default 0)");
 
@@ -497,6 +500,7 @@ static struct attribute *settings_attrs[] = {
 	&setting_force.attr.attr,
 	&setting_grace_ms.attr.attr,
 	&setting_headroom_mb.attr.attr,
+	&setting_hedge.attr.attr,
 	&setting_hotslab.attr.attr,
 	&setting_io_timeout_ms.attr.attr,
 	&setting_poll_us.attr.attr,

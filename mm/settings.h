@@ -67,6 +67,7 @@ enum farswap_protection {
  * @replicas:	number of regions of a slab with farswap_backup_replicates()
  * @repair_mb:	rate at which lost replicas are restored, MiB a second
  * @enabled:	store new pages remotely (0 or 1)
+ * @hedge:	most remote reads that may be hedged, percent; 0: none, and no donor is slow
  * @force:	attach to a kernel whose release is not a known one (0 or 1)
  * @slab_mb:	size of a slab, MiB; fixed once the module is loaded
  * @staging_mb:	size of the staging pool, MiB
@@ -88,6 +89,7 @@ struct farswap_settings {
 	unsigned int replicas;
 	unsigned int repair_mb;
 	unsigned int enabled;
+	unsigned int hedge;
 	unsigned int force;
 	unsigned int slab_mb;
 	unsigned int staging_mb;

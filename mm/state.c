@@ -19,6 +19,7 @@ DEFINE_SPINLOCK(farswap_state_lock);
 struct farswap_settings farswap_settings = {
 	.protect	= FARSWAP_PROTECT_DEFAULT,
 	.enabled	= 1,
+	.hedge		= 2,
 	.slab_mb	= 64,
 	.staging_mb	= FARSWAP_STAGING_UNSET,
 	.hotslab	= 2,

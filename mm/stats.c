@@ -17,6 +17,23 @@ static const char *const stat_names[] = {
 };
 
 /**
+ * farswap_stat_sum() - get the value of a counter
+ * @stat:	the counter
+ *
+ * Context: any.
+ * Return: its sum over all CPUs.
+ */
+unsigned long farswap_stat_sum(enum farswap_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(farswap_stats, cpu).count[stat];
+	return sum;
+}
+
+/**
  * farswap_stats_show() - print every counter, one line "name value" each
  * @m:	file to print to
  * @v:	unused
@@ -26,16 +43,11 @@ static const char *const stat_names[] = {
  */
 int farswap_stats_show(struct seq_file *m, void *v)
 {
-	int stat, cpu;
+	int stat;
 
 	static_assert(ARRAY_SIZE(stat_names) == FARSWAP_STATS);
 
-	for (stat = 0; stat < FARSWAP_STATS; stat++) {
-		unsigned long sum = 0;
-
-		for_each_possible_cpu(cpu)
-			sum += per_cpu(farswap_stats, cpu).count[stat];
-		seq_printf(m, "%s %lu\n", stat_names[stat], sum);
-	}
+	for (stat = 0; stat < FARSWAP_STATS; stat++)
+		seq_printf(m, "%s %lu\n", stat_names[stat], farswap_stat_sum(stat));
 	return 0;
 }

@@ -88,6 +88,12 @@ struct seq_file;
 	X(LOAD_FALLBACK, load_fallback)								\
 	/* Loads that waited for a suspect donor with the only copy (events) */			\
 	X(LOAD_WAITED, load_waited)								\
+	/* Remote reads that took long, and were repeated elsewhere (events) */			\
+	X(LOAD_HEDGED, load_hedged)								\
+	/* Pages read by such a second read, because it was first or the only good one */	\
+	X(LOAD_HEDGE_WON, load_hedge_won)							\
+	/* Pages read by the kernel from the device, because their donor is slow */		\
+	X(LOAD_AVOIDED, load_avoided)								\
 	/* Large folios that were not swapped in as a whole (events) */				\
 	X(LOAD_SPLIT, load_split)								\
 	/* Pages with no readable copy; the reader got an error */				\
@@ -150,7 +156,9 @@ struct seq_file;
 	/* Sessions that came up */								\
 	X(DONOR_UP, donor_up)									\
 	/* Sessions that failed */								\
-	X(DONOR_DOWN, donor_down)
+	X(DONOR_DOWN, donor_down)								\
+	/* Donors whose reads became ten times as slow as another donor's */			\
+	X(DONOR_SLOW, donor_slow)
 
 #define FARSWAP_COUNTER_ENUM(_NAME, _name)	FARSWAP_STAT_##_NAME,
 
@@ -171,6 +179,7 @@ static inline void farswap_stat_add(enum farswap_stat stat, unsigned long n)
 	this_cpu_add(farswap_stats.count[stat], n);
 }
 
+unsigned long farswap_stat_sum(enum farswap_stat stat);
 int farswap_stats_show(struct seq_file *m, void *v);
 
 #endif /* _FARSWAP_STATS_H */

@@ -212,8 +212,8 @@ void farswap_swapoff(unsigned int type)
  * Swapoff has emptied the device, and none of its slots will be used again. The device may also be
  * one that is being turned on, since the two can't always be distinguished; then the call has no
  * lasting effect. The kernel removes the extents, and lets the file system of a swap file move
- * its blocks, before it calls farswap_swapoff(). The backup writes of freed slots and the reads
- * of a rebuild must therefore end here.
+ * its blocks, before it calls farswap_swapoff(). The backup writes of freed slots, the reads of a
+ * rebuild and those of hedges must therefore end here.
  *
  * Context: may sleep, as long as the device takes for I/O in flight.
  */
@@ -225,6 +225,7 @@ void farswap_swapoff_drain(unsigned int type)
 	device = farswap_device_find(type);
 	if (device) {
 		farswap_rebuild_cancel(device);
+		farswap_hedge_flush();
 		farswap_backup_drain(device);
 	}
 	mutex_unlock(&farswap_devices_lock);

@@ -35,6 +35,8 @@ static const struct donor_metric donor_metrics[] = {
 	{ "farswap_donor_suspects_total", "counter", "Times that a donor became suspect", "suspects",
 	  0 },
 	{ "farswap_donor_resumes_total", "counter", "Times that a session was resumed", "resumes", 0 },
+	{ "farswap_donor_slow", "gauge", "1 while a donor is avoided because its reads are slow", "slow",
+	  0 },
 };
 
 static void metrics_donor(const struct metrics *metrics, const struct donor_metric *metric)

@@ -16,7 +16,7 @@
 static const char *const show_settings[] = {
 	"attached", "enabled", "backup", "compress", "replicas", "slab_mb", "staging_mb", "hotslab",
 	"coldslab", "repair_mb", "poll_us", "prefetch_pages", "io_timeout_ms", "grace_ms",
-	"headroom_mb", "force", "instance",
+	"headroom_mb", "hedge", "force", "instance",
 };
 
 static bool show_setting(const char *name, char value[64])
@@ -55,9 +55,9 @@ static void show_donors(void)
 	if (!table_open(&table, CLIENT_DEBUGFS "donors"))
 		return;
 	while (table_next(&table)) {
-		printf("  %s  %s  %s slabs  %sM free", table_get(&table, "address"),
-		       table_get(&table, "state"), table_get(&table, "slabs"),
-		       table_get(&table, "free_mb"));
+		printf("  %s  %s%s  %s slabs  %sM free", table_get(&table, "address"),
+		       table_get(&table, "state"), table_number(&table, "slow") ? ", slow" : "",
+		       table_get(&table, "slabs"), table_get(&table, "free_mb"));
 		if (table_number(&table, "last_error"))
 			printf("  failed %s times, last with %s", table_get(&table, "downs"),
 			       table_get(&table, "last_error"));

@@ -220,6 +220,7 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	donor = kzalloc(struct_size(donor, address, bytes), GFP_KERNEL);
 	if (!donor)
 		return NULL;
+	farswap_tail_init(&donor->tail);
 	if (!farswap_window_init(&donor->window)) {
 		kfree(donor);
 		return NULL;
@@ -238,6 +239,20 @@ struct farswap_donor *farswap_donor_alloc(const char *address)
 	ratelimit_state_init(&donor->says, 60 * HZ, DONOR_SAYS_BURST);
 	memcpy(donor->address, address, bytes);
 	return donor;
+}
+
+/**
+ * farswap_donor_late() - count a read that was late
+ * @donor:	the donor, with a reference on it or on a mapping of it
+ * @ns:		the latency
+ *
+ * Context: any.
+ */
+void farswap_donor_late(struct farswap_donor *donor, u64 ns)
+{
+	atomic_inc(&donor->reads_late);
+	if (ns > READ_ONCE(donor->tail.slow_ns))
+		atomic_inc(&donor->reads_slow);
 }
 
 /**

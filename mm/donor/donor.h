@@ -5,6 +5,7 @@
 #ifndef _FARSWAP_DONOR_H
 #define _FARSWAP_DONOR_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/farswap-transport.h>
 #include <linux/hashtable.h>
@@ -15,6 +16,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "donor/tail.h"
 #include "donor/window.h"
 
 struct farswap_slab;
@@ -97,6 +99,11 @@ enum farswap_donor_io {
  * @altered_at:	when it last did, jiffies; valid if @altered
  * @last_error:	error of the last attempt to connect or of the last session, -errno; 0 since the
  *		donor answered
+ * @tail:	how long its reads take
+ * @reads_late:	reads that took longer than the tail's late_ns, since the last comparison
+ * @reads_slow:	reads that took longer than its slow_ns
+ * @reads_seen:	reads until the last comparison; this and @reads_waiting are for that only
+ * @reads_waiting: reads that are in flight for longer than its slow_ns
  * @window:	bound on the pages that are being written to it
  * @says:	rate limit of the log lines about its suspicion
  * @said:	the last suspicion was logged; @says and @said are used by callbacks of the
@@ -145,6 +152,11 @@ struct farswap_donor {
 	bool altered;
 	unsigned long altered_at;
 	int last_error;
+	struct farswap_tail tail;
+	atomic_t reads_late;
+	atomic_t reads_slow;
+	unsigned int reads_seen;
+	unsigned int reads_waiting;
 	struct farswap_window window;
 	struct ratelimit_state says;
 	bool said;
@@ -217,6 +229,35 @@ static inline bool farswap_donor_works(const struct farswap_donor *donor)
 	return READ_ONCE(donor->io) == FARSWAP_DONOR_IO_WORKS;
 }
 
+/**
+ * farswap_donor_is_slow() - check whether a donor's reads are to be avoided
+ * @donor:	the donor, in any state
+ *
+ * The result is only a hint: it may change at any time.
+ *
+ * Context: any, with a reference on @donor or on a slab mapped to it.
+ * Return: true if the tail of its reads is ten times another donor's.
+ */
+static inline bool farswap_donor_is_slow(const struct farswap_donor *donor)
+{
+	return READ_ONCE(donor->tail.slow);
+}
+
+void farswap_donor_late(struct farswap_donor *donor, u64 ns);
+
+/**
+ * farswap_donor_learn() - count a read if it was late
+ * @donor:	the donor, with a reference on it or on a mapping of it
+ * @ns:		the latency
+ *
+ * Context: any.
+ */
+static inline void farswap_donor_learn(struct farswap_donor *donor, u64 ns)
+{
+	if (unlikely(ns > READ_ONCE(donor->tail.late_ns)))
+		farswap_donor_late(donor, ns);
+}
+
 extern struct work_struct farswap_transport_work;
 
 const struct farswap_transport *farswap_transport_get(void);
@@ -256,6 +297,7 @@ struct farswap_donor *farswap_donors_find_spare(const struct farswap_peer *peer)
 struct farswap_donor *farswap_donors_find_neighbour(const struct farswap_donor *donor);
 bool farswap_donor_same_machine(const struct farswap_donor *a, const struct farswap_donor *b);
 int farswap_donors_use(struct farswap_donor_use *use);
+bool farswap_donors_compare(bool on, u32 *min_hedge_ns);
 int farswap_donors_seq_show(struct seq_file *m, void *v);
 
 #endif /* _FARSWAP_DONOR_H */

@@ -9,11 +9,13 @@
 
 #include <linux/jiffies.h>
 #include <linux/kmod.h>
+#include <linux/minmax.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/socket.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/time64.h>
 
 #include "internal.h"
 
@@ -337,6 +339,81 @@ int farswap_donors_use(struct farswap_donor_use *use)
 	return nr;
 }
 
+static void donor_note_reads(struct farswap_donor *donor)
+{
+	unsigned int reads = farswap_window_reads(&donor->window);
+	struct farswap_tail_counts counts = {
+		.late = atomic_xchg(&donor->reads_late, 0),
+		.slow = atomic_xchg(&donor->reads_slow, 0),
+		.waiting = donor->reads_waiting,
+	};
+
+	/* Reads that ended after their folio was given up count as late only. */
+	counts.reads = max(reads - donor->reads_seen, counts.late);
+	donor->reads_seen = reads;
+	farswap_tail_note(&donor->tail, &counts);
+}
+
+/* Compare a donor with the others. */
+static void donor_compare(struct farswap_donor *donor)
+{
+	u32 ms, usual = FARSWAP_TAIL_NEVER, tail;
+	const struct farswap_donor *other;
+	enum farswap_tail_news news;
+	bool well = false;
+
+	list_for_each_entry(other, &farswap_donors, entry) {
+		tail = farswap_tail_usual(&other->tail);
+		if (other == donor || !tail)
+			continue;
+		usual = min(usual, tail);
+		well |= farswap_tail_is_well(&other->tail);
+	}
+	news = farswap_tail_step(&donor->tail, usual == FARSWAP_TAIL_NEVER ? 0 : usual, well);
+	ms = donor->tail.slow_ns / NSEC_PER_MSEC;
+	if (news == FARSWAP_TAIL_BECAME_SLOW) {
+		farswap_stat_add(FARSWAP_STAT_DONOR_SLOW, 1);
+		pr_warn("donor %s: slow: reads take more than %u ms, ten times as long as another donor's; avoided until it recovers\n",
+			donor->address, ms);
+	} else if (news == FARSWAP_TAIL_RECOVERED) {
+		pr_info("donor %s: not avoided any more: it has recovered, or is tried again\n",
+			donor->address);
+	}
+}
+
+/**
+ * farswap_donors_compare() - find donors that have become slow, or have recovered
+ * @on:		slow donors are to be avoided; false: forget what is known
+ * @min_hedge_ns: set to the lowest age at which a read of any donor may be hedged, ns
+ *
+ * The caller calls it four times a second while pages are read, and has counted the reads that are
+ * waiting.
+ *
+ * Context: process context; does not sleep.
+ * Return: true if any donor is slow.
+ */
+bool farswap_donors_compare(bool on, u32 *min_hedge_ns)
+{
+	struct farswap_donor *donor;
+	u32 lowest = FARSWAP_TAIL_NEVER;
+	bool slow = false;
+
+	spin_lock(&farswap_state_lock);
+	list_for_each_entry(donor, &farswap_donors, entry)
+		donor_note_reads(donor);
+	list_for_each_entry(donor, &farswap_donors, entry) {
+		if (on)
+			donor_compare(donor);
+		else
+			farswap_tail_init(&donor->tail);
+		lowest = min(lowest, donor->tail.hedge_ns);
+		slow |= donor->tail.slow;
+	}
+	spin_unlock(&farswap_state_lock);
+	*min_hedge_ns = lowest;
+	return slow;
+}
+
 /**
  * farswap_donors_seq_show() - print all donors, one on a line
  * @m:	file to print to
@@ -349,17 +426,19 @@ int farswap_donors_seq_show(struct seq_file *m, void *v)
 {
 	struct farswap_donor *donor, *neighbour;
 
-	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n");
+	seq_puts(m, "address state slabs free_mb node instance downs last_error suspects resumes same_machine slow tail_us\n");
 	spin_lock(&farswap_state_lock);
 	list_for_each_entry(donor, &farswap_donors, entry) {
 		neighbour = donor->state == FARSWAP_DONOR_LIVE ||
 			    donor->state == FARSWAP_DONOR_SUSPECT ?
 			    farswap_donors_find_neighbour(donor) : NULL;
-		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d %u %u %s\n", donor->address,
+		seq_printf(m, "%s %s %u %llu %pU %016llx %u %d %u %u %s %d %lu\n", donor->address,
 			   farswap_donor_state_name(donor), donor->nr_slabs,
 			   donor->free_bytes >> 20, donor->peer.node,
 			   donor->peer.instance, donor->downs, donor->last_error,
-			   donor->suspects, donor->resumes, neighbour ? neighbour->address : "-");
+			   donor->suspects, donor->resumes, neighbour ? neighbour->address : "-",
+			   farswap_donor_is_slow(donor),
+			   farswap_tail_usual(&donor->tail) / NSEC_PER_USEC);
 	}
 	spin_unlock(&farswap_state_lock);
 	return 0;

@@ -142,6 +142,23 @@ void farswap_window_exit(struct farswap_window *window)
 	free_percpu(window->cpu);
 }
 
+/**
+ * farswap_window_reads() - get the number of reads that farswap_window_learn() has seen
+ * @window:	window of a donor
+ *
+ * Context: any.
+ * Return: the number, which wraps.
+ */
+unsigned int farswap_window_reads(const struct farswap_window *window)
+{
+	unsigned int reads = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		reads += READ_ONCE(per_cpu_ptr(window->cpu, cpu)->reads);
+	return reads;
+}
+
 static int window_limit(const struct farswap_window *window, enum farswap_room room)
 {
 	if (room == FARSWAP_ROOM_FAULT)
@@ -169,6 +186,7 @@ void farswap_window_learn(struct farswap_window *window, u32 ns)
 	ns = min(ns, WINDOW_NS_MAX);
 	best = min(ns, best + (best >> WINDOW_BEST_SHIFT) + 1);
 	WRITE_ONCE(mine->best_ns, best);
+	WRITE_ONCE(mine->reads, mine->reads + 1);
 	if (ns / WINDOW_SLOW > best)
 		limit = max(limit - (limit >> WINDOW_LESS_SHIFT), WINDOW_MIN * WINDOW_UNITS);
 	else if (limit < WINDOW_MAX * WINDOW_UNITS)

@@ -30,11 +30,13 @@ enum farswap_room {
  * @pages:	pages for which room was taken on this CPU less those returned on it, as far as
  *		they are not in the window's own count; by room
  * @best_ns:	best latency of a read that ended on this CPU, ns
+ * @reads:	reads that ended on this CPU; wraps
  * @gain:	units by which reads have raised the bound, and that are not added to it yet
  */
 struct farswap_window_cpu {
 	atomic_t pages[FARSWAP_ROOMS];
 	u32 best_ns;
+	unsigned int reads;
 	unsigned int gain;
 };
 
@@ -62,6 +64,7 @@ struct farswap_window {
 
 bool farswap_window_init(struct farswap_window *window);
 void farswap_window_exit(struct farswap_window *window);
+unsigned int farswap_window_reads(const struct farswap_window *window);
 void farswap_window_learn(struct farswap_window *window, u32 ns);
 enum farswap_room farswap_window_try(struct farswap_window *window, unsigned int pages);
 enum farswap_room farswap_window_enter(struct farswap_window *window, unsigned int pages);

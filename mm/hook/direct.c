@@ -125,6 +125,30 @@ void farswap_hook_give_up(struct folio *folio)
 	frontswap_give_up(folio);
 }
 
+/**
+ * farswap_hook_may_abandon() - tell whether farswap_hook_abandon() works
+ *
+ * frontswap has no such function: swapoff would take the folio for a read error.
+ *
+ * Context: any.
+ * Return: false in this mode of the hook.
+ */
+bool farswap_hook_may_abandon(void)
+{
+	return false;
+}
+
+/**
+ * farswap_hook_abandon() - never called in this mode of the hook
+ * @folio:	unused
+ *
+ * Return: false.
+ */
+bool farswap_hook_abandon(struct folio *folio)
+{
+	return false;
+}
+
 static_assert((unsigned int)FARSWAP_SLOT_USED == FRONTSWAP_SLOT_USED);
 static_assert((unsigned int)FARSWAP_SLOT_CACHED == FRONTSWAP_SLOT_CACHED);
 static_assert((unsigned int)FARSWAP_SLOT_ZERO == FRONTSWAP_SLOT_ZERO);

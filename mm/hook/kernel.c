@@ -340,6 +340,7 @@ static struct folio *no_read_begin(swp_entry_t entry, gfp_t gfp, struct mempolic
 
 static struct swap_info_struct *no_info(swp_entry_t entry) { return NULL; }
 static void no_swapin(struct folio *folio) {}
+static void no_delete(struct folio *folio) {}
 static unsigned long no_pages(void) { return 0; }
 static void no_unplug(struct swap_iocb *plug) {}
 static void no_read(struct folio *folio, struct swap_iocb **plug) {}
@@ -351,6 +352,7 @@ DEFINE_STATIC_CALL(helper_cached, no_cached);
 DEFINE_STATIC_CALL(helper_info, no_info);
 DEFINE_STATIC_CALL(helper_get_device, no_info);
 DEFINE_STATIC_CALL(helper_swapin, no_swapin);
+DEFINE_STATIC_CALL(helper_delete, no_delete);
 DEFINE_STATIC_CALL(helper_zswap_pages, no_pages);
 DEFINE_STATIC_CALL(helper_unplug, no_unplug);
 DEFINE_STATIC_CALL(helper_lock_slots, no_lock_slots);
@@ -382,6 +384,7 @@ int farswap_helpers_find(void)
 		{ "swap_cache_get_folio", "folio*(swp_entry_t,vm_area_struct*,long unsigned int)" },
 		{ "__read_swap_cache_async",
 		  "folio*(swp_entry_t,gfp_t,mempolicy*,long unsigned int,bool*,bool)" },
+		{ "delete_from_swap_cache", "void(folio*)" },
 	};
 	unsigned long ip[ARRAY_SIZE(helpers)];
 	int i, err;
@@ -400,6 +403,7 @@ int farswap_helpers_find(void)
 	static_call_update(helper_lock_slots, (void *)ip[6]);
 	static_call_update(helper_cached, (void *)ip[7]);
 	static_call_update(helper_read_begin, (void *)ip[8]);
+	static_call_update(helper_delete, (void *)ip[9]);
 	helper_cluster = symbol_data("page_cluster");
 	return 0;
 }
@@ -581,6 +585,47 @@ void farswap_hook_loaded(struct folio *folio)
 void farswap_hook_give_up(struct folio *folio)
 {
 	folio_end_read(folio, false);
+}
+
+/**
+ * farswap_hook_may_abandon() - tell whether farswap_hook_abandon() works
+ *
+ * Context: any.
+ * Return: true in this mode of the hook.
+ */
+bool farswap_hook_may_abandon(void)
+{
+	return true;
+}
+
+/**
+ * farswap_hook_abandon() - remove a folio from the swap cache before it has been read
+ * @folio:	locked, in the swap cache, not up to date; the caller holds a reference
+ *
+ * Faults and readers of shared memory that wait for the folio's lock see that it is not in the swap
+ * cache any more, and look again. A swapoff does not: it takes a folio without contents for a read
+ * error.
+ *
+ * Context: process context; does not sleep.
+ * Return: true if the folio was unlocked. False if it was not, because a swapoff may wait for it:
+ * the caller must unlock it when it has its contents.
+ */
+bool farswap_hook_abandon(struct folio *folio)
+{
+	const struct swap_info_struct *si = static_call(helper_info)(folio->swap);
+
+	static_call(helper_delete)(folio);
+	/*
+	 * The swap cache is written before the flags are read. A swapoff clears the flag before it
+	 * looks into the swap cache, with full barriers between, so if it has found the folio the
+	 * flag is clear here.
+	 */
+	smp_mb();
+	/* The other flags may change concurrently. */
+	if (!(data_race(si->flags) & SWP_WRITEOK))
+		return false;
+	folio_unlock(folio);
+	return true;
 }
 
 /**

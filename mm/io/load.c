@@ -28,6 +28,7 @@
 #include <trace/events/farswap.h>
 
 #include "internal.h"
+#include "io/load.h"
 #include "io/reqpool.h"
 
 /* Requests in reserve: this many loads can be in flight even without free memory. */
@@ -43,57 +44,6 @@
 #define LOAD_LATE_PART	10
 /* For this long after a failed large folio the pages of its slab are read one by one, jiffies. */
 #define LOAD_LARGE_PAUSE	HZ
-
-/**
- * struct load_request - one load
- * @io:		the remote read
- * @work:	continues the load after @io has failed, or where the page can't be opened
- * @folio:	the folio; locked
- * @slab:	slab of @folio
- * @mapping:	source of the read; a reference is held until @io has ended
- * @entry:	in the list of waiting loads of a donor
- * @waits_for:	mapping of the donor that the load waits for, or has waited for; a reference is
- *		held
- * @donor:	the donor that @suspects and @worked describe; compared only
- * @suspects:	how often that donor had been suspect before the last read
- * @worked:	whether that donor worked before the last read
- * @waited:	the load has waited since the last read
- * @sealed:	the last read has succeeded, and the page is still to be opened by @work
- * @until:	end of the wait for a donor that works as far as is known, jiffies
- * @start:	when the last read was submitted, ns
- * @began:	when the load began, jiffies
- * @slot:	slot of the first page
- * @nr:		number of slots: pages, or units of a packed slab
- * @bytes:	compressed size of the page; 0: it is not compressed
- * @tries:	number of remote reads so far
- * @failed:	number of them that failed although the session of the donor did not
- * @error:	result of the last read, 0 or -errno
- * @cpu:	CPU that submitted the last read
- */
-struct load_request {
-	struct farswap_io io;
-	struct work_struct work;
-	struct folio *folio;
-	struct farswap_slab *slab;
-	struct farswap_mapping *mapping;
-	struct list_head entry;
-	struct farswap_mapping *waits_for;
-	const struct farswap_donor *donor;
-	unsigned int suspects;
-	bool worked;
-	bool waited;
-	bool sealed;
-	unsigned long until;
-	u64 start;
-	unsigned long began;
-	unsigned int slot;
-	unsigned int nr;
-	unsigned int bytes;
-	unsigned int tries;
-	unsigned int failed;
-	int error;
-	int cpu;
-};
 
 static struct farswap_requests load_requests;
 
@@ -211,7 +161,7 @@ static bool load_locally(struct folio *folio, struct farswap_slab *slab,
 	return true;
 }
 
-static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
+static void load_submit(struct farswap_load_request *request, struct farswap_mapping *mapping,
 			bool urgent);
 
 /* A load waits for a suspect donor only if the device does not have the page. */
@@ -222,7 +172,7 @@ static bool load_may_wait(const struct farswap_slab *slab, unsigned int slot,
 }
 
 /* The device, if it has the page, would be faster by now than another region. */
-static bool load_is_late(const struct load_request *request)
+static bool load_is_late(const struct farswap_load_request *request)
 {
 	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms) / LOAD_LATE_PART;
 
@@ -238,7 +188,7 @@ static void load_look_in(struct farswap_donor *donor, unsigned long delay)
 }
 
 /* Record the state of a donor's session, for comparison after a failed read. */
-static void load_note(struct load_request *request, const struct farswap_donor *donor)
+static void load_note(struct farswap_load_request *request, const struct farswap_donor *donor)
 {
 	request->donor = donor;
 	request->suspects = READ_ONCE(donor->suspects);
@@ -251,7 +201,8 @@ static void load_note(struct load_request *request, const struct farswap_donor *
 }
 
 /* Return true if the donor's session has failed or come back since the last read began. */
-static bool load_has_news(const struct load_request *request, const struct farswap_donor *donor)
+static bool load_has_news(const struct farswap_load_request *request,
+			  const struct farswap_donor *donor)
 {
 	return !request->worked || READ_ONCE(donor->suspects) != request->suspects;
 }
@@ -261,7 +212,7 @@ static bool load_has_news(const struct load_request *request, const struct farsw
  * report a donor as suspect up to io_timeout_ms after an I/O has failed, so the load waits that
  * long.
  */
-static void load_park(struct load_request *request, struct farswap_mapping *mapping)
+static void load_park(struct farswap_load_request *request, struct farswap_mapping *mapping)
 {
 	unsigned int ms = READ_ONCE(farswap_settings.io_timeout_ms);
 	struct farswap_donor *donor = mapping->donor;
@@ -287,7 +238,8 @@ static void load_park(struct load_request *request, struct farswap_mapping *mapp
  * Return true if a load need not wait any longer. A load waits for a suspect donor without a limit
  * of its own, because the transport limits the grace period.
  */
-static bool load_is_ready(const struct load_request *request, const struct farswap_donor *donor)
+static bool load_is_ready(const struct farswap_load_request *request,
+			  const struct farswap_donor *donor)
 {
 	if (farswap_mapping_ends(request->waits_for))
 		return true;
@@ -308,7 +260,7 @@ void farswap_load_work(struct work_struct *work)
 {
 	struct farswap_donor *donor = container_of(to_delayed_work(work), struct farswap_donor,
 						   load_work);
-	struct load_request *request, *next;
+	struct farswap_load_request *request, *next;
 
 	spin_lock(&donor->load_lock);
 	list_for_each_entry_safe(request, next, &donor->loads, entry) {
@@ -362,7 +314,7 @@ void farswap_load_cancel(struct farswap_donor *donor)
  * is gone, or if reads fail repeatedly in a session that works. The mapping of the last try may
  * have been freed, so its pointer is only compared.
  */
-static bool load_again(struct load_request *request)
+static bool load_again(struct farswap_load_request *request)
 {
 	struct farswap_slab *slab = request->slab;
 	unsigned int nr = request->nr;
@@ -399,10 +351,15 @@ static void load_large_fail(struct folio *folio, struct farswap_slab *slab)
 	farswap_hook_give_up(folio);
 }
 
-static bool load_open(const struct load_request *request);
-static void load_end(struct load_request *request, int error);
+static void load_opened(struct farswap_load_request *request);
 
-static void load_free(struct load_request *request)
+/**
+ * farswap_load_free() - free the request of a load that has ended
+ * @request:	the request
+ *
+ * Context: any up to softirq.
+ */
+void farswap_load_free(struct farswap_load_request *request)
 {
 	if (request->slab->pack)
 		farswap_pack_put(request->slab->pack);
@@ -415,7 +372,7 @@ static void load_free(struct load_request *request)
  */
 static void load_fallback(struct work_struct *work)
 {
-	struct load_request *request = container_of(work, struct load_request,
+	struct farswap_load_request *request = container_of(work, struct farswap_load_request,
 						    work);
 	struct farswap_slab *slab = request->slab;
 	struct folio *folio = request->folio;
@@ -423,7 +380,7 @@ static void load_fallback(struct work_struct *work)
 
 	if (request->sealed) {
 		request->sealed = false;
-		load_end(request, load_open(request) ? 0 : -EBADMSG);
+		load_opened(request);
 		return;
 	}
 	if (folio_test_large(folio)) {
@@ -444,17 +401,17 @@ static void load_fallback(struct work_struct *work)
 	memalloc_noio_restore(noio);
 out_free:
 	/* Free it last: the work of a new load in this request starts only after this work ends. */
-	load_free(request);
+	farswap_load_free(request);
 }
 
-static bool load_is_sole(const struct load_request *request)
+static bool load_is_sole(const struct farswap_load_request *request)
 {
 	return farswap_slotbits_any(request->slab->bits.unbacked, request->slot,
 				    folio_nr_pages(request->folio));
 }
 
 /* Decompress a page. A bad page is read from another copy; no task sees its contents until then. */
-static bool load_unpack(const struct load_request *request)
+static bool load_unpack(const struct farswap_load_request *request)
 {
 	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);
 
@@ -467,7 +424,7 @@ static bool load_unpack(const struct load_request *request)
  * Check the pages of a folio, and decrypt them. A page that is not the one that was stored is read
  * from elsewhere; nobody sees its contents until then.
  */
-static bool load_open(const struct load_request *request)
+static bool load_open(const struct farswap_load_request *request)
 {
 	struct farswap_protect *protect = request->slab->device->protect;
 	const struct folio *folio = request->folio;
@@ -486,8 +443,31 @@ static bool load_open(const struct load_request *request)
 	return true;
 }
 
-/* End a load whose read has ended; its page is open if the read has succeeded. */
-static void load_end(struct load_request *request, int error)
+/**
+ * farswap_load_open() - make a page of what a hedge has read from a region
+ * @slab:	slab of the page
+ * @offset:	swap offset of the page
+ * @nr:		number of its slots
+ * @bytes:	compressed size of the page; 0: it is not compressed
+ * @page:	what was read; gets the page
+ *
+ * Context: process context.
+ * Return: 0; -EBADMSG or -EIO if it is not the page, and then the contents of @page are undefined.
+ */
+int farswap_load_open(struct farswap_slab *slab, pgoff_t offset, unsigned int nr,
+		      unsigned int bytes, struct page *page)
+{
+	struct farswap_protect *protect = slab->device->protect;
+
+	if (protect && farswap_protect_open(protect,
+					    farswap_protect_page(protect, offset, slab->pack),
+					    page_address(page), farswap_slab_bytes(slab, nr)))
+		return -EBADMSG;
+	return !bytes || farswap_decompress(page, bytes) ? 0 : -EIO;
+}
+
+/* End a load whose page is in the folio, or have it read from elsewhere. */
+static __always_inline void load_finish(struct farswap_load_request *request, int error)
 {
 	struct farswap_io *io = &request->io;
 	struct farswap_mapping *mapping = request->mapping;
@@ -499,11 +479,9 @@ static void load_end(struct load_request *request, int error)
 		trace_farswap_load_end(folio->swap.val, nr, error, ns, farswap_cgroup_id(folio));
 	if (error && !folio_test_swapcache(folio)) {
 		load_large_fail(folio, request->slab);
-		load_free(request);
+		farswap_load_free(request);
 		goto out_put;
 	}
-	if (!error && request->bytes && !load_unpack(request))
-		error = -EIO;
 	if (error) {
 		request->error = error;
 		request->waited = false;
@@ -517,10 +495,11 @@ static void load_end(struct load_request *request, int error)
 		farswap_latency_add(FARSWAP_LATENCY_LOAD_URGENT, ns);
 		poll_learn(request->cpu, min_t(u64, ns, U32_MAX));
 		farswap_window_learn(&mapping->donor->window, min_t(u64, ns, U32_MAX));
+		farswap_donor_learn(mapping->donor, ns);
 	}
 	farswap_stat_add(FARSWAP_STAT_LOAD_REMOTE, nr);
 	farswap_hook_loaded(folio);
-	load_free(request);
+	farswap_load_free(request);
 	folio_end_read(folio, true);
 out_put:
 	/*
@@ -530,11 +509,47 @@ out_put:
 	farswap_mapping_put(mapping);
 }
 
+/**
+ * farswap_load_resume() - continue a load that has waited for its hedge
+ * @request:	the load, whose read has ended
+ * @error:	0 if the folio has got the page from the hedge; -errno to read it from elsewhere
+ *
+ * Context: any up to softirq.
+ */
+void farswap_load_resume(struct farswap_load_request *request, int error)
+{
+	load_finish(request, error);
+}
+
+/* End a load whose read has ended; its page is open if the read has succeeded. */
+static __always_inline void load_end(struct farswap_load_request *request, int error)
+{
+	if (!error && request->bytes && !load_unpack(request))
+		error = -EIO;
+	/* A hedge that goes on has its own page, and lets this load end. */
+	if (unlikely(READ_ONCE(request->race.hedge))) {
+		error = farswap_hedge_settle(request, error);
+		if (error == FARSWAP_HEDGE_WAITS)
+			return;
+	}
+	load_finish(request, error);
+}
+
+/* Open the page of a read that has ended where that could not be done. */
+static void load_opened(struct farswap_load_request *request)
+{
+	load_end(request, load_open(request) ? 0 : -EBADMSG);
+}
+
 static void load_done(struct farswap_io *io, int error)
 {
-	struct load_request *request = container_of(io, struct load_request, io);
+	struct farswap_load_request *request = container_of(io, struct farswap_load_request, io);
 	const struct farswap_protect *protect = request->slab->device->protect;
 
+	/* From here on no hedge begins. If the folio was given up, its load has ended already. */
+	if (unlikely(xchg(&request->race.state, FARSWAP_RACE_NONE) == FARSWAP_RACE_HEDGED) &&
+	    farswap_hedge_read_ended(request))
+		return;
 	if (!error && protect) {
 		if (unlikely(!farswap_cipher_usable(protect->cipher))) {
 			request->sealed = true;
@@ -548,7 +563,7 @@ static void load_done(struct farswap_io *io, int error)
 	load_end(request, error);
 }
 
-static void load_submit(struct load_request *request, struct farswap_mapping *mapping,
+static void load_submit(struct farswap_load_request *request, struct farswap_mapping *mapping,
 			bool urgent)
 {
 	struct farswap_io *io = &request->io;
@@ -571,6 +586,7 @@ static void load_submit(struct load_request *request, struct farswap_mapping *ma
 	if (workingset)
 		psi_memstall_enter(&pflags);
 	farswap_hook_swapin(folio);
+	farswap_hedge_begin(&request->race);
 	err = farswap_mapping_submit(mapping, io);
 	if (err)
 		load_done(io, err);
@@ -599,7 +615,7 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	struct farswap_mapping *mapping;
 	/* Only a sole copy is worth waiting for, and only if it can't be read page by page. */
 	bool may_wait = !folio_test_large(folio) && load_may_wait(slab, slot, nr);
-	struct load_request *request;
+	struct farswap_load_request *request;
 
 	/*
 	 * Read the remote bits before farswap_mapping_find() reads the missing bits. Pairs with
@@ -613,12 +629,16 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 		return false;
 	if (farswap_donor_is_suspect(mapping->donor) && !may_wait)
 		goto out_put;
+	/* No faster donor has the page, but the device has. */
+	if (unlikely(farswap_donor_is_slow(mapping->donor)) && !load_may_wait(slab, slot, nr)) {
+		farswap_stat_add(FARSWAP_STAT_LOAD_AVOIDED, nr);
+		goto out_put;
+	}
 	request = farswap_request_alloc(&load_requests, GFP_NOWAIT | __GFP_NOWARN);
 	if (!request && may_wait)
 		request = farswap_request_alloc(&load_requests, GFP_NOIO);
 	if (!request)
 		goto out_put;
-	INIT_WORK(&request->work, load_fallback);
 	request->folio = folio;
 	request->slab = slab;
 	request->slot = slot;
@@ -718,6 +738,8 @@ bool farswap_load(struct folio *folio, bool urgent)
 
 	if (!device)
 		return false;
+	if (farswap_hedge_load(folio))
+		return true;
 	slab = farswap_slab_lookup(device, offset, &slot);
 	if (slab)
 		load_account(slab, nr);
@@ -787,13 +809,34 @@ bool farswap_load_large(struct folio *folio)
 /**
  * farswap_load_flush() - wait until loads whose remote read failed have been continued
  *
+ * Hedges have ended then, too, and none of their pages is kept.
+ *
  * Loads in the list of a donor are not waited for; they hold a reference on a mapping of the donor.
  *
  * Context: may sleep.
  */
 void farswap_load_flush(void)
 {
+	farswap_hedge_flush();
 	flush_workqueue(farswap_load_wq);
+}
+
+/* Requests are in a list as long as they exist, in use or not. */
+static void *load_request_alloc(gfp_t gfp, void *cache)
+{
+	struct farswap_load_request *request = kmem_cache_alloc(cache, gfp);
+
+	if (!request)
+		return NULL;
+	INIT_WORK(&request->work, load_fallback);
+	farswap_hedge_watch(request);
+	return request;
+}
+
+static void load_request_free(void *request, void *cache)
+{
+	farswap_hedge_unwatch(request);
+	kmem_cache_free(cache, request);
 }
 
 /**
@@ -804,8 +847,10 @@ void farswap_load_flush(void)
  */
 int farswap_load_init(void)
 {
-	return farswap_requests_init(&load_requests, "farswap_load", sizeof(struct load_request),
-				     LOAD_POOL);
+	farswap_hedge_init();
+	return farswap_requests_init(&load_requests, "farswap_load",
+				     sizeof(struct farswap_load_request), LOAD_POOL,
+				     load_request_alloc, load_request_free);
 }
 
 /**
@@ -815,6 +860,7 @@ int farswap_load_init(void)
  */
 void farswap_load_exit(void)
 {
+	farswap_hedge_exit();
 	farswap_requests_exit(&load_requests);
 }
 

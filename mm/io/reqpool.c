@@ -13,17 +13,21 @@
  * @name:	name of its slab cache
  * @size:	size of a request, bytes
  * @min:	number of requests in reserve, which exist without free memory
+ * @alloc:	allocates a request from the slab cache: mempool_alloc_slab(), or a function that
+ *		does so
+ * @free:	undoes @alloc
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int farswap_requests_init(struct farswap_requests *requests, const char *name,
-			  size_t size, unsigned int min)
+			  size_t size, unsigned int min, mempool_alloc_t *alloc,
+			  mempool_free_t *free)
 {
 	requests->cache = kmem_cache_create(name, size, 0, 0, NULL);
 	if (!requests->cache)
 		return -ENOMEM;
-	requests->pool = mempool_create_slab_pool(min, requests->cache);
+	requests->pool = mempool_create(min, alloc, free, requests->cache);
 	if (!requests->pool)
 		goto out_destroy_cache;
 	requests->ready = alloc_percpu(struct farswap_requests_ready);

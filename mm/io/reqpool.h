@@ -38,7 +38,8 @@ struct farswap_requests {
 };
 
 int farswap_requests_init(struct farswap_requests *requests, const char *name,
-			  size_t size, unsigned int min);
+			  size_t size, unsigned int min, mempool_alloc_t *alloc,
+			  mempool_free_t *free);
 void farswap_requests_exit(struct farswap_requests *requests);
 
 /**

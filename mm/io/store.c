@@ -815,6 +815,8 @@ bool farswap_store(struct folio *folio)
 
 	if (!device)
 		return false;
+	farswap_hedge_drop(swp_type(folio->swap), swp_offset(folio->swap),
+			   swp_offset(folio->swap) + nr - 1);
 	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
 	charged = farswap_cgroup_charge(device, folio);
 	store_forget_objects(device, swp_offset(folio->swap), nr);
@@ -869,7 +871,8 @@ bool farswap_store(struct folio *folio)
 int farswap_store_init(void)
 {
 	return farswap_requests_init(&store_requests, "farswap_store",
-				     sizeof(struct farswap_store), STORE_POOL);
+				     sizeof(struct farswap_store), STORE_POOL, mempool_alloc_slab,
+				     mempool_free_slab);
 }
 
 /**
@@ -895,6 +898,7 @@ static unsigned int forget_slots(unsigned int type, pgoff_t offset,
 	struct farswap_slab *slab;
 	unsigned int cleared = 0, avoid;
 
+	farswap_hedge_drop(type, offset, offset + nr - 1);
 	rcu_read_lock();
 	device = farswap_device_find(type);
 	while (device && nr) {

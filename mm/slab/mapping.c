@@ -288,8 +288,8 @@ bool farswap_mapping_get_this(struct farswap_mapping *mapping)
 static unsigned int mapping_rank(const struct farswap_mapping *mapping,
 				 const struct farswap_mapping *avoid)
 {
-	return 4 * farswap_donor_is_suspect(mapping->donor) + 2 * (mapping == avoid) +
-	       farswap_mapping_goes(mapping);
+	return 8 * farswap_donor_is_suspect(mapping->donor) + 4 * (mapping == avoid) +
+	       2 * farswap_donor_is_slow(mapping->donor) + farswap_mapping_goes(mapping);
 }
 
 /* Take a reference on the best mapping in one pass over the array. */

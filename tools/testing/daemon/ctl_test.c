@@ -45,9 +45,9 @@ static void make_client(void)
 	    "0 0 mapped 10.0.0.2,10.0.0.3:9400 5000 2500 7 0 0\n"
 	    "0 1 unmapped - 0 0 0 0 0\n");
 	put("/sys/kernel/debug/farswap/donors",
-	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n"
-	    "10.0.0.2 live 2 4096 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7b 0000000000001234 0 0 0 0 -\n"
-	    "10.0.0.3:9400 live 0 512 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7c 0a00000000001234 1 0 1 1 10.0.0.2\n");
+	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine slow tail_us\n"
+	    "10.0.0.2 live 2 4096 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7b 0000000000001234 0 0 0 0 - 0 900\n"
+	    "10.0.0.3:9400 live 0 512 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7c 0a00000000001234 1 0 1 1 10.0.0.2 1 90000\n");
 	put("/sys/kernel/debug/farswap/latency",
 	    "load_urgent count 0 p50_us 0 p99_us 0\n"
 	    "load_remote count 4 p50_us 12 p99_us 40\n"
@@ -67,7 +67,7 @@ static void test_status(void)
 	ok(!status && has("client   attached, backup=disk\n") &&
 	   has("remote   20M in 2 slabs of 64M, 10M also on the swap device, 1M staged\n") &&
 	   has("packed   10M in 1 slabs are compressed to 3M, all pages there take 40 % of their size\n") &&
-	   has("donors   2, 2 of them live\n") && has("/dev/vda, partition, 100M of 511M used\n"),
+	   has("donors   2, 2 of them live\n") && has("10.0.0.3:9400  live, slow  ") && has("/dev/vda, partition, 100M of 511M used\n"),
 	   "status shows the client half");
 	run("--json", "status", NULL);
 	ok(!status && is_json() && has("\"attached\":true") && has("\"store_remote\":1000") &&
@@ -341,8 +341,8 @@ static void finds(const char *what, const char *start, const char *names, const 
 static void donor_says(const char *state, int error, const char *log)
 {
 	put("/sys/kernel/debug/farswap/donors",
-	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine\n"
-	    "10.0.0.2 %s 0 0 0-0 00 3 %d 0 0 -\n", state, error);
+	    "address state slabs free_mb node instance downs last_error suspects resumes same_machine slow tail_us\n"
+	    "10.0.0.2 %s 0 0 0-0 00 3 %d 0 0 - 0 0\n", state, error);
 	put("/dev/kmsg", "4,9,700000,-;farswap_rdma: donor 10.0.0.22: can't connect: doesn't answer\n"
 	    "4,10,800000,-;%s\n", log);
 }
@@ -668,7 +668,7 @@ static void test_many(void)
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/debug/farswap/donors", root);
 	file = fopen(path, "w");
-	fputs("address state slabs free_mb node instance downs last_error suspects resumes same_machine\n", file);
+	fputs("address state slabs free_mb node instance downs last_error suspects resumes same_machine slow tail_us\n", file);
 	for (i = 0; i < 64; i++)
 		fprintf(file, "10.0.1.%d live 157 1000 71f7c1d0-5a6e-4e63-b28d-a56e2ad3ba7b 0000000000001234 0 0 0 0 -\n", i);
 	fclose(file);

@@ -115,7 +115,7 @@ test_begin 30
 farswap_up 0
 check "attached" refused attached 2 -1 yes "" 0x
 check "enabled" refused enabled 2 -1 on "" "1 1"
-check "force" refused force 2 -1 yes ""
+check "force, hedge" eval 'refused force 2 -1 yes "" && refused hedge 11 -1 x ""'
 check "hotslab" refused hotslab -1 x "" 1000001 99999999999999999999 "5 5"
 check "coldslab" refused coldslab -1 x "" 1000001
 check "coldslab above hotslab" thresholds_must_fit
@@ -140,7 +140,7 @@ check "limits of grace_ms" taken grace_ms 0 600000
 check "limits of hotslab" taken hotslab 0 1000000
 check "coldslab up to hotslab" eval 'echo 1000000 >"$FARSWAP/hotslab" && taken coldslab 1000000 1 0'
 check "values of enabled" taken enabled 0 1
-check "values of force" taken force 0 1
+check "values of force, hedge" eval 'taken force 0 1 && taken hedge 0 10'
 check "farswap can be detached and unloaded" eval 'echo 0 >"$FARSWAP/attached" && unload_modules'
 check "parameter slab_mb" \
 	parameter_refused slab_mb=0 slab_mb=1 slab_mb=3 slab_mb=2048 slab_mb=x slab_mb=-2
