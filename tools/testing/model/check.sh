@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Searches five models exhaustively, of a slab's life, of replicas, of staging, of sessions
-# that are resumed and of packed slabs: several times with different bounds; then with one precaution taken away at a time, when the
+# Searches seven models exhaustively, of a slab's life, of replicas, of staging, of sessions
+# that are resumed, of packed slabs and of moves between them, and of hedged reads: several
+# times with different bounds; then with one precaution taken away at a time, when the
 # assertion that is named must fail; then for what must happen in it. Prints KTAP.
 #
 # usage: check.sh [-k] [NAME ...]
@@ -20,7 +21,7 @@ cache=$("$top/tools/testing/qemu/fetch.sh" --cache)/model
 # name|what must be found: nothing, or the comment of the assertion that fails|
 # bounds other than the model's, and what is broken. With replica_: replica.pml, with
 # staged_: staged.pml, with resume_: resume.pml, with pack_: pack.pml, with repack_:
-# repack.pml
+# repack.pml, with hedge_: hedge.pml
 cases() {
 	cat <<-'CASES'
 	late|nothing|EVICTS=0 STORES=2 SENDS=2 OTHERS=1
@@ -167,6 +168,14 @@ cases() {
 	repack_user|what a load returns is the page|BREAK_USER
 	repack_open|what a load returns is the page|BREAK_OPEN
 	repack_backed|the device has what moves|BREAK_BACKED
+	hedge_swapoff|nothing|SWAPOFF
+	hedge_pin|a READ writes to nobody else's memory|BREAK_PIN
+	hedge_copy|a READ writes to nobody else's memory|BREAK_COPY
+	hedge_cached|a fault finds its page|BREAK_CACHED
+	hedge_arrived|the folio is unlocked once|BREAK_ARRIVED
+	hedge_claim|the folio is unlocked once|BREAK_CLAIM
+	hedge_drop|a kept page is the slot's|BREAK_DROP
+	hedge_flag|a swapoff finds what it waits for|SWAPOFF BREAK_SWAPOFF
 	CASES
 }
 
@@ -178,6 +187,7 @@ model() {
 	resume_*) echo resume.pml ;;
 	pack_*) echo pack.pml ;;
 	repack_*) echo repack.pml ;;
+	hedge_*) echo hedge.pml ;;
 	*) echo slab.pml ;;
 	esac
 }
