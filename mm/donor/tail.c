@@ -19,6 +19,7 @@
  *
  * Locking: none here; the caller makes one step at a time.
  */
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
@@ -97,19 +98,18 @@ static void tail_estimate(struct farswap_tail *tail)
 	/* Reads may be faster than any that could be late. */
 	if (ns <= TAIL_MIN)
 		tail->known = true;
-	tail->late_ns = clamp(ns, TAIL_MIN, TAIL_MAX);
+	WRITE_ONCE(tail->late_ns, clamp(ns, TAIL_MIN, TAIL_MAX));
 }
 
 static void tail_limits(struct farswap_tail *tail, u32 usual_ns)
 {
-	u32 slow = FARSWAP_TAIL_NEVER;
+	u32 slow = FARSWAP_TAIL_NEVER, hedge;
 
 	if (usual_ns)
 		slow = clamp(usual_ns, TAIL_SLOW_MIN / TAIL_SLOW, TAIL_MAX / TAIL_SLOW) * TAIL_SLOW;
-	tail->slow_ns = slow;
-	tail->hedge_ns = max(min(tail->late_ns, TAIL_MAX / TAIL_HEDGE) * TAIL_HEDGE,
-			     TAIL_HEDGE_MIN);
-	tail->hedge_ns = min(tail->hedge_ns, slow);
+	hedge = max(min(tail->late_ns, TAIL_MAX / TAIL_HEDGE) * TAIL_HEDGE, TAIL_HEDGE_MIN);
+	WRITE_ONCE(tail->slow_ns, slow);
+	WRITE_ONCE(tail->hedge_ns, min(hedge, slow));
 }
 
 static unsigned int tail_bad(const struct farswap_tail *tail)
@@ -122,7 +122,7 @@ static enum farswap_tail_news tail_judge(struct farswap_tail *tail, bool others_
 	if (!others_well || tail_bad(tail) < TAIL_SLOWS ||
 	    tail_bad(tail) * TAIL_SHARE < tail->reads)
 		return FARSWAP_TAIL_SAME;
-	tail->slow = true;
+	WRITE_ONCE(tail->slow, true);
 	tail->hold = TAIL_HOLD << tail->relapses;
 	tail->relapses = min(tail->relapses + 1, TAIL_RELAPSES);
 	tail->good = 0;
@@ -131,7 +131,7 @@ static enum farswap_tail_news tail_judge(struct farswap_tail *tail, bool others_
 
 static enum farswap_tail_news tail_recover(struct farswap_tail *tail)
 {
-	tail->slow = false;
+	WRITE_ONCE(tail->slow, false);
 	tail->slows = 0;
 	tail->reads = 0;
 	tail->good = 0;

@@ -576,8 +576,9 @@ static void load_submit(struct farswap_load_request *request, struct farswap_map
 			request->nr);
 	io->urgent = urgent;
 	io->done = load_done;
-	request->mapping = mapping;
-	request->start = ktime_get_ns();
+	/* A scan for late reads may look at a request that is just being reused. */
+	WRITE_ONCE(request->mapping, mapping);
+	WRITE_ONCE(request->start, ktime_get_ns());
 	request->cpu = raw_smp_processor_id();
 	request->tries++;
 	load_note(request, mapping->donor);
@@ -644,7 +645,7 @@ static bool load_remotely(struct folio *folio, struct farswap_slab *slab,
 	request->slot = slot;
 	request->nr = nr;
 	request->bytes = bytes;
-	request->mapping = NULL;
+	WRITE_ONCE(request->mapping, NULL);
 	request->waits_for = NULL;
 	request->donor = NULL;
 	request->waited = false;
