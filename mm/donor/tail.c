@@ -11,8 +11,9 @@
  * - A read is hedged at three times late_ns. In a donor that becomes slow late_ns would follow, so
  *   the limit is that of a slow read at most.
  * - A read is slow if it takes ten times another donor's late_ns. A donor is slow if one of a
- *   hundred of its reads is, so that its own tail is ten times the other's, and if another donor
- *   is well at the same time: a machine that is busy itself sees all donors' reads slow down.
+ *   hundred of its reads is for two seconds, so that its own tail is ten times the other's, and if
+ *   another donor is well at the same time: a machine that is busy itself sees all donors' reads
+ *   slow down.
  *
  * A slow donor gets few reads that could show that it has recovered. It is slow for five seconds,
  * and then it is tried; each time that this fails doubles the time, up to three minutes.
@@ -39,8 +40,9 @@
 #define TAIL_MAX		(2000U * TAIL_MS)
 /* The estimate of a donor of which nothing is known. */
 #define TAIL_FIRST		(50U * TAIL_MS)
-/* Fewer slow reads may be bad luck. */
+/* Fewer slow reads, or those of a shorter time, in steps, may be bad luck. */
 #define TAIL_SLOWS		8U
+#define TAIL_STEPS		8U
 /* So many good reads in a row show that a slow donor has recovered. */
 #define TAIL_GOODS		64U
 /* Five seconds, in steps, and log2 of the largest multiple of it. */
@@ -52,8 +54,8 @@
 /* Hundredths of a read that may be hedged at once, after a time without any. */
 #define TAIL_BURST		3200U
 #define TAIL_TOKEN		100U
-/* A refill makes at least a tenth of a hedge possible, so that a few reads a second can be. */
-#define TAIL_TRICKLE		10U
+/* A refill makes at least one hedge possible, so that a few reads a second can be. */
+#define TAIL_TRICKLE		100U
 
 /**
  * farswap_tail_init() - initialise the tail of a donor of which nothing is known
@@ -121,7 +123,12 @@ static enum farswap_tail_news tail_judge(struct farswap_tail *tail, bool others_
 {
 	if (!others_well || tail_bad(tail) < TAIL_SLOWS ||
 	    tail_bad(tail) * TAIL_SHARE < tail->reads)
+		tail->bad = 0;
+	else
+		tail->bad++;
+	if (tail->bad < TAIL_STEPS)
 		return FARSWAP_TAIL_SAME;
+	tail->bad = 0;
 	WRITE_ONCE(tail->slow, true);
 	tail->hold = TAIL_HOLD << tail->relapses;
 	tail->relapses = min(tail->relapses + 1, TAIL_RELAPSES);

@@ -47,6 +47,7 @@ struct farswap_tail_counts {
  * @known:	@late_ns was exceeded at least once, so it is not far too high
  * @reads:	reads of the last steps; each step halves the older ones
  * @slows:	slow reads among them
+ * @bad:	steps in a row in which the donor seemed to be slow
  * @good:	reads in a row that were not slow
  * @quiet:	steps in a row without a read
  * @hold:	steps for which a slow donor stays so, unless @good of its reads show otherwise
@@ -63,6 +64,7 @@ struct farswap_tail {
 	bool known;
 	unsigned int reads;
 	unsigned int slows;
+	unsigned int bad;
 	unsigned int good;
 	unsigned int quiet;
 	unsigned int hold;

@@ -676,7 +676,7 @@ static bool hedge_look(unsigned int percent)
 	return reading;
 }
 
-/* Count the reads that are in flight for longer than a slow read takes, for each donor. */
+/* Count the urgent reads that are in flight for longer than slow ones take, for each donor. */
 static void hedge_count_waiting(void)
 {
 	struct farswap_load_request *request;
@@ -700,7 +700,8 @@ static void hedge_count_waiting(void)
 			if (!mapping)
 				continue;
 			donor = mapping->donor;
-			if ((s64)(now - READ_ONCE(request->start)) >
+			if (READ_ONCE(request->io.urgent) &&
+			    (s64)(now - READ_ONCE(request->start)) >
 			    READ_ONCE(donor->tail.slow_ns))
 				donor->reads_waiting++;
 		}
