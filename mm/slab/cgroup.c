@@ -751,13 +751,14 @@ int farswap_cgroup_set(const char *line)
 /* Prints a policy as farswap_cgroup_set() takes it; returns the length. */
 static int cgroup_print(char *buf, size_t size, const struct cgroup_policy *policy)
 {
+	const char *backup = policy->backup == CGROUP_BACKUP_DEFAULT ? "default" :
+			     cgroup_backup_names[policy->backup];
 	char max[24] = "max";
 
 	if (policy->max != CGROUP_UNLIMITED)
 		scnprintf(max, sizeof(max), "%ldK", policy->max << (PAGE_SHIFT - 10));
 	return snprintf(buf, size, "%s remote=%d max=%s weight=%u backup=%s\n", policy->path,
-			policy->remote, max, policy->weight, policy->backup == CGROUP_BACKUP_DEFAULT ? "default" :
-			cgroup_backup_names[policy->backup]);
+			policy->remote, max, policy->weight, backup);
 }
 
 /**

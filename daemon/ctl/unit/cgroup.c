@@ -184,7 +184,8 @@ static int cgroup_show(void)
 		json_array(&json, "cgroups");
 	} else {
 		printf("%-40s %6s %8s %6s %8s %8s %10s %10s %10s %7s %s\n", "PATH", "REMOTE",
-		       "MAX_MIB", "WEIGHT", "BACKUP", "MIB", "STORED", "LOADED", "REFUSED", "LOAD_US", "KEPT");
+		       "MAX_MIB", "WEIGHT", "BACKUP", "MIB", "STORED", "LOADED", "REFUSED",
+		       "LOAD_US", "KEPT");
 	}
 	while (table_next(&table)) {
 		*line = '\0';
