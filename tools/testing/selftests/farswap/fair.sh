@@ -63,17 +63,31 @@ lent_to_is() {
 	test "$lent_is_now" "$2" "$3"
 }
 
-# Each of the two has 20 regions. One answers that its regions are busier than any can be.
-liar_loses_as_much() {
-	donor_with memory=80M && there liar 20 && here honest polite 20 &&
+# evictions_leave LOW HIGH PEER: each of the two has 20 regions, and 24 are evicted
+evictions_leave() {
+	donor_with memory=80M && there "$3" 20 && here honest polite 20 &&
 		wait_for 30 grep "now evict" "$TMP/honest" && wait_for 30 there_said "now evict" &&
 		lent_to_is "$CLIENT" -eq 20 && lent_to_is "$other" -eq 20 || return 1
-	liar_nr=0
-	while [ $((liar_nr += 1)) -le 24 ]; do
+	leave_nr=0
+	while [ $((leave_nr += 1)) -le 24 ]; do
 		on "$target" 'farswapctl evict 1' >"$TMP/evicted" || return 1
 		grep -q '^1 regions evicted: 1 returned' "$TMP/evicted" || cat "$TMP/evicted"
 	done
-	lent_to_is "$CLIENT" -ge 7 && lent_to_is "$CLIENT" -le 9
+	lent_to_is "$CLIENT" -ge "$1" && lent_to_is "$CLIENT" -le "$2"
+}
+
+# It answers that its regions are busier than any can be.
+liar_loses_as_much() {
+	evictions_leave 7 9 liar
+}
+
+# The weights are 3 and 1, so that of 16 regions 12 are left.
+weight_counts() {
+	on "$target" "echo 'client = $CLIENT weight=3' >/etc/farswapd.conf"
+	evictions_leave 11 13 polite
+	weight_status=$?
+	on "$target" 'rm -f /etc/farswapd.conf'
+	return $weight_status
 }
 
 greedy_has_all() {
@@ -115,9 +129,10 @@ strangers_are_refused() {
 		lent_to_is "$other" -eq 0
 }
 
-test_begin 6
+test_begin 7
 [ -x "$PEER" ] || skip_rest "no peer: it needs librdmacm to be built"
 check "24 evictions take no more of an honest client than of a liar" liar_loses_as_much
+check "a client of three times the weight keeps three times as much" weight_counts
 check "a client gets its reserve from one that has taken all" reserve_is_got
 check "a client does not get more than its limit" limit_holds
 check "memory of a client that has gone is lent before another is refused" gone_is_taken
