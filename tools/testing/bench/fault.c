@@ -23,6 +23,7 @@
  * -h: in large folios, where the machine has them for who asks
  * -i: phases are lines of standard input, "done" is the last line of each; "threads N" divides
  *     the memory anew
+ * -m: shared memory
  * -s N: seconds after which each phase but "fill" ends
  * -t N: threads, each with a share of the memory
  */
@@ -419,10 +420,11 @@ static void workers_divide(size_t nr)
 		};
 }
 
-static void workers_init(size_t nr_pages, size_t accesses, uint64_t seed, int advice)
+static void workers_init(size_t nr_pages, size_t accesses, uint64_t seed, int advice,
+			 int kind)
 {
 	char *memory = mmap(NULL, nr_pages * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			    kind | MAP_ANONYMOUS, -1, 0);
 	uint8_t *versions = memory_locked(nr_pages);
 	uint64_t *times = memory_locked(accesses * sizeof(*times));
 
@@ -473,7 +475,7 @@ static size_t run_lines(void)
 
 static int usage(void)
 {
-	fputs("usage: fault [-b] [-c RATIO] [-h] [-i] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [PHASE]...\n",
+	fputs("usage: fault [-b] [-c RATIO] [-h] [-i] [-m] [-s SECONDS] [-t THREADS] MEGABYTES ACCESSES SEED [PHASE]...\n",
 	      stderr);
 	return 2;
 }
@@ -481,12 +483,12 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	static char *const both[] = { "read", "mixed", NULL };
-	int advice = MADV_NOHUGEPAGE, option;
+	int advice = MADV_NOHUGEPAGE, kind = MAP_PRIVATE, option;
 	bool interactive = false;
 	char *const *phase;
 	size_t wrong, ratio = 1;
 
-	while ((option = getopt(argc, argv, "bc:his:t:")) != -1) {
+	while ((option = getopt(argc, argv, "bc:hims:t:")) != -1) {
 		if (option == 'b')
 			buckets = true;
 		else if (option == 'c')
@@ -495,6 +497,8 @@ int main(int argc, char **argv)
 			advice = MADV_HUGEPAGE;
 		else if (option == 'i')
 			interactive = true;
+		else if (option == 'm')
+			kind = MAP_SHARED;
 		else if (option == 's')
 			limit_ns = strtoull(optarg, NULL, 0) * 1000000000;
 		else if (option == 't')
@@ -513,7 +517,7 @@ int main(int argc, char **argv)
 		if (!phase_named(*phase))
 			return usage();
 	workers_init(strtoull(argv[0], NULL, 0) * 256, strtoull(argv[1], NULL, 0),
-		     strtoull(argv[2], NULL, 0), advice);
+		     strtoull(argv[2], NULL, 0), advice, kind);
 	if (interactive)
 		return run_lines() != 0;
 	wrong = run(phase_named("fill"));
