@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# inside.sh TREE image.sh FILE SIZE ADD PACKAGE...: installs packages on the Debian in $root, adds
-# the files of the directory ADD, and makes the disk FILE of it, the root of a virtual machine.
+# inside.sh TREE image.sh FILE SIZE ADD INSTALL PACKAGE...: installs packages on the Debian in $root
+# by the command INSTALL in a directory with them, adds the files of the directory ADD, and makes the
+# disk FILE of it, the root of a virtual machine.
 set -eu
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 PATH=$PATH:/usr/sbin:/sbin
@@ -11,9 +12,17 @@ root=${root:?is set by inside.sh}
 file=$1
 size=$2
 add=$3
-shift 3
+install=$4
+shift 4
 cp "$@" "$root/tmp/"
-chroot "$root" sh -c 'apt-get -qq -y --no-install-recommends install /tmp/*.deb' >&2
+# The command means the kernel that the machine will run.
+mkdir -p "$root/tmp/bin"
+for release in "$root"/lib/modules/*; do
+	printf '#!/bin/sh\necho %s\n' "${release##*/}" >"$root/tmp/bin/uname"
+done
+chmod 755 "$root/tmp/bin/uname"
+# apt may ask whether to continue.
+echo y | chroot "$root" sh -ec "cd /tmp && PATH=/tmp/bin:\$PATH && $install" >&2
 cp -r "$add/." "$root/"
 cat >"$root/etc/systemd/system/agent.service" <<UNIT
 [Unit]

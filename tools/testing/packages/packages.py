@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Tests the lifecycle of the Debian packages. In a chroot of Debian 12 and one of 13: installation,
-update and purge, with DKMS's builds. In virtual machines of either: what the admin guide's recipe
-does, an update of client and donor under a verified load, removal while farswap is attached, and
-purge. The client runs the kernel of its Debian, for which DKMS has built. Needs root. The last line
-is the total.
+update and purge, with DKMS's builds. In virtual machines of either: the commands of the admin
+guide's recipe as they are written, mistakes at set-up, an update of client and donor under a
+verified load, removal while farswap is attached, and purge. The client runs the kernel of its
+Debian, for which DKMS has built. Needs root. The last line is the total.
 """
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,13 @@ from harness import image, ktap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOAD = os.path.join(image.TOP, "tools/testing/selftests/farswap/load")
+GUIDE = os.path.join(image.TOP, "Documentation/admin-guide/mm/farswap.rst")
 SYSFS = "/sys/kernel/farswap"
 NEXT = "1.99"
+# Sessions end in the background.
+UNLOAD = ("for i in 1 2 3 4 5 6 7 8 9; do modprobe -r farswap_rdma farswap && break; sleep 1; "
+          "done; "
+          f"[ ! -e {SYSFS} ]")
 # The load outlasts both updates, and is ended then.
 LOAD_SECONDS = 1200
 STEPS = ["chroot-bookworm", "chroot-trixie", "machines-bookworm", "machines-trixie"]
@@ -113,7 +119,9 @@ def disk(suite: str, directory: str, role: str, old: str, new: str) -> str:
         subprocess.run(["cp", file, add + "/root/new/"], check=True)
     subprocess.run(["cp", LOAD, add + "/usr/bin/load"], check=True)
     path = os.path.join(directory, role + ".disk")
-    done = inside(suite, "image.sh", path, "1500M", add, *packages(old, *names))
+    # DKMS would build for minutes in an emulated machine, so the first line is run before it boots.
+    install = recipe()[["donor", "client"].index(role)][0]
+    done = inside(suite, "image.sh", path, "1500M", add, install, *packages(old, *names))
     if done.returncode:
         raise harness.ClusterError(f"no disk for a {role}:\n{done.stdout}")
     return path
@@ -126,8 +134,86 @@ def leftovers(walk: Walk, vm) -> None:
              "no 'systemctl list-unit-files | grep farswap'")
 
 
+def recipe() -> list[list[str]]:
+    """The commands of the admin guide's recipe, for a donor and for a client."""
+    with open(GUIDE, encoding="utf-8") as file:
+        text = file.read().split("\nRecipe\n======\n")[1].split("\n======")[0]
+    blocks = re.findall(r"::\n\n((?:\t.*\n)+)", text)
+    return [[line.split(" #")[0].strip() for line in block.splitlines()] for block in blocks]
+
+
+def walk_recipe(walk: Walk, client, donor) -> None:
+    """Runs the recipe as it is written, in its order."""
+    on_donor, on_client = recipe()
+    # These only show something, or undo it.
+    shown = re.compile(r"farswapctl (status|check|stats)|swapon --show|dmesg|systemctl stop")
+    commands = [line for line in on_donor + on_client if not shown.match(line)]
+    walk.result(f"{len(commands)} commands on both machines, of at most 6", len(commands) <= 6,
+                "\n".join(commands))
+    client.check("mkswap /dev/vda; swapon /dev/vda")
+    for line in on_donor[1:]:
+        if line.startswith("farswapctl invite"):
+            # It waits for the client, in a terminal of its own.
+            donor.check(f"systemd-run -q --unit=invite -p StandardOutput=file:/run/invite {line}")
+            donor.wait_for("grep -q ^farswap: /run/invite", 60, "journalctl -u invite")
+        else:
+            walk.run(f"recipe, donor: {line}", donor, line)
+    code = donor.check("grep -o '^farswap:.*' /run/invite").strip()
+    for line in on_client[1:]:
+        command = line
+        if line == "farswapctl join":
+            command = f"echo '{code}' | {line}"
+        elif "--watch" in line:
+            command = f"timeout 4 {line} | tee /tmp/watch; [ -s /tmp/watch ]"
+        elif line == "farswapctl check":
+            client.wait_for("grep ' live ' /sys/kernel/debug/farswap/donors", 60,
+                            "farswapctl donors; dmesg | tail")
+        elif line == "systemctl stop farswap":
+            walk.run("recipe, client: pages go to the donor", client,
+                     "for i in 1 2 3 4 5 6; do farswapctl bench 16; grep '^store_remote [1-9]' "
+                     "/sys/kernel/debug/farswap/stats && exit; done; exit 1", 300)
+        walk.run(f"recipe, client: {line}", client, command, 300)
+    walk.run("recipe, client: what dmesg has says that it is attached", client,
+             "dmesg | grep 'farswap: attached'; grep -x 0 " + SYSFS + "/attached")
+    # What follows starts from a machine without settings.
+    client.check(f"systemctl disable farswap; {UNLOAD}; swapoff /dev/vda; "
+                 "rm -f /etc/farswap/key /etc/farswap/farswap.conf.d/*.conf", 120)
+    donor.check("systemctl disable --now farswapd; rm -f /etc/farswap/key "
+                "/etc/farswapd.conf.d/*.conf", 120)
+
+
+def mistakes(walk: Walk, client) -> None:
+    """Mistakes that keep the module from loading: check and the journal name them alike."""
+    client.check("cp -r /lib/modules/$(uname -r)/updates /root/updates")
+    both = ("no 'systemctl start farswap'; journalctl -n 20 -u farswap >/tmp/journal; "
+            "no 'farswapctl check >/tmp/check'; cat /tmp/journal /tmp/check; ")
+    away = "rm -rf /lib/modules/$(uname -r)/updates; depmod; "
+    back = "cp -r /root/updates /lib/modules/$(uname -r)/; depmod; "
+    walk.run("client: no swap device is named, with what to type", client,
+             "systemctl start farswap; journalctl -u farswap >/tmp/journal; "
+             "grep 'no swap device.*swapon /swapfile' /tmp/journal; "
+             "no 'farswapctl check >/tmp/check'; "
+             "grep 'no swap device.*; type: fallocate' /tmp/check; "
+             f"systemctl stop farswap; {UNLOAD}")
+    walk.run("client: a kernel without the module is named, with what to type", client,
+             away + both +
+             "grep 'no kernel module farswap.*: apt install linux-headers' /tmp/journal; "
+             "grep 'module farswap is not installed.*; type: apt install farswap-dkms' /tmp/check")
+    # The module is gone, as on that kernel, and this file is what both programs read.
+    walk.run("client: a wrong kernel is named, with what to type", client,
+             # The unit has a /proc of its own, in which the file would be the kernel's.
+             "export program; program=$(systemctl show -P ExecStart farswap | "
+             "sed 's/.*path=\\([^ ]*\\).*/\\1/'); echo 6.1.0-99-amd64 >/tmp/release; "
+             "mount --bind /tmp/release /proc/sys/kernel/osrelease; "
+             + both.replace("systemctl start farswap",
+                            "systemd-run -q --wait --unit=other $program start")
+             .replace("-u farswap", "-u other") + "umount /proc/sys/kernel/osrelease; " + back +
+             "grep 'for Linux 6.1.0-99-amd64.*: apt install linux-image-6.12-amd64' /tmp/journal; "
+             "grep 'Linux 6.1.0-99-amd64 is running.*; type: apt install linux-image' /tmp/check")
+
+
 def start(walk: Walk, client, donor) -> None:
-    """The recipe of the admin guide, on machines that have the packages."""
+    """Settings, and what a machine says of wrong ones."""
     walk.run("donor: nothing runs before it is enabled", donor,
              "no 'systemctl is-active farswapd'; no 'systemctl is-enabled farswapd'")
     drop_in = "/run/systemd/system/farswapd.service.d"
@@ -138,19 +224,20 @@ def start(walk: Walk, client, donor) -> None:
              f"Restart=no\\n' >{drop_in}/limit.conf; systemctl daemon-reload; "
              "no 'systemctl start farswapd'; no 'farswapctl check >/tmp/check'; cat /tmp/check; "
              "grep 'RLIMIT_MEMLOCK is 64K.*; type: systemctl revert farswapd' /tmp/check; "
-             "systemctl revert farswapd")
-    walk.run("donor: without a key it does not start, and says what to type", donor,
-             "sed -i /auth/d /etc/farswapd.conf.d/local.conf; no 'systemctl start farswapd'; "
-             "journalctl -u farswapd | grep 'auth is not set.* run farswapctl key'")
+             "journalctl -u farswapd | grep 'RLIMIT_MEMLOCK is 64K.*LimitMEMLOCK=infinity'; "
+             "systemctl revert farswapd; sed -i /auth/d /etc/farswapd.conf.d/local.conf; "
+             "rm -f /etc/farswap/key")
     # As an earlier release, which did start.
     walk.run("donor: enable", donor,
-             f"mkdir -p {drop_in}; printf '[Service]\\nExecStart=\\nExecStart=/usr/sbin/farswapd "
-             f"-o auth=none\\n' >{drop_in}/auth.conf; systemctl daemon-reload; "
-             "systemctl enable --now farswapd; farswapctl status")
+             f"mkdir -p {drop_in}; printf '[Service]\\nExecStartPre=\\nExecStart=\\n"
+             f"ExecStart=/usr/sbin/farswapd -o auth=none\\n' >{drop_in}/auth.conf; "
+             "systemctl daemon-reload; systemctl enable --now farswapd; farswapctl status")
     walk.run("donor: farswapd is not root, and keeps one capability", donor,
              "pid=$(systemctl show -P MainPID farswapd); [ $(stat -c %U /proc/$pid) = farswapd ]; "
              "grep -q 'CapEff:.*0000000000004000$' /proc/$pid/status; "
              "no 'journalctl -u farswapd | grep -i cannot'")
+    # What comes after looks for a detach of its own.
+    client.check("dmesg -C")
     walk.run("client: nothing is attached before it is enabled", client,
              f"no 'systemctl is-enabled farswap'; [ ! -e {SYSFS} ]")
     walk.run("client: enable", client,
@@ -159,6 +246,13 @@ def start(walk: Walk, client, donor) -> None:
              "systemctl enable --now farswap")
     client.wait_for("grep -q live /sys/kernel/debug/farswap/donors", 60,
                     "cat /sys/kernel/debug/farswap/donors; dmesg | tail; journalctl -u farswap")
+    timer = "/etc/systemd/system/farswap-donors.timer.d"
+    walk.run("client: a drop-in sets how often names are looked up", client,
+             f"mkdir -p {timer}; printf '[Timer]\\nOnUnitInactiveSec=\\nOnActiveSec=0\\n"
+             f"OnUnitInactiveSec=5min\\n' >{timer}/period.conf; systemctl daemon-reload; "
+             "systemctl show -p TimersMonotonic farswap-donors.timer >/tmp/timer; cat /tmp/timer; "
+             "grep 'OnUnitInactiveUSec=5min ' /tmp/timer; no 'grep =30s /tmp/timer'; "
+             f"rm -r {timer}; systemctl daemon-reload")
     walk.run("client: settings are applied", client,
              f"grep -x 8 {SYSFS}/slab_mb; grep -x 0 {SYSFS}/hotslab; grep -x 1 {SYSFS}/attached")
     walk.run("client: reload applies a change", client,
@@ -223,7 +317,7 @@ def machines(walk: Walk, suite: str, old: str, new: str) -> None:
     with tempfile.TemporaryDirectory(prefix="farswap-packages-") as directory:
         disks = {role: disk(suite, directory, role, old, new) for role in ("client", "donor")}
         words = "net.ifnames=0 systemd.show_status=0 fs.hung=120"
-        with harness.Cluster(donors=1, client_mem=512, donor_mem=768, params=False, start=False,
+        with harness.Cluster(donors=1, client_mem=512, donor_mem=1280, params=False, start=False,
                              modules=[], client_root=kernel_of(suite, directory),
                              append=f"fs.root=vdb {words} ",
                              donor_append=f"fs.root=vda {words} ") as cluster:
@@ -235,6 +329,8 @@ def machines(walk: Walk, suite: str, old: str, new: str) -> None:
                 walk.result(f"both machines of {suite} boot with its systemd", True)
                 _, release = client.run("uname -r")
                 print(f"     the client runs Linux {release.strip()}", flush=True)
+                walk_recipe(walk, client, donor)
+                mistakes(walk, client)
                 start(walk, client, donor)
                 update(walk, client, donor)
                 purge(walk, client, donor)
