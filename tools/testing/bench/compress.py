@@ -33,6 +33,7 @@ RATIOS = ("1", "2", "4", "json")
 # Small, so that few pages fill a region.
 SLAB_MB = 8
 WAYS = ("none", "lz4")
+THP = "/sys/kernel/mm/transparent_hugepage"
 FIGURES = ("regions", "wire", "fault", "fill", "kernel", "memory")
 # Keys of Redis, and the memory that it may have at the client, MB.
 KEYS, KEYS_MB = 100000, 40
@@ -76,7 +77,8 @@ def measure_one(args, cluster, setting, way, ratio):
     fresh(client, setting, way)
     # The first region is mapped when the first pages are stored, which go to the disk.
     client.check(f"fault -c {ratio} {args.mem * 5 // 4} 1 1 clean >/dev/null", args.timeout)
-    program = Asked(client, f"fault -c {ratio} -i -s {args.seconds} {args.mem * 2} "
+    large = "-h" if args.folio else ""
+    program = Asked(client, f"fault -c {ratio} {large} -i -s {args.seconds} {args.mem * 2} "
                             f"{args.accesses} 1")
     with measure.Costs(cluster) as out:
         numbers, _ = bench.numbers_of(program.ask("fill", args.timeout))
@@ -125,6 +127,8 @@ def measure_all(args, ways, measure_way):
     with bench.boot(args, Remapped(args.mem * 3), args.mem,
                     programs=bench.server_programs()) as cluster:
         cluster.client.check("echo +memory >/sys/fs/cgroup/cgroup.subtree_control")
+        if args.folio:
+            cluster.client.check(f"echo always >{THP}/hugepages-{args.folio}kB/enabled")
         print(f"raw READ p50 {raw.read_latency(cluster.client, cluster.donors[0])[0]:.0f} µs",
               flush=True)
         cluster.up()
@@ -157,6 +161,8 @@ def arguments():
     parser = bench.common_options(__doc__, runs=5, seconds=4)
     parser.add_argument("--ratios", default=",".join(RATIOS),
                         help="of the data, with commas between")
+    parser.add_argument("--folio", type=int, default=0, metavar="KB",
+                        help="let memory have folios of that size")
     parser.add_argument("--accesses", type=int, default=20000, help="of a random load, at most")
     args = parser.parse_args()
     args.ratios = args.ratios.split(",")
