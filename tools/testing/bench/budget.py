@@ -34,7 +34,7 @@ FETCHED = re.compile(r"\[[0-9a-f]+/([0-9a-f]{16})/")
 THUNK = re.compile(r"^__x86_")
 # The owner of an instruction: its innermost caller that matches.
 OWNERS = (("transport", re.compile(r" \[farswap_ram\]$")),
-          ("compression", re.compile(r"^farswap_(de)?compress |^compress_to |^LZ4_")),
+          ("compression", re.compile(r"^farswap_((de)?compress|page_read) |^compress_to |^LZ4_")),
           ("cipher", re.compile(r"^crypto_aead_(en|de)crypt |^chacha20poly1305_")),
           ("farswap", re.compile(r" \[farswap\]$|^ftrace_trampoline ")),
           ("kernel", re.compile(r"^_*folio_(start|end)_writeback|^folio_(unlock|end_read|wake)|"
