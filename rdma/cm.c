@@ -368,6 +368,7 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 {
 	const struct ib_device_attr *attrs = &chan->link->device->attrs;
 	struct farswap_rdma_conn *conn = &chan->link->conn;
+	struct ib_qp_attr no_access = {};
 	struct rdma_conn_param param = {
 		.private_data = &chan->connect,
 		.responder_resources = min(attrs->max_qp_rd_atom, U8_MAX),
@@ -397,6 +398,9 @@ int farswap_rdma_chan_connect(struct farswap_rdma_chan *chan, u16 kind, u64 sess
 		err = rdma_connect(chan->id, &param);
 	if (!err)
 		err = chan_wait(chan, FARSWAP_RDMA_STEP_ESTABLISHED);
+	/* By default the CM lets the other side read and write. A donor never does. */
+	if (!err)
+		err = ib_modify_qp(chan->qp, &no_access, IB_QP_ACCESS_FLAGS);
 	return err;
 }
 

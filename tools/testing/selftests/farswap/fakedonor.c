@@ -38,6 +38,7 @@ enum mode {
 	MISNAMES,
 	DEADKEY,
 	MISPLACED,
+	REACHES,
 };
 
 static const struct {
@@ -60,6 +61,7 @@ static const struct {
 	[MISNAMES] = { "misnames", "the same, and then has lost regions that nobody named" },
 	[DEADKEY] = { "deadkey", "kills all keys after a while, and says that no region is gone" },
 	[MISPLACED] = { "misplaced", "says where only WELCOME may that it is the client itself" },
+	[REACHES] = { "reaches", "writes to the client's memory" },
 	[CURIOUS] = { "curious", "asks how busy a region is, again and again" },
 };
 
@@ -237,6 +239,36 @@ static bool is_probe(const struct farswap_map *map)
 	       mode != BADRKEY;
 }
 
+/* A queue pair of the client lets nobody write, whatever the rkey is. */
+static void reach(struct conn *conn)
+{
+	struct ibv_send_wr wr = {
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { 4096, 1 },
+	}, *bad;
+	uint64_t end = verbs_now_ms() + VERBS_IO_MS;
+	struct conn *data = NULL;
+	struct ibv_sge sge;
+	int i, done;
+
+	for (i = 0; i < CONNS_MAX && !data; i++)
+		if (conns[i] && conns[i]->control == conn)
+			data = conns[i];
+	if (!data)
+		return;
+	sge = (struct ibv_sge){ (uintptr_t)data->v.buf, 64, data->v.mr->lkey };
+	wr.sg_list = &sge;
+	done = data->v.sends_done;
+	if (ibv_post_send(data->v.id->qp, &wr, &bad))
+		return;
+	while (data->v.sends_done == done && verbs_now_ms() < end) {
+		verbs_poll(&data->v);
+		usleep(1000);
+	}
+	say("reached %s", ibv_wc_status_str(data->v.status));
+}
+
 static void on_map(struct conn *conn, const struct farswap_map *map)
 {
 	struct region *region = region_find(conn, 0);
@@ -262,6 +294,8 @@ static void on_map(struct conn *conn, const struct farswap_map *map)
 	if (is_probe(map))
 		return;
 	conn->mute = mode == MUTE || mode == ROLLEDBACK || mode == MISNAMES;
+	if (mode == REACHES)
+		reach(conn);
 	if (mode == EVICTUNKNOWN)
 		send_evict(conn, UNKNOWN_REGION + 1);
 	/* As many as may be pending; each answer triggers the next. */

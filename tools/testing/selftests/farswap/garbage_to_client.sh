@@ -42,7 +42,7 @@ survive_one() {
 	echo "$fake,$real" >"$FARSWAP/donors" || return 1
 	wait_for 20 fake_said hello && wait_for 30 donor_is_live "$real" || return 1
 	case $1 in
-	badregion | badrkey | curious | longlater | misnames | misplaced | mute | rolledback)
+	badregion | badrkey | curious | longlater | misnames | misplaced | mute | reaches | rolledback)
 		# Otherwise the real donor would have all slabs by then.
 		wait_for 20 fake_is_used && swap_anew || return 1
 		start_load lent fake -m 6 -p 2 -d 200 -r 50 -w 60 -i 0
@@ -85,6 +85,11 @@ rolled_back() {
 			"$FARSWAP_DEBUG/session_ends"
 }
 
+# Not because the rkey is wrong: a donor may know one.
+reaches_nothing() {
+	survives reaches && fake_said '^reached' && fake_said '^reached remote invalid request error'
+}
+
 was_lost() {
 	awk -v a="$fake" '$1 == a && $7 > 0 { f = 1 } END { exit !f }' "$FARSWAP_DEBUG/donors"
 }
@@ -105,7 +110,7 @@ dead_keys() {
 		return $keys_status
 }
 
-test_begin 19
+test_begin 20
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 # The fake donor needs its memory.
@@ -123,6 +128,7 @@ check "the reason is counted" grep "^[1-9][0-9]* message too long$" \
 check "messages too long, too short" survives longmsg shortmsg
 check "an EVICT of nothing; a region of half the size" survives evictunknown badregion
 check "an invalid rkey" survives badrkey
+check "a donor that writes to the client's memory is refused by the queue pair" reaches_nothing
 check "a donor that reports this machine at the wrong time" survives misplaced
 check "the reason is counted" grep "^[1-9][0-9]* field out of range$" \
 	"$FARSWAP_DEBUG/session_ends"
