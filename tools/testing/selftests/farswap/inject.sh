@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Forged packets in a connection's place. One with a wrong rkey is refused, and pages that only the
-# donor has are still there. One that overwrites a page at the donor is noticed if pages are
-# protected. Users who are not root can send neither, and learn nothing that would help them, on the
-# client or on a donor.
+# Forged packets in a connection's place. One with a wrong rkey costs the connection: the session is
+# resumed, and pages that only the donor has are still there. One that overwrites a page at the donor
+# is noticed if pages are protected. Users who are not root can send neither, and learn nothing that
+# would help them, on the client or on a donor.
 # cluster: donors=2 mem=192 disks=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
@@ -26,6 +26,15 @@ forged() {
 
 listens() {
 	[ "$(wc -l </proc/net/packet)" -gt 1 ]
+}
+
+# Nothing but the connection is lost. It is noticed when the next page goes out.
+resumed() {
+	start_load more inject -m 12 -p 1 -w 50 -d 200 -r 50 -i 0
+	wait_for 90 donor_field_above "$donor" resumes "$resumes" &&
+		wait_for 60 donor_is_live "$donor"
+	resumed_status=$?
+	stop_load more && same slab_lost load_lost && return $resumed_status
 }
 
 rest_is_right() {
@@ -93,13 +102,15 @@ END
 	grep -qx 65534 "$TMP/donor" && ! grep -q 'may: [^p]' "$TMP/donor"
 }
 
-test_begin 9
+test_begin 10
 [ -x "$INJECT" ] || skip_rest "no $INJECT"
 farswap_up 1
 with_backup none
 swap_on
 make_cgroup inject 6M
+resumes=$(donor_field "$donor" resumes)
 check "a forged packet with a wrong rkey is refused" forged key
+check "it costs a connection, and no page" resumed
 check --data "every page is right" rest_is_right key
 with_backup disk
 check "pages are protected" protect encrypt
