@@ -24,7 +24,7 @@
 #include <linux/netdevice.h>
 #include <linux/slab.h>
 
-#include <net/addrconf.h>
+#include <net/ipv6.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
 
@@ -77,7 +77,7 @@ static bool port_has_route6(const struct rdma_addr *addr, int ifindex)
 		.saddr = src->sin6_addr,
 		.daddr = dst->sin6_addr,
 	};
-	struct dst_entry *route = ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, &flow, NULL);
+	struct dst_entry *route = ip6_dst_lookup_flow(&init_net, NULL, &flow, NULL);
 	bool found;
 
 	if (IS_ERR(route))
