@@ -5,8 +5,9 @@
 # hook modes, and on the kernel that looks for data races; chaos for ten minutes with two clients
 # and three machines that are both; farswap built in; the newer kernel; every way to lose the
 # network; KUnit by the kernel's own program; kselftest in both hook modes; the kernel's own tests;
-# the mutants; the fuzzers; the packages' life. Runs the named steps, or all; their output is in out/nightly/STEP. The last line is
-# the total, in which a step without a total counts as one.
+# the mutants; the fuzzers; the packages' life; a real guest that shrinks. Runs the named steps, or
+# all; their output is in out/nightly/STEP. The last line is the total, in which a step without a
+# total counts as one.
 set -u
 export LC_ALL=C
 
@@ -45,6 +46,7 @@ steps() {
 	mutants|mutants
 	fuzz|fuzz SECONDS=1800
 	packages|check-packages
+	guest|bench-guest
 	STEPS
 }
 
