@@ -63,7 +63,8 @@ static int message_test_init(struct kunit *test)
 		region->id = 100 + i;
 		region->conn = message_test->conn;
 		kref_get(&message_test->conn->ref);
-		hash_add(message_test->conn->regions, &region->hash, region->id);
+		hash_add(message_test->conn->regions, &region->hash,
+			 farswap_region_hash(region->id));
 		message_test->regions[i] = region;
 	}
 	return 0;

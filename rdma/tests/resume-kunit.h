@@ -68,7 +68,8 @@ static int resume_test_init(struct kunit *test)
 		region->id = 100 + i;
 		region->conn = resume_test->dead;
 		kref_get(&resume_test->dead->ref);
-		hash_add(resume_test->dead->regions, &region->hash, region->id);
+		hash_add(resume_test->dead->regions, &region->hash,
+			 farswap_region_hash(region->id));
 		resume_test->regions[i] = region;
 	}
 	farswap_rdma_conn_fail(resume_test->dead, -ETIMEDOUT, "test");
