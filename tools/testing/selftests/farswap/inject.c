@@ -192,7 +192,7 @@ static void forge(bool bad_key)
  * Return the answer to that packet, or -1. If the number was used, because packets were not heard,
  * the answer has the last one that was.
  */
-static int answer(int fd, bool *again)
+static int wait_for_answer(int fd, bool *again)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	uint64_t end = now_ms() + ANSWER_MS;
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 			perror("send");
 			return 1;
 		}
-		said = answer(fd, &again);
+		said = wait_for_answer(fd, &again);
 	} while (again && tries++ < TRIES);
 	printf("answer %#x\n", said);
 	return said < 0 || (bad_key ? said != ANSWER_ACCESS : said & ANSWER_MASK);
