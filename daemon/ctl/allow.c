@@ -270,7 +270,7 @@ static void invite_show(const char *name, const char *address, const char *answe
 		printf("on the client run farswapctl join, and give it this code within %u s; it is valid once, for the first\nmachine that uses it, which will be %s here:\n%s\n",
 		       s, name, code);
 	}
-	fflush(stdout);
+	(void)fflush(stdout);
 	farswap_noise_crypto_wipe(code, sizeof(code));
 	farswap_noise_crypto_wipe(secret, sizeof(secret));
 	farswap_noise_crypto_wipe(&parsed, sizeof(parsed));

@@ -121,12 +121,19 @@ static void join_write(const char *path, unsigned int line, const char *key, con
 	unsigned int nr = 0;
 	FILE *in, *file;
 	size_t size = 0;
+	int err;
 
 	snprintf(new, sizeof(new), "%s.new", path);
 	in = line ? fopen(path, "re") : NULL;
 	file = fopen(new, "we");
-	if (!file || (line && (!in || fstat(fileno(in), &st))))
-		ctl_fail(CTL_PROBLEM, "%s: cannot be written: %s", path, strerror(errno));
+	if (!file || (line && (!in || fstat(fileno(in), &st)))) {
+		err = errno;
+		if (in)
+			(void)fclose(in);
+		if (file)
+			(void)fclose(file);
+		ctl_fail(CTL_PROBLEM, "%s: cannot be written: %s", path, strerror(err));
+	}
 	if (!line)
 		fprintf(file, "# Written by farswapctl join.\n%s = %s\n", key, value);
 	while (in && getline(&text, &size, in) >= 0) {

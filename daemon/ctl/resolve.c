@@ -128,7 +128,7 @@ struct resolve_avahi {
  */
 static bool resolve_avahi_line(char *line, struct resolve_avahi *found)
 {
-	char *field[9], *save = NULL, host[RESOLVE_HOST];
+	char *field[9] = { NULL }, *save = NULL, host[RESOLVE_HOST];
 	bool is_link_local;
 	unsigned int i;
 
