@@ -194,7 +194,7 @@ static void *donor_receive(struct donor *donor, size_t *len)
 	uint64_t end = donor_now_ms() + DONOR_MS;
 
 	for (;;) {
-		/* What came before the connection failed is there, too. */
+		/* This also finds messages that came before the connection failed. */
 		donor_poll(donor);
 		if (donor->nr_taken < donor->nr_received)
 			break;

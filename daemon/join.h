@@ -15,7 +15,7 @@ struct join {
 	struct auth auth;				/* seals messages after join_second() */
 };
 
-/* What both ends see of the connection. Addresses have 16 bytes. */
+/* The parts of the connection that both ends see. Addresses have 16 bytes. */
 struct join_path {
 	uint8_t client_address[16];
 	uint8_t donor_address[16];

@@ -38,7 +38,7 @@
 #define TAIL_SLOW_MIN		(20U * TAIL_MS)
 #define TAIL_MIN		(TAIL_MS / 1000)
 #define TAIL_MAX		(2000U * TAIL_MS)
-/* The estimate of a donor of which nothing is known. */
+/* The estimate for a donor until its reads are known. */
 #define TAIL_FIRST		(50U * TAIL_MS)
 /* Fewer slow reads, or those of a shorter time, in steps, may be bad luck. */
 #define TAIL_SLOWS		8U
@@ -58,7 +58,7 @@
 #define TAIL_TRICKLE		100U
 
 /**
- * farswap_tail_init() - initialise the tail of a donor of which nothing is known
+ * farswap_tail_init() - initialise the tail of a donor that is new
  * @tail:	the tail
  */
 void farswap_tail_init(struct farswap_tail *tail)

@@ -62,7 +62,7 @@ struct farswap_race {
 	struct list_head entry;
 };
 
-/* What farswap_hedge_settle() returns if the load waits; no error. */
+/* Returned by farswap_hedge_settle() if the load waits; not an error. */
 #define FARSWAP_HEDGE_WAITS	1
 
 extern bool farswap_hedge_scanning;
