@@ -100,21 +100,26 @@ load_ready() {
 
 # hold_remote NAME CGROUP NR PAGES OPTIONS...: start a load of NR processes and wait at its hold
 # point, with its memory paged out, more than PAGES of it to donors. On a busy machine everything
-# may go to the device before the slabs are mapped: retry more slowly then.
+# may go to the device before the slabs are mapped: retry more slowly then. The regions must be
+# given back first: the next load gets other slots, whose slabs would find the donors full.
 hold_remote() {
 	remote_name=$1
 	remote_group=$2
 	remote_nr=$3
 	remote_pages=$4
 	shift 4
+	remote_slabs=$(stat_of mapped_slabs)
 	for remote_try in 1 2 3; do
+		if [ $remote_try -gt 1 ]; then
+			kill_load "$remote_name"
+			wait_for 30 stat_is mapped_slabs "$remote_slabs"
+		fi
 		rm -f "$TMP/$remote_name.hold".*
 		start_load "$remote_name" "$remote_group" -p "$remote_nr" \
 			-H "$TMP/$remote_name.hold" -O -i 0 -R $(((remote_try - 1) * 40)) "$@"
 		wait_for 90 load_ready "$remote_name" "$remote_nr" || return 1
 		echo "try $remote_try: $(stat_of remote_pages) pages are remote"
 		stat_above remote_pages "$remote_pages" && return
-		kill_load "$remote_name"
 	done
 	return 1
 }
