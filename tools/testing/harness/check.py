@@ -252,8 +252,9 @@ def clusters_step(checks, lint_and_models):
         os.mkdir(share)
         again = os.path.join(directory, "again")
         built = os.path.join(directory, "kernel")
+        turn = commits()
         command = [runner, f"--share={share}", f"--deadline={SELFTESTS_DEADLINE}",
-                   f"--again={again}"]
+                   f"--again={again}", f"--rare={turn}"]
         kernel = Job("a kernel with farswap in it", [*KERNEL, built], KERNEL_TIMEOUT)
         chaos = Job("chaos, for a short time, with machines that swap and lend",
                     CHAOS_OF_EQUALS, 600, idle=False)
@@ -267,7 +268,6 @@ def clusters_step(checks, lint_and_models):
                     count_named("kunit.sh"), idle=False, after=[some, kernel])
         there = Job("chaos, on the same kernel", [*ON_KERNEL, built, *CHAOS],
                     ON_KERNEL_TIMEOUT, idle=False, after=[kunit])
-        turn = commits()
         faults = Job("faults on purpose, large folios and one more selftest, on the same kernel",
                      [*ON_KERNEL, built, runner, *ON_KERNEL_SOME, f"--env=TURN={turn}",
                       f"--turn={turn}"],

@@ -110,6 +110,15 @@ def impossible_flags_are_a_failure_of_the_emulator():
 
 
 @case
+def each_rare_test_has_its_turn():
+    tests = {name: needs.parse(name, f"# cluster: rare={int(name > 'b')}\n") for name in "abcde"}
+    turns = [needs.without_rare(tests, turn) for turn in range(needs.RARE_EVERY)]
+    return needs.without_rare(tests, None) == list(tests) and \
+        all(turn[:2] == ["a", "b"] for turn in turns) and \
+        sorted(name for turn in turns for name in turn[2:]) == ["c", "d", "e"]
+
+
+@case
 def a_test_without_a_line_has_the_default_needs():
     return needs.parse("x.sh", "#!/bin/sh\n") == needs.NEEDS
 

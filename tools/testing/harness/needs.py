@@ -7,9 +7,11 @@ Needs = dict[str, int | str]
 
 NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
-         "one_thread": 0, "append": ""}
+         "one_thread": 0, "rare": 0, "append": ""}
 # A test accepts more of these than it needs.
-MORE_IS_GOOD = ("donors", "disks", "nfs", "tree")
+MORE_IS_GOOD = ("donors", "disks", "nfs", "tree", "rare")
+# A long test whose like is run each time is "rare": "make check" runs it for one commit in these.
+RARE_EVERY = 3
 
 
 def parse(name: str, text: str) -> Needs:
@@ -32,6 +34,13 @@ def parse(name: str, text: str) -> Needs:
 def kind_of(needs: Needs) -> Needs:
     """The properties that two tests must share to share a cluster."""
     return {key: value for key, value in needs.items() if key not in MORE_IS_GOOD}
+
+
+def without_rare(tests: dict[str, Needs], turn: int | None) -> list[str]:
+    """The names of all tests but those rare ones whose turn it is not; with no turn, of all."""
+    rare = sorted(name for name, needs in tests.items() if needs["rare"])
+    return [name for name in tests if turn is None or name not in rare or
+            (rare.index(name) + turn) % RARE_EVERY == 0]
 
 
 def grouped(tests: dict[str, Needs]) -> list[tuple[str, Needs]]:

@@ -28,7 +28,7 @@ from typing import Iterator, Sequence
 from harness import image, ktap
 from harness.cluster import Cluster, exit_on_signals, print_bytes
 from harness.errors import ClusterError
-from harness.needs import Needs, grouped, parse
+from harness.needs import Needs, grouped, parse, without_rare
 
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
@@ -307,6 +307,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--turn", metavar="NUMBER", type=int,
                         help="only the test whose turn it is: each has one in as many numbers "
                              "as there are tests; beside those that are named")
+    parser.add_argument("--rare", metavar="NUMBER", type=int,
+                        help="of the tests with rare=1 in their \"# cluster:\" line only the "
+                             "third whose turn it is")
     parser.add_argument("--again", metavar="FILE",
                         help="don't count a failure that may come of what runs beside this, but "
                              "note the test here, to be run again alone")
@@ -359,6 +362,7 @@ def main() -> int:
                  if args.tests or args.client_kernel or not needs_of(name)["tree"]]
         if args.turn is not None and (turn := tests[args.turn % len(tests)]) not in names:
             names.append(turn)
+        names = without_rare({name: needs_of(name) for name in names}, args.rare)
         order = grouped({name: needs_of(name) for name in names})[::-1 if args.backwards else 1]
         begin = len(order) // 2 if args.middle else 0
         for name, needs in order[begin:] + order[:begin]:

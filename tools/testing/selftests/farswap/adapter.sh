@@ -5,7 +5,7 @@
 # complete queue pairs out of order, can't map pages for a while, or large folios at all, report
 # errors, are slow to register memory, and a network delivers requests twice. A fault costs a connection at most,
 # never a session: no page is lost, though only one donor has each.
-# cluster: donors=2 mem=192 disks=1 fs.adapter=1
+# cluster: donors=2 mem=192 disks=1 fs.adapter=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -4,7 +4,7 @@
 # A policy for a cgroup holds: one that may not use donors does not, one with a limit keeps it,
 # together with those below it and after it is created again, and one with a backup policy uses it.
 # A policy can be removed under load. While donors have no room, weights divide it.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_ram.sh

@@ -3,7 +3,7 @@
 #
 # A donor that was killed and restarted is an ordinary donor: it gets slabs again, and nothing that
 # it held before is trusted.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -4,7 +4,7 @@
 # The network to a donor fails under load. For grace_ms the donor is suspect: its slabs are kept,
 # and resumed if the same daemon answers again and still has them. Otherwise they are lost. Neither
 # way is a byte wrong, and no access waits.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

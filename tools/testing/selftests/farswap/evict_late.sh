@@ -4,7 +4,7 @@
 # backup=none: a donor evicts regions faster than their pages can be saved. A slow disk loses no
 # page while there is memory, and stores that wait for the disk do not delay an eviction; only
 # pages that are late are lost, and the donor's other regions stay.
-# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# cluster: donors=2 mem=192 disks=1 slab_mb=2 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_dm.sh

@@ -4,7 +4,7 @@
 # When donors are full, idle slabs are displaced by busy ones: memory in use comes in from donors,
 # and displaced pages come in right from the swap device. Slabs in equal use do not displace each
 # other.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -4,7 +4,7 @@
 # A donor that sends garbage, breaks the protocol, lends memory it does not have or falls silent
 # harms nobody: its pages go to the device, the other donor still serves, and it can be removed
 # from the list.
-# cluster: donors=2 mem=192 disks=1 slab_mb=2
+# cluster: donors=2 mem=192 disks=1 slab_mb=2 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

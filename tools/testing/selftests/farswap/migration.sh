@@ -4,7 +4,7 @@
 # Live migration: when a donor evicts regions, the pages of busy slabs migrate to another donor and
 # are read from there, without disk reads. If that donor dies meanwhile, or there is none, they are
 # on the disk or are fetched.
-# cluster: donors=3 mem=192 disks=1 slab_mb=2
+# cluster: donors=3 mem=192 disks=1 slab_mb=2 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

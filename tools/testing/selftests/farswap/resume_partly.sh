@@ -3,7 +3,7 @@
 #
 # A donor takes regions back from a client that it cannot reach, or that answers too late. The
 # session is resumed with all other regions: only sole copies in the few that were taken are lost.
-# cluster: donors=1 mem=192 disks=1 slab_mb=2
+# cluster: donors=1 mem=192 disks=1 slab_mb=2 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

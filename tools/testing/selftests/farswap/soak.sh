@@ -5,7 +5,7 @@
 # read and written at random for SOAK_SECONDS (default 8), after it has been filled and before all
 # is verified. By default, huge pages reserve a third of the RAM first. A slow kernel needs more
 # memory for itself: there, memory is twice a cgroup's limit.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

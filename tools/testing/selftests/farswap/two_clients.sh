@@ -4,7 +4,7 @@
 # Two clients have pages at the same two donors. The one with less weight loses regions to an
 # eviction, is paused for longer than its grace, then loses power: the donors free its regions, and
 # the other client is not affected.
-# cluster: clients=2 donors=2 mem=192 disks=1
+# cluster: clients=2 donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
