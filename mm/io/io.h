@@ -17,7 +17,10 @@ struct seq_file;
 /* io/store.c */
 int farswap_store_init(void);
 void farswap_store_exit(void);
+
+/* io/forget.c */
 bool farswap_forget_object(struct farswap_device *device, pgoff_t offset);
+unsigned int farswap_forget_objects(struct farswap_device *device, pgoff_t offset, unsigned int nr);
 
 /* io/prefetch.c */
 int farswap_prefetch_init(void);

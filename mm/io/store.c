@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-out: writes a folio of a mapped slab to the slab's regions. Also forgets the copies of
- * slots that are freed, or whose page zswap has taken.
+ * Page-out: writes a folio of a mapped slab to the slab's regions.
  *
  * The backup policy decides what else the folio's writeback waits for. It waits for nothing else
  * if the swap device gets the pages later, from staging copies, or does not get them at all. It
@@ -22,7 +21,6 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/rcupdate.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/vmstat.h>
@@ -32,6 +30,7 @@
 #include "internal.h"
 #include "io/fanout.h"
 #include "io/reqpool.h"
+#include "io/seal.h"
 
 /* Requests in reserve: this many stores can be in flight even without free memory. */
 #define STORE_POOL	512
@@ -625,38 +624,6 @@ static enum farswap_stat store_begin(struct folio *folio, const struct store_pla
 	}
 }
 
-/*
- * Seal copies of the folio's pages, or the compressed page, if the device is protected. Return as
- * store_begin() does.
- */
-static enum farswap_stat store_seal(struct farswap_store *store)
-{
-	struct farswap_protect *protect = store->slab->device->protect;
-	unsigned long page = farswap_protect_page(protect, swp_offset(store->folio->swap),
-						  store->slab->pack);
-	struct farswap_bounce *bounce;
-	unsigned int i = 0;
-	void *data;
-
-	if (store->packed) {
-		data = page_address(store->packed);
-		return farswap_protect_store(protect, page, data,
-					     farswap_slab_bytes(store->slab, store->nr)) ?
-			FARSWAP_STAT_STORE_UNSEALED : FARSWAP_STAT_STORE_REMOTE;
-	}
-	store->bounces = farswap_bounce_get(folio_nr_pages(store->folio));
-	if (!store->bounces)
-		return FARSWAP_STAT_STORE_UNSEALED;
-	for (bounce = store->bounces; bounce; bounce = bounce->next, i++) {
-		data = page_address(bounce->page);
-		if (farswap_page_read(data, folio_page(store->folio, i)))
-			return FARSWAP_STAT_STORE_UNREADABLE;
-		if (farswap_protect_store(protect, page + i, data, PAGE_SIZE))
-			return FARSWAP_STAT_STORE_UNSEALED;
-	}
-	return FARSWAP_STAT_STORE_REMOTE;
-}
-
 /* Try to store remotely. Return FARSWAP_STAT_STORE_REMOTE, or the reason for refusing the folio. */
 static enum farswap_stat store_to(struct folio *folio, const struct store_place *place)
 {
@@ -668,7 +635,8 @@ static enum farswap_stat store_to(struct folio *folio, const struct store_place 
 	if (outcome != FARSWAP_STAT_STORE_REMOTE)
 		return outcome;
 	if (place->slab->device->protect)
-		outcome = store_seal(store);
+		outcome = farswap_seal(store->slab, folio, store->packed, store->nr,
+				       &store->bounces);
 	if (outcome != FARSWAP_STAT_STORE_REMOTE) {
 		farswap_backup_put_all(&staged);
 		farswap_bounce_put(store->bounces);
@@ -696,39 +664,6 @@ static enum farswap_stat store_linear(struct folio *folio, struct farswap_slab *
 	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 		return FARSWAP_STAT_STORE_NO_SLAB;
 	return store_to(folio, &place);
-}
-
-/**
- * farswap_forget_object() - forget all copies of a page in a packed slab
- * @device:	the device
- * @offset:	the page's swap offset; its folio is locked, or the page is being freed
- *
- * Context: any, also with interrupts off.
- * Return: true if there was a remote copy.
- */
-bool farswap_forget_object(struct farswap_device *device, pgoff_t offset)
-{
-	struct farswap_object object;
-	bool remote;
-
-	if (!farswap_object_claim(device, offset, &object, &remote))
-		return false;
-	farswap_backup_forget(object.slab, object.slot, 1);
-	farswap_object_free(&object);
-	return remote;
-}
-
-/* Forget all copies of pages in packed slabs. Return how many remote ones there were. */
-static unsigned int store_forget_objects(struct farswap_device *device, pgoff_t offset,
-					 unsigned int nr)
-{
-	unsigned int cleared = 0;
-
-	if (!farswap_packs_used())
-		return 0;
-	for (; nr--; offset++)
-		cleared += farswap_forget_object(device, offset);
-	return cleared;
 }
 
 /*
@@ -819,7 +754,8 @@ bool farswap_store(struct folio *folio)
 			   swp_offset(folio->swap) + nr - 1);
 	slab = farswap_slab_lookup(device, swp_offset(folio->swap), &slot);
 	charged = farswap_cgroup_charge(device, folio);
-	store_forget_objects(device, swp_offset(folio->swap), nr);
+	if (farswap_packs_used())
+		farswap_forget_objects(device, swp_offset(folio->swap), nr);
 	if (slab && charged && store_may_pack(folio, slab)) {
 		if (farswap_slab_may_pack(slab) &&
 		    store_repack(folio, slab, slot) == FARSWAP_STAT_STORE_REMOTE)
@@ -883,69 +819,4 @@ int farswap_store_init(void)
 void farswap_store_exit(void)
 {
 	farswap_requests_exit(&store_requests);
-}
-
-/*
- * Forgetting: drops the remote and the staging copies of slots that are freed, or whose page zswap
- * has taken.
- */
-
-/* Forget the copies of slots, if there are any. Return how many remote copies there were. */
-static unsigned int forget_slots(unsigned int type, pgoff_t offset,
-				 unsigned long nr)
-{
-	struct farswap_device *device;
-	struct farswap_slab *slab;
-	unsigned int cleared = 0, avoid;
-
-	farswap_hedge_drop(type, offset, offset + nr - 1);
-	rcu_read_lock();
-	device = farswap_device_find(type);
-	while (device && nr) {
-		unsigned int mask = device->map->cluster_mask, slot;
-		unsigned int part = min(nr, mask + 1UL - (offset & mask));
-
-		/* First, so that no copy is left whose unbacked bit is in another slab. */
-		cleared += store_forget_objects(device, offset, part);
-		slab = farswap_slabmap_find(device->map, offset, &slot);
-		if (slab && farswap_slab_has_bits(slab)) {
-			cleared += farswap_guard_invalidate(slab, slot, part, &avoid);
-			farswap_backup_forget(slab, slot, part);
-		}
-		farswap_cgroup_uncharge(device, offset, part);
-		offset += part;
-		nr -= part;
-	}
-	rcu_read_unlock();
-	return cleared;
-}
-
-/**
- * farswap_forget() - forget the copies of a folio whose newer contents are in zswap
- * @folio:	locked, in the swap cache
- *
- * Context: any.
- */
-void farswap_forget(struct folio *folio)
-{
-	farswap_zswap_note();
-	farswap_stat_add(FARSWAP_STAT_ZSWAP_ACCEPTED,
-			 forget_slots(swp_type(folio->swap),
-				      swp_offset(folio->swap),
-				      folio_nr_pages(folio)));
-}
-
-/**
- * farswap_invalidate() - forget the copies of slots that were freed, or that hold zeroes now
- * @type:	swap type of the slots
- * @first:	first slot
- * @last:	last slot, inclusive
- *
- * Context: any, also with interrupts off. The caller holds the kernel's lock of the slots, or the
- * folio's lock if they are still in use, so the slots cannot be reused before this returns.
- */
-void farswap_invalidate(unsigned int type, pgoff_t first, pgoff_t last)
-{
-	farswap_stat_add(FARSWAP_STAT_FREED,
-			 forget_slots(type, first, last - first + 1));
 }
