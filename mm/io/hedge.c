@@ -486,7 +486,7 @@ static void hedge_work_fn(struct work_struct *work)
 	struct farswap_hedge *hedge = container_of(work, struct farswap_hedge, work);
 
 	if (!hedge->error && hedge->mapping)
-		hedge->error = farswap_load_open(hedge->slab, swp_offset(hedge->swap), hedge->nr,
+		hedge->error = farswap_open_page(hedge->slab, swp_offset(hedge->swap), hedge->nr,
 						 hedge->bytes, hedge->page);
 	if (hedge->error)
 		hedge_bad(hedge);

@@ -26,7 +26,7 @@ unsigned int farswap_forget_objects(struct farswap_device *device, pgoff_t offse
 int farswap_prefetch_init(void);
 void farswap_prefetch_exit(void);
 
-/* io/load.c */
+/* io/remote.c */
 
 /**
  * enum farswap_remote - how a page would be loaded
@@ -42,6 +42,7 @@ enum farswap_remote {
 
 enum farswap_remote farswap_remote_of(swp_entry_t entry);
 
+/* io/load.c */
 int farswap_load_init(void);
 void farswap_load_flush(void);
 void farswap_load_work(struct work_struct *work);

@@ -5,8 +5,7 @@
  * itself from the start. If a remote read fails, the kernel reads the swap device within the same
  * load; if the device does not have the folio, the reader gets an error.
  *
- * This file also has the spinning of faults for a page in flight, and the hints on how a page would
- * be loaded.
+ * This file also has the spinning of faults for a page in flight.
  *
  * The bits of a slot change during a load of it in three ways only: its slab is drained, the device
  * completes the slot's backup write, or a rebuild sets the remote bit.
@@ -19,7 +18,6 @@
 #include <linux/pagemap.h>
 #include <linux/percpu.h>
 #include <linux/psi.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
@@ -410,62 +408,6 @@ static bool load_is_sole(const struct farswap_load_request *request)
 				    folio_nr_pages(request->folio));
 }
 
-/* Decompress a page. A bad page is read from another copy; no task sees its contents until then. */
-static bool load_unpack(const struct farswap_load_request *request)
-{
-	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);
-
-	farswap_stat_add(good ? FARSWAP_STAT_LOAD_UNPACKED : FARSWAP_STAT_LOAD_BAD, 1);
-	trace_farswap_unpack(request->folio->swap.val, request->bytes, good);
-	return good;
-}
-
-/*
- * Check the pages of a folio, and decrypt them. A page that is not the one that was stored is read
- * from elsewhere; nobody sees its contents until then.
- */
-static bool load_open(const struct farswap_load_request *request)
-{
-	struct farswap_protect *protect = request->slab->device->protect;
-	const struct folio *folio = request->folio;
-	unsigned int nr = folio_nr_pages(folio), i;
-	unsigned int bytes = farswap_slab_bytes(request->slab, request->nr) / nr;
-	unsigned long page = farswap_protect_page(protect, swp_offset(folio->swap),
-						  request->slab->pack);
-
-	for (i = 0; i < nr; i++)
-		if (farswap_protect_open(protect, page + i,
-					 page_address(folio_page((struct folio *)folio, i)),
-					 bytes)) {
-			farswap_mapping_note_altered(request->mapping);
-			return false;
-		}
-	return true;
-}
-
-/**
- * farswap_load_open() - make a page of what a hedge has read from a region
- * @slab:	slab of the page
- * @offset:	swap offset of the page
- * @nr:		number of its slots
- * @bytes:	compressed size of the page; 0: it is not compressed
- * @page:	what was read; gets the page
- *
- * Context: process context.
- * Return: 0; -EBADMSG or -EIO if it is not the page, and then the contents of @page are undefined.
- */
-int farswap_load_open(struct farswap_slab *slab, pgoff_t offset, unsigned int nr,
-		      unsigned int bytes, struct page *page)
-{
-	struct farswap_protect *protect = slab->device->protect;
-
-	if (protect && farswap_protect_open(protect,
-					    farswap_protect_page(protect, offset, slab->pack),
-					    page_address(page), farswap_slab_bytes(slab, nr)))
-		return -EBADMSG;
-	return !bytes || farswap_decompress(page, bytes) ? 0 : -EIO;
-}
-
 /* End a load whose page is in the folio, or have it read from elsewhere. */
 static __always_inline void load_finish(struct farswap_load_request *request, int error)
 {
@@ -524,7 +466,7 @@ void farswap_load_resume(struct farswap_load_request *request, int error)
 /* End a load whose read has ended; its page is open if the read has succeeded. */
 static __always_inline void load_end(struct farswap_load_request *request, int error)
 {
-	if (!error && request->bytes && !load_unpack(request))
+	if (!error && request->bytes && !farswap_open_packed(request))
 		error = -EIO;
 	/* A hedge that goes on has its own page, and lets this load end. */
 	if (unlikely(READ_ONCE(request->race.hedge))) {
@@ -538,7 +480,7 @@ static __always_inline void load_end(struct farswap_load_request *request, int e
 /* Open the page of a read that has ended where that could not be done. */
 static void load_opened(struct farswap_load_request *request)
 {
-	load_end(request, load_open(request) ? 0 : -EBADMSG);
+	load_end(request, farswap_open_sealed(request) ? 0 : -EBADMSG);
 }
 
 static void load_done(struct farswap_io *io, int error)
@@ -557,7 +499,7 @@ static void load_done(struct farswap_io *io, int error)
 				   &request->work);
 			return;
 		}
-		if (!load_open(request))
+		if (!farswap_open_sealed(request))
 			error = -EBADMSG;
 	}
 	load_end(request, error);
@@ -863,121 +805,6 @@ void farswap_load_exit(void)
 {
 	farswap_hedge_exit();
 	farswap_requests_exit(&load_requests);
-}
-
-/*
- * Hints: how a page would be loaded, before there is a folio to load. Readahead and the choice of
- * a folio's size in a fault use them. The answer may change at any time.
- */
-
-/* Pages of the largest folio that is read as a whole: a fault waits for all of them. */
-#define REMOTE_LARGE_MAX	16
-
-/* Return the slab of a swap entry if it may have remote contents, or NULL. */
-static struct farswap_slab *remote_slab(struct farswap_device *device,
-					swp_entry_t entry, unsigned int *slot)
-{
-	struct farswap_slab *slab;
-
-	slab = farswap_slabmap_find(device->map, swp_offset(entry), slot);
-	return slab && farswap_slab_has_bits(slab) ? slab : NULL;
-}
-
-/* Return true if one region has all of the slots and its donor is not suspect. */
-static bool remote_is_whole(struct farswap_slab *slab, unsigned int slot, unsigned int nr)
-{
-	struct farswap_mapping *mapping;
-	bool whole;
-
-	if (nr > REMOTE_LARGE_MAX || slot + nr > slab->nr_slots ||
-	    time_before(jiffies, READ_ONCE(slab->large_at)) ||
-	    !farswap_slotbits_full(slab->bits.remote, slot, nr))
-		return false;
-	mapping = farswap_mapping_find(slab, slot, nr, NULL);
-	if (!mapping)
-		return false;
-	whole = !farswap_donor_is_suspect(mapping->donor);
-	farswap_mapping_put(mapping);
-	return whole;
-}
-
-/* Return how one page would be loaded. */
-static enum farswap_remote remote_page(const struct farswap_slab *slab, unsigned int slot)
-{
-	const struct farswap_mapping *mapping;
-	bool suspect = false;
-	unsigned int nth;
-
-	if (!test_bit(slot, slab->bits.remote))
-		return FARSWAP_REMOTE_NOT;
-	for (nth = 0; nth < FARSWAP_REPLICAS_MAX; nth++) {
-		mapping = rcu_dereference(slab->mapping[nth]);
-		if (!mapping || !farswap_mapping_has(mapping, slot, 1))
-			continue;
-		if (!farswap_donor_is_suspect(mapping->donor))
-			return FARSWAP_REMOTE_NOW;
-		suspect = true;
-	}
-	return suspect && test_bit(slot, slab->bits.unbacked) ? FARSWAP_REMOTE_LATER :
-								FARSWAP_REMOTE_NOT;
-}
-
-/**
- * farswap_remote_of() - tell how a page would be loaded
- * @entry:	a swap entry in use
- *
- * Context: any.
- * Return: the way in which it would be loaded now; a hint.
- */
-enum farswap_remote farswap_remote_of(swp_entry_t entry)
-{
-	enum farswap_remote remote = FARSWAP_REMOTE_NOT;
-	struct farswap_object object;
-	struct farswap_device *device;
-	struct farswap_slab *slab;
-	unsigned int slot;
-
-	rcu_read_lock();
-	device = farswap_device_find(swp_type(entry));
-	if (device && farswap_packs_used() &&
-	    farswap_object_find(device, swp_offset(entry), &object)) {
-		slab = object.slab;
-		slot = object.slot;
-	} else {
-		slab = device ? remote_slab(device, entry, &slot) : NULL;
-	}
-	if (slab)
-		remote = remote_page(slab, slot);
-	rcu_read_unlock();
-	return remote;
-}
-
-/**
- * farswap_is_remote() - tell whether a load would be remote
- * @entry:	first swap entry, in use
- * @nr:		number of entries, loaded as one folio
- *
- * A page that only suspect donors have does not count: readahead of it would only make it wait.
- *
- * Context: any.
- * Return: true if a load would be remote now; a hint.
- */
-bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
-{
-	struct farswap_device *device;
-	struct farswap_slab *slab;
-	bool remote = false;
-	unsigned int slot;
-
-	if (nr == 1)
-		return farswap_remote_of(entry) == FARSWAP_REMOTE_NOW;
-	rcu_read_lock();
-	device = farswap_device_find(swp_type(entry));
-	slab = device ? remote_slab(device, entry, &slot) : NULL;
-	if (slab)
-		remote = remote_is_whole(slab, slot, nr);
-	rcu_read_unlock();
-	return remote;
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A load, for the two files that continue it.
+ * A load, for the files that continue it.
  */
 #ifndef _FARSWAP_LOAD_H
 #define _FARSWAP_LOAD_H
@@ -71,9 +71,13 @@ struct farswap_load_request {
 	struct farswap_race race;
 };
 
-/* io/load.c */
-int farswap_load_open(struct farswap_slab *slab, pgoff_t offset, unsigned int nr,
+/* io/open.c */
+bool farswap_open_sealed(const struct farswap_load_request *request);
+bool farswap_open_packed(const struct farswap_load_request *request);
+int farswap_open_page(struct farswap_slab *slab, pgoff_t offset, unsigned int nr,
 		      unsigned int bytes, struct page *page);
+
+/* io/load.c */
 void farswap_load_free(struct farswap_load_request *request);
 void farswap_load_resume(struct farswap_load_request *request, int error);
 
