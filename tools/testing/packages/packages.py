@@ -184,7 +184,9 @@ def walk_recipe(walk: Walk, client, donor) -> None:
 
 def mistakes(walk: Walk, client) -> None:
     """Mistakes that keep the module from loading: check and the journal name them alike."""
-    client.check("cp -r /lib/modules/$(uname -r)/updates /root/updates")
+    client.check("cp -r /lib/modules/$(uname -r)/updates /root/updates; "
+                 "cp $(command -v farswapctl) $(systemctl show -P ExecStart farswap | "
+                 "sed 's/.*path=\\([^ ]*\\).*/\\1/') /root/")
     both = ("no 'systemctl start farswap'; journalctl -n 20 -u farswap >/tmp/journal; "
             "no 'farswapctl check >/tmp/check'; cat /tmp/journal /tmp/check; ")
     away = "rm -rf /lib/modules/$(uname -r)/updates; depmod; "
@@ -305,12 +307,27 @@ def purge(walk: Walk, client, donor) -> None:
     walk.run("client: detach and unload by hand", client,
              f"echo 0 >{SYSFS}/attached; modprobe -r farswap_rdma || rmmod farswap_rdma; "
              "rmmod farswap; swapoff /dev/vda", 300)
+    locked_down(walk, client)
     walk.run("client: purge", client, "dpkg -P farswap-utils farswap-dkms", 300)
     leftovers(walk, client)
     walk.run("donor: purge ends the daemon", donor,
              "dpkg -P farswap-utils farswapd; no 'readlink /proc/[0-9]*/exe | grep farswapd'; "
              "[ ! -e /run/farswapd ]", 300)
     leftovers(walk, donor)
+
+
+def locked_down(walk: Walk, client) -> None:
+    """A kernel that wants signatures stays so, so this comes last, with saved programs."""
+    client.check("mkdir -p /lib/modules/$(uname -r)/updates; "
+                 "cp -r /root/updates/. /lib/modules/$(uname -r)/updates/; depmod; "
+                 "echo 1 >/sys/module/module/parameters/sig_enforce")
+    walk.run("client: a kernel that is locked down is named, with what to type", client,
+             "no 'systemd-run -q --wait --unit=locked /root/farswap-client start'; "
+             "journalctl -u locked >/tmp/journal; no '/root/farswapctl check >/tmp/check'; "
+             "cat /tmp/journal /tmp/check; "
+             "grep 'locked down.*: mokutil --import' /tmp/journal; "
+             "grep 'locked down.*; type: mokutil --import' /tmp/check; "
+             "rm -r /lib/modules/$(uname -r)/updates; depmod")
 
 
 def machines(walk: Walk, suite: str, old: str, new: str) -> None:
