@@ -14,7 +14,7 @@
 #include "code.h"
 #include "config.h"
 #include "ctl.h"
-#include "key.h"
+#include "own-key.h"
 
 #define ALLOW_DIRECTORY	CONFIG_FILE ".d"
 /* Written with the first client and kept, so that removing the last one admits nobody. */
@@ -143,27 +143,6 @@ static void allow_apply(void)
 		puts("farswapd does not run here: this applies when it starts");
 }
 
-/* Write the public key of this machine, which clients need. */
-static void allow_own_key(char text[FARSWAP_NOISE_TEXT_CHARS + 1])
-{
-	uint8_t secret[FARSWAP_NOISE_KEY_BYTES], public[FARSWAP_NOISE_KEY_BYTES];
-	char path[KEY_PATH_MAX], error[KEY_ERROR_MAX];
-	int err;
-
-	file_path(path, sizeof(path), KEY_FILE);
-	err = key_make(path, secret, error);
-	if (!err && !ctl.root)
-		err = key_share(path, error);
-	if (!err && farswap_noise_public(public, secret)) {
-		snprintf(error, sizeof(error), "the key in " KEY_FILE " is unusable");
-		err = -EINVAL;
-	}
-	farswap_noise_crypto_wipe(secret, sizeof(secret));
-	if (err)
-		ctl_fail(CTL_PROBLEM, "%s", error);
-	farswap_noise_text(text, public);
-}
-
 static int allow_report(const struct allow *allow, const char *own)
 {
 	struct json json;
@@ -206,7 +185,7 @@ int cmd_allow(char **args, unsigned int nr)
 	for (i = 2; i < nr; i++)
 		allow_add_word(&allow, args[i]);
 	allow_check(&allow);
-	allow_own_key(own);
+	own_key_public(own);
 	allow_line(&allow, line, sizeof(line));
 	if (!file_exists(ALLOW_AUTH))
 		allow_write(ALLOW_AUTH, "auth = required");
@@ -288,7 +267,7 @@ int cmd_invite(char **args, unsigned int nr)
 		allow.words[0] = '\0';
 	for (i = 1; i < nr; i++)
 		allow_add_word(&allow, args[i]);
-	allow_own_key(own);
+	own_key_public(own);
 	invite_check(&allow, own);
 	invite_address(address);
 	if (!ask_is_there())

@@ -15,8 +15,7 @@
 #include "config-file.h"
 #include "donors.h"
 #include "join-donor.h"
-#include "key.h"
-#include "keyring.h"
+#include "own-key.h"
 
 #define JOIN_CONF	"/etc/farswap/farswap.conf"
 #define JOIN_DROP_IN	JOIN_CONF ".d/donors.conf"
@@ -52,22 +51,6 @@ static void join_read(struct code *code, char **args, unsigned int nr)
 	sodium_memzero(text, sizeof(text));
 	if (!valid)
 		ctl_fail(CTL_UNKNOWN, "join: invalid code (" CODE_PREFIX "ADDRESS#KEY#SECRET, which farswapctl invite prints on the donor)");
-}
-
-/* Return this machine's key, made if there is none, and give it to the kernel module. */
-static void join_key(uint8_t secret[FARSWAP_NOISE_KEY_BYTES])
-{
-	char path[KEY_PATH_MAX], error[KEY_ERROR_MAX];
-	int err;
-
-	file_path(path, sizeof(path), KEY_FILE);
-	err = key_make(path, secret, error);
-	if (!err && !ctl.root)
-		err = key_share(path, error);
-	if (!err && !ctl.root)
-		err = keyring_load(secret, error);
-	if (err)
-		ctl_fail(CTL_PROBLEM, "%s", error);
 }
 
 static int join_find_line(void *data, const struct config_at *at, const char *key, const char *value)
@@ -232,7 +215,7 @@ int cmd_join(char **args, unsigned int nr)
 	if (sodium_init() < 0)
 		ctl_fail(CTL_UNKNOWN, "libsodium does not work here");
 	join_read(&code, args, nr);
-	join_key(secret);
+	own_key(secret, true);
 	wrong = join_donor((const struct sockaddr *)&code.socket, secret, code.donor, code.secret);
 	sodium_memzero(secret, sizeof(secret));
 	sodium_memzero(code.secret, sizeof(code.secret));

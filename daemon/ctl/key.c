@@ -9,6 +9,7 @@
 
 #include "ctl.h"
 #include "keyring.h"
+#include "own-key.h"
 
 /* Give the key to those who use it. */
 static int key_use(const char *path, const uint8_t secret[FARSWAP_NOISE_KEY_BYTES],
@@ -34,36 +35,71 @@ static int key_commit(const char *path, const char *next, uint8_t secret[FARSWAP
 	return err;
 }
 
+void own_key(uint8_t secret[FARSWAP_NOISE_KEY_BYTES], bool load)
+{
+	char path[KEY_PATH_MAX], error[KEY_ERROR_MAX];
+	int err;
+
+	file_path(path, sizeof(path), KEY_FILE);
+	err = key_make(path, secret, error);
+	if (!err && !ctl.root)
+		err = load ? key_use(path, secret, error) : key_share(path, error);
+	if (err)
+		ctl_fail(CTL_PROBLEM, "%s", error);
+}
+
+/* Write the public key of a secret one, which is in the file KEY_FILE @suffix, and wipe that one. */
+static void key_text(uint8_t secret[FARSWAP_NOISE_KEY_BYTES], const char *suffix,
+		     char text[FARSWAP_NOISE_TEXT_CHARS + 1])
+{
+	uint8_t public[FARSWAP_NOISE_KEY_BYTES];
+	int err = farswap_noise_public(public, secret);
+
+	sodium_memzero(secret, FARSWAP_NOISE_KEY_BYTES);
+	if (err)
+		ctl_fail(CTL_PROBLEM, "the key in " KEY_FILE "%s is unusable", suffix);
+	farswap_noise_text(text, public);
+}
+
+void own_key_public(char text[FARSWAP_NOISE_TEXT_CHARS + 1])
+{
+	uint8_t secret[FARSWAP_NOISE_KEY_BYTES];
+
+	own_key(secret, false);
+	key_text(secret, "", text);
+}
+
+/* Make the next key, or the next key this machine's. */
+static void key_change(bool is_next, uint8_t secret[FARSWAP_NOISE_KEY_BYTES])
+{
+	char path[KEY_PATH_MAX], next[KEY_PATH_MAX], error[KEY_ERROR_MAX];
+	int err;
+
+	file_path(path, sizeof(path), KEY_FILE);
+	file_path(next, sizeof(next), KEY_FILE KEY_NEXT);
+	err = is_next ? key_make(next, secret, error) : key_commit(path, next, secret, error);
+	if (!err && !ctl.root)
+		err = is_next ? key_share(next, error) : key_use(path, secret, error);
+	if (err)
+		ctl_fail(CTL_PROBLEM, "%s", error);
+}
+
 int cmd_key(char **args, unsigned int nr)
 {
-	uint8_t secret[FARSWAP_NOISE_KEY_BYTES], public[FARSWAP_NOISE_KEY_BYTES];
-	char path[KEY_PATH_MAX], next[KEY_PATH_MAX], error[KEY_ERROR_MAX];
+	uint8_t secret[FARSWAP_NOISE_KEY_BYTES];
 	char text[FARSWAP_NOISE_TEXT_CHARS + 1];
 	bool is_next = nr && !strcmp(args[0], "next");
 	struct json json;
-	int err;
 
 	if (nr && !is_next && strcmp(args[0], "commit") != 0)
 		ctl_fail(CTL_UNKNOWN, "key: invalid word '%s' (next or commit)", args[0]);
 	if (sodium_init() < 0)
 		ctl_fail(CTL_UNKNOWN, "libsodium does not work here");
-	file_path(path, sizeof(path), KEY_FILE);
-	file_path(next, sizeof(next), KEY_FILE KEY_NEXT);
-	if (nr && !is_next)
-		err = key_commit(path, next, secret, error);
+	if (nr)
+		key_change(is_next, secret);
 	else
-		err = key_make(is_next ? next : path, secret, error);
-	if (!err && !ctl.root)
-		err = is_next ? key_share(next, error) : key_use(path, secret, error);
-	if (!err && farswap_noise_public(public, secret)) {
-		snprintf(error, sizeof(error), "the key in " KEY_FILE "%s is unusable",
-			 is_next ? KEY_NEXT : "");
-		err = -EINVAL;
-	}
-	sodium_memzero(secret, sizeof(secret));
-	if (err)
-		ctl_fail(CTL_PROBLEM, "%s", error);
-	farswap_noise_text(text, public);
+		own_key(secret, true);
+	key_text(secret, is_next ? KEY_NEXT : "", text);
 	if (ctl.json) {
 		json_init(&json, stdout);
 		json_object(&json, NULL);

@@ -147,7 +147,7 @@ may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/loop.[ch] daemon/lo
 # farswapctl uses only the control protocol, the writers, the configuration and the keys of the daemon,
 # and what uses an invitation.
 may_only "farswapctl shares admin.h, the writers, the configuration and the keys with the daemon" \
-	'(<|"(admin|config|config-file|join-donor|key|keyring|json|metrics|release|ask|check|client|code|ctl|donors|kmsg|resolve)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
+	'(<|"(admin|config|config-file|join-donor|key|keyring|json|metrics|release|ask|check|client|code|ctl|donors|kmsg|own-key|resolve)\.h"|"counters\.inc")' daemon/ctl/*.[ch]
 may_only "units share the rest of farswapctl's headers" \
 	'(<|"ctl/((check|client|ctl|kmsg)|unit/[a-z]+)\.h")' daemon/ctl/unit/*.[ch]
 may_not "knows nothing of RDMA" '<(rdma|infiniband)/' daemon/ctl/*.[ch] daemon/ctl/unit/*.[ch]
