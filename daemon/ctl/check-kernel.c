@@ -10,6 +10,7 @@
 #include "client.h"
 #include "kmsg.h"
 
+#define TRACING		"/sys/kernel/tracing/"
 #define SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 static bool kernel_has_farswap(void)
@@ -47,6 +48,58 @@ static bool kernel_file_is(const char *path, const char *value)
 	return file_line(path, line, sizeof(line)) && !strcmp(line, value);
 }
 
+/* Return the first line of a text that begins with a name, or NULL. */
+static const char *kernel_find_line(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; text; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		if (!strncmp(text, name, len) && strchr("\n ", text[len]))
+			return text;
+	}
+	return NULL;
+}
+
+/* Return true if the flags of a line of enabled_functions say that its function is redirected. */
+static bool kernel_is_redirected(const char *line)
+{
+	const char *end = line ? line + strcspn(line, "\n\t") : NULL;
+	const char *flags = line ? strstr(line, ") ") : NULL;
+
+	return flags && flags < end && memmem(flags, end - flags, " I", 2);
+}
+
+/* What attaching does first: can each function be traced, and has nobody redirected it? */
+static bool kernel_functions(void)
+{
+	static const char *const names[] = {
+		"__swap_writepage", "swap_read_folio", "zswap_store", "zswap_swapon", "zswap_swapoff",
+		"reenable_swap_slots_cache_unlock", "__folio_lock_or_retry", "swapin_readahead",
+		"swap_cluster_readahead", "swap_writepage", "clear_shadow_from_swap_cache",
+	};
+	char *there = file_read(TRACING "available_filter_functions");
+	char *used = file_read(TRACING "enabled_functions");
+	unsigned int i;
+	bool all = true;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (there && !kernel_find_line(there, names[i])) {
+			all = false;
+			check_say(CHECK_FAIL, "hooks", "apt install linux-image-6.12-amd64 && reboot",
+				  "this kernel has no function %s to trace, so farswap can't hook it",
+				  names[i]);
+		} else if (used && kernel_is_redirected(kernel_find_line(used, names[i]))) {
+			all = false;
+			check_say(CHECK_FAIL, "hooks", "ls /sys/kernel/livepatch",
+				  "a live patch has redirected %s, so farswap can't: disable it", names[i]);
+		}
+	}
+	free(there);
+	free(used);
+	return all;
+}
+
 /* Check the features that the hooks need, by the files that show them. */
 static void kernel_features(void)
 {
@@ -80,6 +133,9 @@ static void kernel_features(void)
 		check_say(CHECK_FAIL, "kernel", "sysctl kernel.ftrace_enabled=1",
 			  "kernel.ftrace_enabled is 0, so farswap can't hook the swap code");
 	}
+	/* Once it is attached, the functions are redirected by farswap itself. */
+	if (!kernel_file_is(CLIENT_SYSFS "attached", "1") && !kernel_functions())
+		all = false;
 	if (all)
 		check_say(CHECK_OK, "hooks", NULL, "the kernel has all that farswap's hooks need");
 }

@@ -317,6 +317,11 @@ static void test_sync_many(void)
 	make_client();
 }
 
+/* Functions that farswap hooks, in tracefs; all but swap_writepage(). */
+#define HOOKED	"swap_read_folio\n__swap_writepage\nzswap_store\nzswap_swapon\nzswap_swapoff\n" \
+		"reenable_swap_slots_cache_unlock\n__folio_lock_or_retry\nswapin_readahead\n" \
+		"swap_cluster_readahead\nclear_shadow_from_swap_cache\n"
+
 /* One line of check names the mistake, and what to type. */
 static void finds(const char *what, const char *start, const char *names, const char *cure)
 {
@@ -368,6 +373,17 @@ static void test_check(void)
 	put("/sys/kernel/farswap/attached", "0\n");
 	put("/dev/kmsg", "3,1,1,-;farswap: a live patch, or another module, has redirected a function of the swap code: not attached\n");
 	finds("not attached", "fail  module: ", "a live patch", "type: echo 1 >/sys/kernel/farswap/attached");
+	put("/sys/kernel/farswap/attached", "0\n");
+	put("/sys/kernel/tracing/available_filter_functions", "swap_read_folio_bdev_async\n" HOOKED);
+	put("/sys/kernel/tracing/enabled_functions",
+	    "__swap_writepage (1) R\ttramp: 0xffff I\nswap_read_folio (1) R I     M\ttramp: 0xffff\n");
+	finds("a live patch", "fail  hooks: ", "a live patch has redirected swap_read_folio,", "type: ls /sys/kernel/livepatch");
+	ok(!has("redirected __swap_writepage"), "a function that is only traced");
+	put("/sys/kernel/farswap/attached", "0\n");
+	put("/sys/kernel/tracing/available_filter_functions", HOOKED "swap_writepage_2\n");
+	gone("/sys/kernel/tracing/enabled_functions");
+	finds("a function that is inlined", "fail  hooks: ", "no function swap_writepage to trace", "type: apt install");
+	gone("/sys/kernel/tracing/available_filter_functions");
 	gone("/sys/kernel/farswap/attached");
 	finds("no module", "fail  module: ", "not installed", "type: apt install farswap-dkms");
 	gone("/sys/kernel/farswap/attached");
