@@ -167,6 +167,11 @@ static void control_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		farswap_rdma_conn_fail(conn, -EIO, ib_wc_status_msg(wc->status));
 		return;
 	}
+	/* A WRITE with immediate data consumes a receive, too. */
+	if (wc->opcode != IB_WC_RECV || wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE)) {
+		farswap_rdma_conn_fail(conn, -EPROTO, "message is not a plain SEND");
+		return;
+	}
 	if (farswap_rdma_conn_dead(conn))
 		return;
 	ib_dma_sync_single_for_cpu(link->device, control_dma(&link->recv, msg),

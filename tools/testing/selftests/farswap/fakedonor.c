@@ -39,6 +39,7 @@ enum mode {
 	DEADKEY,
 	MISPLACED,
 	REACHES,
+	IMMEDIATE,
 };
 
 static const struct {
@@ -62,6 +63,7 @@ static const struct {
 	[DEADKEY] = { "deadkey", "kills all keys after a while, and says that no region is gone" },
 	[MISPLACED] = { "misplaced", "says where only WELCOME may that it is the client itself" },
 	[REACHES] = { "reaches", "writes to the client's memory" },
+	[IMMEDIATE] = { "immediate", "answers with immediate data" },
 	[CURIOUS] = { "curious", "asks how busy a region is, again and again" },
 };
 
@@ -130,6 +132,7 @@ static void send_msg(struct conn *conn, struct farswap_hdr *hdr)
 		len = nr_connects % 2 ? len + 8 : sizeof(msg);
 	if (mode == LONGLATER && le16toh(hdr->type) == FARSWAP_MSG_PONG)
 		len = sizeof(msg);
+	conn->v.immediate = mode == IMMEDIATE && le16toh(hdr->type) != FARSWAP_MSG_WELCOME;
 	if (mode == SHORTMSG)
 		len = nr_connects % 2 ? len - 8 : 7;
 	send_bytes(conn, msg, len);

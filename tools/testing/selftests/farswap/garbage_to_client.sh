@@ -59,7 +59,7 @@ survive_one() {
 			return 1 ;;
 	misnames)
 		wait_for 40 grep -q "did not name" "$FARSWAP_DEBUG/session_ends" || return 1 ;;
-	garbage | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion | misplaced)
+	garbage | immediate | wrongseq | longmsg | longlater | shortmsg | curious | mute | badregion | misplaced)
 		wait_for 20 was_noticed || return 1
 		cat "$FARSWAP_DEBUG/session_ends" ;;
 	esac
@@ -110,7 +110,7 @@ dead_keys() {
 		return $keys_status
 }
 
-test_begin 20
+test_begin 22
 [ -x "$HERE/fakedonor" ] || skip_rest "no fakedonor: it needs librdmacm to be built"
 farswap_up 2
 # The fake donor needs its memory.
@@ -126,6 +126,9 @@ check "an oversized message after a MAP" survives longlater
 check "the reason is counted" grep "^[1-9][0-9]* message too long$" \
 	"$FARSWAP_DEBUG/session_ends"
 check "messages too long, too short" survives longmsg shortmsg
+check "messages with immediate data" survives immediate
+check "the reason is counted" grep "^[1-9][0-9]* message is not a plain SEND$" \
+	"$FARSWAP_DEBUG/session_ends"
 check "an EVICT of nothing; a region of half the size" survives evictunknown badregion
 check "an invalid rkey" survives badrkey
 check "a donor that writes to the client's memory is refused by the queue pair" reaches_nothing

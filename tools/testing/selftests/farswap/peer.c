@@ -510,7 +510,7 @@ static void bad_lengths(int by, const char *what)
 	}
 }
 
-static void send_and_drop(uint32_t len, const char *what)
+static void send_and_drop(uint32_t len, int immediate, const char *what)
 {
 	union message msg;
 	struct peer peer;
@@ -518,6 +518,7 @@ static void send_and_drop(uint32_t len, const char *what)
 	peer_reach(&peer, 1);
 	memset(&msg, 0, sizeof(msg));
 	wire_init(&msg.hdr, FARSWAP_MSG_PING, ++peer.seq);
+	peer.control.immediate = immediate;
 	verbs_send(&peer.control, &msg, len);
 	tap(verbs_is_dropped(&peer.control, DROP_MS), "%s ends its session", what);
 	peer_close(&peer);
@@ -526,15 +527,15 @@ static void send_and_drop(uint32_t len, const char *what)
 static void cmd_short(void)
 {
 	bad_lengths(-8, "short");
-	send_and_drop(0, "an empty message");
-	send_and_drop(15, "less than a header");
+	send_and_drop(0, 0, "an empty message");
+	send_and_drop(15, 0, "less than a header");
 	check_donor("short messages");
 }
 
 static void cmd_long(void)
 {
 	bad_lengths(8, "long");
-	send_and_drop(FARSWAP_MSG_BYTES + 8, "more than the receive buffer");
+	send_and_drop(FARSWAP_MSG_BYTES + 8, 0, "more than the receive buffer");
 	check_donor("long messages");
 }
 
@@ -583,6 +584,7 @@ static void cmd_outoforder(void)
 	peer_region_msg(&peer, FARSWAP_MSG_UNMAP, ++peer.seq, map.region);
 	tap(verbs_is_dropped(&peer.control, DROP_MS), "a second UNMAP ends its session");
 	peer_close(&peer);
+	send_and_drop(sizeof(msg.hdr), 1, "a message with immediate data");
 	check_donor("messages out of order");
 }
 

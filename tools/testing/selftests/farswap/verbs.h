@@ -42,6 +42,7 @@ struct verbs {
 	int nr_got;
 	int sends_done;
 	enum ibv_wc_status status;	/* of the last send or RDMA */
+	int immediate;			/* sends have immediate data */
 	int broken;			/* disconnected, or a completion failed */
 	uint64_t late;			/* deadline for earlier completions after a failure, ms */
 	struct farswap_accept accept;	/* private data of the answer to connect */
@@ -255,7 +256,11 @@ static inline int verbs_post_send(struct verbs *v, const void *msg, uint32_t len
 {
 	uint8_t *buf = v->buf + (VERBS_RECVS + v->next_send) * VERBS_BUF_BYTES;
 	struct ibv_sge sge = { (uintptr_t)buf, len, v->mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = len ? 1 : 0, .opcode = IBV_WR_SEND };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = len ? 1 : 0,
+		.opcode = v->immediate ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+	};
 	struct ibv_send_wr *bad;
 
 	v->next_send = (v->next_send + 1) % VERBS_SENDS;
