@@ -17,6 +17,8 @@
 #include "meminfo.h"
 #include "mock.h"
 
+#include <malloc.h>
+
 #define CLIENTS		3
 #define SESSIONS_MAX	6
 #define SLAB		8192u
@@ -48,6 +50,23 @@ static bool invites;
 #define PICK(array, nr)							\
 	((array)[(nr) ? fuzz_below((nr) < ARRAY_LEN(array) ?		\
 				   (nr) : ARRAY_LEN(array)) : 0])
+
+/* The daemon's calls of free() come here. A session and its messages have secrets and rkeys. */
+void __real_free(void *ptr);
+void __wrap_free(void *ptr);
+void __wrap_free(void *ptr)
+{
+	static const uint8_t zero[FARSWAP_MSG_BYTES];
+	const uint8_t *bytes = ptr;
+	size_t len = ptr ? malloc_usable_size(ptr) : 0, part;
+
+	if (len == sizeof(struct session) ||
+	    len == (FARSWAP_RECV_DEPTH + SESSION_SENDS) * FARSWAP_MSG_BYTES)
+		for (part = 0; part < len; part += sizeof(zero))
+			FUZZ_CHECK(!memcmp(bytes + part, zero, len - part < sizeof(zero) ?
+					   len - part : sizeof(zero)));
+	__real_free(ptr);
+}
 
 static struct known *known_of(const struct rdma_cm_id *id)
 {
