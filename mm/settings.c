@@ -16,6 +16,7 @@
 
 #include "internal.h"
 #include "io/trend.h"
+#include "slab/cipher.h"
 
 char farswap_settings_donors[FARSWAP_DONORS_BYTES];
 
@@ -347,6 +348,7 @@ static const char *const protect_names[] = {
 	[FARSWAP_PROTECT_NONE]		= "none",
 	[FARSWAP_PROTECT_VERIFY]	= "verify",
 	[FARSWAP_PROTECT_ENCRYPT]	= "encrypt",
+	[FARSWAP_PROTECT_UNSET]		= NULL,
 };
 
 static int protect_set(const char *text)
@@ -377,7 +379,7 @@ static const struct kernel_param_ops protect_param_ops = {
 	.get	= protect_param_get,
 };
 module_param_cb(protect, &protect_param_ops, NULL, 0444);
-MODULE_PARM_DESC(protect, "what donors can't do with pages: none, verify (return others), or encrypt (nor read them) (default none)");
+MODULE_PARM_DESC(protect, "what donors can't do with pages: none, verify (return others), or encrypt (nor read them) (default encrypt if the processor has instructions for AES-GCM, else none)");
 
 static ssize_t protect_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
@@ -546,6 +548,9 @@ int farswap_settings_init(void)
 	if (farswap_settings.staging_mb == FARSWAP_STAGING_UNSET)
 		farswap_settings.staging_mb = clamp(totalram_pages() >> (26 - PAGE_SHIFT),
 						    1UL, 64UL);
+	if (farswap_settings.protect == FARSWAP_PROTECT_UNSET)
+		farswap_settings.protect = farswap_cipher_processor_has_aes() ?
+			FARSWAP_PROTECT_ENCRYPT : FARSWAP_PROTECT_NONE;
 	if (IS_ENABLED(CONFIG_THP_SWAP) && farswap_settings.slab_mb < PMD_SIZE >> 20) {
 		pr_err("slab_mb is %u, but a page can be of %lu MiB here: give that much at least\n",
 		       farswap_settings.slab_mb, PMD_SIZE >> 20);

@@ -46,18 +46,14 @@ enum farswap_compress {
  * @FARSWAP_PROTECT_NONE:	nothing
  * @FARSWAP_PROTECT_VERIFY:	return other contents; it can read the page
  * @FARSWAP_PROTECT_ENCRYPT:	return other contents, or read the page
+ * @FARSWAP_PROTECT_UNSET:	the default, until farswap_settings_init() sets it
  */
 enum farswap_protection {
 	FARSWAP_PROTECT_NONE,
 	FARSWAP_PROTECT_VERIFY,
 	FARSWAP_PROTECT_ENCRYPT,
+	FARSWAP_PROTECT_UNSET,
 };
-
-/*
- * The default. Where the processor has instructions for AES, FARSWAP_PROTECT_ENCRYPT is meant to
- * become the default once its cost for a page-in has been measured on such a machine.
- */
-#define FARSWAP_PROTECT_DEFAULT	FARSWAP_PROTECT_NONE
 
 /**
  * struct farswap_settings - the current settings

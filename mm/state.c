@@ -17,7 +17,7 @@ DEFINE_MUTEX(farswap_main_lock);
 DEFINE_SPINLOCK(farswap_state_lock);
 
 struct farswap_settings farswap_settings = {
-	.protect	= FARSWAP_PROTECT_DEFAULT,
+	.protect	= FARSWAP_PROTECT_UNSET,
 	.enabled	= 1,
 	.hedge		= 2,
 	.slab_mb	= 64,

@@ -58,23 +58,32 @@ static bool cipher_is_fast(struct crypto_aead *aead)
 	       crypto_aead_reqsize(aead) <= CIPHER_REQUEST;
 }
 
-/* The kernel's driver relies on the second instruction without a look. */
-static bool cipher_processor_has_aes(void)
+/**
+ * farswap_cipher_processor_has_aes() - check whether the processor has instructions for AES-GCM
+ *
+ * The kernel's driver for x86 relies on the second instruction without a check.
+ *
+ * Context: any.
+ * Return: whether it has; false on other architectures, where this is not known.
+ */
+bool farswap_cipher_processor_has_aes(void)
 {
 #ifdef CONFIG_X86
-	if (!boot_cpu_has(X86_FEATURE_AES) || !boot_cpu_has(X86_FEATURE_PCLMULQDQ))
-		return false;
-	request_module("aesni_intel");
+	return boot_cpu_has(X86_FEATURE_AES) && boot_cpu_has(X86_FEATURE_PCLMULQDQ);
+#else
+	return false;
 #endif
-	return true;
 }
 
 static struct crypto_aead *cipher_find_aes(bool *simd)
 {
 	struct crypto_aead *aead;
 
-	if (!cipher_processor_has_aes())
-		return ERR_PTR(-ENOENT);
+	if (IS_ENABLED(CONFIG_X86)) {
+		if (!farswap_cipher_processor_has_aes())
+			return ERR_PTR(-ENOENT);
+		request_module("aesni_intel");
+	}
 	*simd = true;
 	aead = crypto_alloc_aead("__gcm(aes)", CRYPTO_ALG_INTERNAL, CRYPTO_ALG_INTERNAL);
 	if (IS_ERR(aead)) {

@@ -25,6 +25,7 @@ enum farswap_cipher_kind {
 
 struct farswap_cipher;
 
+bool farswap_cipher_processor_has_aes(void);
 struct farswap_cipher *farswap_cipher_alloc(enum farswap_cipher_kind kind, const u8 *key);
 void farswap_cipher_free(struct farswap_cipher *cipher);
 unsigned int farswap_cipher_tag_bytes(const struct farswap_cipher *cipher);

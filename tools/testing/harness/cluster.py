@@ -18,7 +18,7 @@ from typing import Callable, Sequence, TypeVar
 
 from harness import console, farswap, image
 from harness.errors import ClusterError
-from harness.machine import CPU, Machine
+from harness.machine import CPU, NO_PCLMULQDQ, Machine
 from harness.spawn import spawner
 
 Result = TypeVar("Result")
@@ -71,7 +71,8 @@ class Cluster:
     instruction takes a nanosecond, and waiting for nobody takes no time, so that two runs take
     the same path and the same time; for a client alone, which can't keep anybody else's time;
     slab_mb: both sides'; one_thread: emulated processors of a machine take turns in one thread,
-    so that the kernel can change code that another of them runs.
+    so that the kernel can change code that another of them runs; aes: processors have all
+    instructions for AES-GCM.
     """
 
     # pylint: disable=too-many-arguments,too-many-instance-attributes
@@ -84,12 +85,15 @@ class Cluster:
                  modules: Sequence[str] | None = None, extra_modules: Sequence[str] = (),
                  client_root: str | None = None, start: bool = True, counted: bool = False,
                  slab_mb: int = 8, clients: int | None = None, both: int = 0,
-                 one_thread: bool = False):
+                 one_thread: bool = False, aes: bool = False):
         self.counted = counted
         threads = "single" if one_thread else "multi"
         self.accel = ("tcg,thread=single" if counted else
                       os.environ.get("FARSWAP_ACCEL", f"tcg,thread={threads}"))
-        self.cpu = os.environ.get("FARSWAP_CPU", CPU if "tcg" in self.accel else "max")
+        self.cpu = os.environ.get("FARSWAP_CPU", CPU if "tcg" in self.accel else
+                                  f"max,{NO_PCLMULQDQ}")
+        if aes:
+            self.cpu = self.cpu.replace(NO_PCLMULQDQ, "+pclmulqdq")
         self.directory = make_directory()
         self.image = os.path.join(self.directory, "image")
         link_or_copy(image.build(extra, extra_programs, modules, extra_modules), self.image)

@@ -7,7 +7,7 @@ Needs = dict[str, int | str]
 
 NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_mem": 768, "cpus": 1,
          "donor_cpus": 1, "disk_mb": 1024, "iops": 0, "nfs": 0, "slab_mb": 8, "tree": 0,
-         "one_thread": 0, "rare": 0, "append": ""}
+         "one_thread": 0, "aes": 0, "rare": 0, "append": ""}
 # A test accepts more of these than it needs.
 MORE_IS_GOOD = ("donors", "disks", "nfs", "tree", "rare")
 # A long test whose like is run each time is "rare": "make check" runs it for one commit in these.

@@ -8,7 +8,8 @@ built. With names, only those tests. A test says in a comment what it needs:
 (also: clients both donor_mem cpus donor_cpus disk_mb iops nfs slab_mb; a word with a dot
 in its name is an argument of the clients' kernel; tree=1: a kernel of tools/testing/tree/,
 without which it is left out; one_thread=1: one thread of QEMU emulates all processors of a
-machine, which may then change code that they run). With both=N there are no other machines
+machine, which may then change code that they run; aes=1: processors with all instructions
+for AES-GCM, so that protect is encrypt by default). With both=N there are no other machines
 unless the test asks for them; machines that are both have mem, cpus and disks as clients
 have. A cluster serves the next test too if the last one passed, so tests that need the same
 are run together, in a cluster with the donors and the disks of the one among them that needs
@@ -127,6 +128,7 @@ class Runner:
             donor_cpus=needs["donor_cpus"],
             disks=[(needs["disk_mb"], needs["iops"])] * needs["disks"],
             slab_mb=needs["slab_mb"], one_thread=bool(needs["one_thread"]),
+            aes=bool(needs["aes"]),
             append=needs["append"] + self.args.append,
             extra=self.extra, extra_programs=self.programs,
             extra_modules=NFS_MODULES if needs["nfs"] else [],

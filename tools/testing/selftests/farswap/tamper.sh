@@ -5,7 +5,7 @@
 # zeroed, exchanged or old page reaches a program, in any backup mode, compressed or not; and
 # with encrypt no donor has a page's contents. Evictions, lost donors, replicas and a detach
 # with such pages. No byte is wrong.
-# cluster: donors=0 mem=384 disks=1
+# cluster: donors=0 mem=384 disks=1 aes=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_ram.sh
@@ -23,6 +23,13 @@ protect() {
 		echo 10.9.9.1,10.9.9.2 >"$FARSWAP/donors" && wait_for 20 donors_live 2
 }
 
+default_fits() {
+	default_protect=none
+	! grep -qw aes /proc/cpuinfo || ! grep -qw pclmulqdq /proc/cpuinfo || default_protect=encrypt
+	cat "$FARSWAP/protect"
+	[ "$(cat "$FARSWAP/protect")" = "$default_protect" ]
+}
+
 refused() {
 	log_mark
 	echo seal >"$FARSWAP/protect" && return 1
@@ -31,7 +38,7 @@ refused() {
 	log_mark
 	echo seal >"$FARSWAP/protect" && return 1
 	log_has 'protect: "seal" is no good; give none, verify or encrypt' || return 1
-	echo 1 >"$FARSWAP/attached" && grep -qx none "$FARSWAP/protect" &&
+	echo none >"$FARSWAP/protect" && echo 1 >"$FARSWAP/attached" &&
 		wait_for 20 donors_live 2
 }
 
@@ -145,9 +152,10 @@ sole_copies_are_refused() {
 	[ "$dying_status" = 0 ] && [ "${lost_pages:-0}" -gt 0 ] && grew load_altered load_lost
 }
 
-test_begin 22
+test_begin 23
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
+check "pages are encrypted by default if the processor has instructions for AES" default_fits
 check "an unknown protection is refused, and any while attached" refused
 swap_on
 make_cgroup secret 20M
