@@ -492,8 +492,12 @@ void message_received(struct session *session, const void *msg, size_t len)
 
 	if (session->state > SESSION_READY)
 		return;
-	/* The layout of another version is unknown, but its HELLO must be answered. */
-	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO) {
+	/*
+	 * The layout of another version is unknown, but its HELLO must be answered. Not before the
+	 * handshake, because the answer would be sent in the clear.
+	 */
+	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO &&
+	    message_first(session) == FARSWAP_MSG_HELLO) {
 		log_peer(session->peer, WIRE_VERSIONS, le16toh(hdr->version),
 			 FARSWAP_VERSION);
 		message_refuse(session, le32toh(hdr->seq), FARSWAP_STATUS_BAD_VERSION,

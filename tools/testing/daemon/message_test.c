@@ -18,7 +18,7 @@ static struct session session[SESSIONS];
 static struct region lent;
 static uint64_t now_ms;
 static bool can_lend;
-static unsigned int ended, pongs, refused;
+static unsigned int ended, pongs, refused, welcomes;
 static struct client *served[64];
 static unsigned int nr_served;
 static void *joined;
@@ -31,6 +31,7 @@ void control_send(struct session *to, const struct farswap_hdr *hdr, bool is_ans
 	if (!is_answer || wire_check(hdr, le32toh(hdr->length), WIRE_TO_CLIENT) != WIRE_OK)
 		ok(false, "an answer is well formed");
 	pongs += le16toh(hdr->type) == FARSWAP_MSG_PONG;
+	welcomes += le16toh(hdr->type) == FARSWAP_MSG_WELCOME;
 	if (le16toh(hdr->type) != FARSWAP_MSG_MR_INFO)
 		return;
 	if (info->status)
@@ -439,9 +440,34 @@ static void test_invited(void)
 	ok(ended == 1 && !pongs, "others have to say HELLO first");
 }
 
+/* HELLO of another version, before the handshake or after it */
+static void say_later(bool sealed)
+{
+	struct farswap_hello hello;
+
+	setup(1);
+	welcomes = 0;
+	session[0].state = SESSION_GREETING;
+	session[0].auth.on = true;
+	session[0].auth.sealed = sealed;
+	wire_init(&hello.hdr, FARSWAP_MSG_HELLO, 1);
+	hello.hdr.version = htole16(FARSWAP_VERSION + 1);
+	message_received(&session[0], &hello, sizeof(hello));
+}
+
+static void test_later(void)
+{
+	say_later(true);
+	ok(welcomes == 1 && session[0].state == SESSION_CLOSING && !ended,
+	   "a client of another version is told so");
+	say_later(false);
+	ok(!welcomes && ended == 1, "nothing is sent in the clear");
+}
+
 int main(void)
 {
 	test_turns();
 	test_invited();
+	test_later();
 	return tap_done();
 }
