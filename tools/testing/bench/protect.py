@@ -36,7 +36,7 @@ def main():
     parser = bench.common_options(__doc__, runs=5, seconds=4)
     parser.add_argument("--accesses", type=int, default=20000, help="of a random load, at most")
     args = parser.parse_args()
-    args.ratios = ["1"]
+    args.ratios, args.folio = ["1"], 0
     backings.SLAB_MB = compress.SLAB_MB
     harness.exit_on_signals()
     host.build(host.fetch("--bench"), HERE, "modules", "daemon", "tests", jobs=os.cpu_count())
