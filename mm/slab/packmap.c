@@ -63,27 +63,50 @@ static bool packmap_is_full(const struct farswap_packmap *map, unsigned int clas
 	return full_at && freed + 1 - full_at < map->nr_units / PACKMAP_RETRY_PART;
 }
 
-/* Take units of an unused word, so that the objects that follow are adjacent; or of any word. */
-static int packmap_search(struct farswap_packmap *map, unsigned int class)
+static unsigned int packmap_next(const struct farswap_packmap *map, unsigned int word)
 {
-	unsigned int first = READ_ONCE(map->empty), i, word, freed = atomic_read(&map->freed);
+	return word + 1 < map->nr_words ? word + 1 : 0;
+}
+
+/* Return an unused word, the first one from @word on; map->nr_words if there is none. */
+static unsigned int packmap_find_unused(const struct farswap_packmap *map, unsigned int word)
+{
+	unsigned int found = find_next_bit(map->unused, map->nr_words, word);
+
+	return found < map->nr_words ? found : find_next_bit(map->unused, map->nr_words, 0);
+}
+
+/* Take units of an unused word; return -1 if there is none. */
+static int packmap_take_unused(struct farswap_packmap *map, unsigned int class)
+{
+	unsigned int word = READ_ONCE(map->empty);
 	int unit;
 
-	for (i = 0; i < map->nr_words; i++) {
-		word = (first + i) % map->nr_words;
-		if (READ_ONCE(map->used[word]))
-			continue;
+	while ((word = packmap_find_unused(map, word)) < map->nr_words) {
 		unit = packmap_take_from(map, word, class, true);
+		/* A word that becomes unused now may lose its bit; the other search finds it. */
+		clear_bit(word, map->unused);
 		if (unit < 0)
 			continue;
 		WRITE_ONCE(map->class_of[word], class);
 		WRITE_ONCE(map->next[class], word);
-		WRITE_ONCE(map->empty, (word + 1) % map->nr_words);
+		WRITE_ONCE(map->empty, packmap_next(map, word));
 		return unit;
 	}
-	first = READ_ONCE(map->next[class]);
-	for (i = 0; i < map->nr_words; i++) {
-		word = (first + i) % map->nr_words;
+	return -1;
+}
+
+/* Take units of an unused word, so that the objects that follow are adjacent; or of any word. */
+static int packmap_search(struct farswap_packmap *map, unsigned int class)
+{
+	unsigned int word = READ_ONCE(map->next[class]), freed = atomic_read(&map->freed), i;
+	int unit = packmap_take_unused(map, class);
+
+	if (unit >= 0)
+		return unit;
+	for (i = 0; i < map->nr_words; i++, word = packmap_next(map, word)) {
+		if (packmap_find(READ_ONCE(map->used[word]), class) < 0)
+			continue;
 		unit = packmap_take_from(map, word, class, false);
 		if (unit < 0)
 			continue;
@@ -141,6 +164,22 @@ void farswap_packmap_put(struct farswap_packmap *map, unsigned int unit, unsigne
 	/* cmpxchg() is a full barrier: the writes above come before the units are free. */
 	while ((seen = cmpxchg(word, old, old & ~mask)) != old)
 		old = seen;
+	if (!(old & ~mask))
+		set_bit(unit / BITS_PER_LONG, map->unused);
+}
+
+/**
+ * farswap_packmap_bytes() - get the size of a map
+ * @nr_units:	number of units, a multiple of BITS_PER_LONG
+ *
+ * Return: number of bytes.
+ */
+size_t farswap_packmap_bytes(unsigned int nr_units)
+{
+	size_t nr_words = nr_units / BITS_PER_LONG;
+
+	return struct_size((struct farswap_packmap *)NULL, used,
+			   2 * nr_words + BITS_TO_LONGS(nr_words)) + nr_words;
 }
 
 /**
@@ -155,14 +194,15 @@ struct farswap_packmap *farswap_packmap_alloc(unsigned int nr_units)
 	unsigned int nr_words = nr_units / BITS_PER_LONG;
 	struct farswap_packmap *map;
 
-	map = kvzalloc(struct_size(map, used, 2UL * nr_words) + nr_words,
-		       GFP_KERNEL | __GFP_NOWARN);
+	map = kvzalloc(farswap_packmap_bytes(nr_units), GFP_KERNEL | __GFP_NOWARN);
 	if (!map)
 		return NULL;
 	map->nr_units = nr_units;
 	map->nr_words = nr_words;
 	map->first = map->used + nr_words;
-	map->class_of = (u8 *)(map->first + nr_words);
+	map->unused = map->first + nr_words;
+	map->class_of = (u8 *)(map->unused + BITS_TO_LONGS(nr_words));
+	bitmap_fill(map->unused, nr_words);
 	memset(map->class_of, FARSWAP_CLASSES, nr_words);
 	return map;
 }

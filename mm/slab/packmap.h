@@ -27,6 +27,7 @@
  * @empty:	word at which the search for an unused word starts
  * @next:	word from which the last object of each class came
  * @full_at:	value of @freed when a search for a class last failed, plus 1; 0: it did not
+ * @unused:	a bit for each word that has no unit in use; some of those may lack it
  * @class_of:	the class that is filled in each word, or FARSWAP_CLASSES
  * @first:	a bit for each unit at which an object begins
  * @used:	a bit for each unit in use
@@ -44,10 +45,12 @@ struct farswap_packmap {
 	unsigned int next[FARSWAP_CLASSES];
 	unsigned int full_at[FARSWAP_CLASSES];
 	u8 *class_of;
+	unsigned long *unused;
 	unsigned long *first;
 	unsigned long used[];
 };
 
+size_t farswap_packmap_bytes(unsigned int nr_units);
 struct farswap_packmap *farswap_packmap_alloc(unsigned int nr_units);
 void farswap_packmap_free(struct farswap_packmap *map);
 int farswap_packmap_take(struct farswap_packmap *map, unsigned int class);

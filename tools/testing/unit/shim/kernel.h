@@ -92,6 +92,22 @@ static inline void bitmap_zero(unsigned long *map, unsigned int bits)
 	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(long));
 }
 
+static inline void bitmap_fill(unsigned long *map, unsigned int bits)
+{
+	unsigned int bit;
+
+	for (bit = 0; bit < bits; bit++)
+		set_bit(bit, map);
+}
+
+static inline unsigned int find_next_bit(const unsigned long *map, unsigned int bits,
+					 unsigned int bit)
+{
+	while (bit < bits && !test_bit(bit, map))
+		bit++;
+	return bit;
+}
+
 /* Set by a test to make allocations fail. */
 static bool shim_no_memory;
 
