@@ -33,6 +33,13 @@ struct farswap_slotbits {
 	unsigned long *unbacked;
 };
 
+/* Returns the bits of slots that are in the same word as the first one; sets @nr to how many. */
+static inline unsigned long farswap_slotbits_mask(unsigned int slot, unsigned int *nr)
+{
+	*nr = min_t(unsigned int, *nr, BITS_PER_LONG - slot % BITS_PER_LONG);
+	return ~0UL >> (BITS_PER_LONG - *nr) << slot % BITS_PER_LONG;
+}
+
 int farswap_slotbits_alloc(struct farswap_slotbits *bits, unsigned int nr);
 void farswap_slotbits_free(struct farswap_slotbits *bits);
 
@@ -49,12 +56,13 @@ void farswap_slotbits_free(struct farswap_slotbits *bits);
 static inline void farswap_slotbits_set(unsigned long *map, unsigned int slot,
 					unsigned int nr)
 {
+	unsigned long mask;
 	unsigned int part;
 
 	for (; nr; nr -= part, slot += part) {
-		part = min_t(unsigned int, nr, BITS_PER_LONG - slot % BITS_PER_LONG);
-		atomic_long_or(~0UL >> (BITS_PER_LONG - part) << slot % BITS_PER_LONG,
-			       (atomic_long_t *)&map[slot / BITS_PER_LONG]);
+		part = nr;
+		mask = farswap_slotbits_mask(slot, &part);
+		atomic_long_or(mask, (atomic_long_t *)&map[slot / BITS_PER_LONG]);
 	}
 }
 
@@ -70,11 +78,18 @@ static inline void farswap_slotbits_set(unsigned long *map, unsigned int slot,
 static inline unsigned int farswap_slotbits_clear(unsigned long *map, unsigned int slot,
 						  unsigned int nr)
 {
-	unsigned int cleared = 0;
+	unsigned int cleared = 0, part;
+	unsigned long mask, *word;
 
-	for (; nr--; slot++)
-		if (test_bit(slot, map) && test_and_clear_bit(slot, map))
-			cleared++;
+	for (; nr; nr -= part, slot += part) {
+		part = nr;
+		mask = farswap_slotbits_mask(slot, &part);
+		word = &map[slot / BITS_PER_LONG];
+		if (READ_ONCE(*word) & mask)
+			cleared += hweight_long(atomic_long_fetch_andnot(mask,
+									 (atomic_long_t *)word) &
+						mask);
+	}
 	return cleared;
 }
 
@@ -90,9 +105,15 @@ static inline unsigned int farswap_slotbits_clear(unsigned long *map, unsigned i
 static inline bool farswap_slotbits_full(const unsigned long *map, unsigned int slot,
 					 unsigned int nr)
 {
-	for (; nr--; slot++)
-		if (!test_bit(slot, map))
+	unsigned long mask;
+	unsigned int part;
+
+	for (; nr; nr -= part, slot += part) {
+		part = nr;
+		mask = farswap_slotbits_mask(slot, &part);
+		if (~READ_ONCE(map[slot / BITS_PER_LONG]) & mask)
 			return false;
+	}
 	return true;
 }
 
@@ -108,9 +129,15 @@ static inline bool farswap_slotbits_full(const unsigned long *map, unsigned int 
 static inline bool farswap_slotbits_any(const unsigned long *map, unsigned int slot,
 					unsigned int nr)
 {
-	for (; nr--; slot++)
-		if (test_bit(slot, map))
+	unsigned long mask;
+	unsigned int part;
+
+	for (; nr; nr -= part, slot += part) {
+		part = nr;
+		mask = farswap_slotbits_mask(slot, &part);
+		if (READ_ONCE(map[slot / BITS_PER_LONG]) & mask)
 			return true;
+	}
 	return false;
 }
 

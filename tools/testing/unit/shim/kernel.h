@@ -56,6 +56,7 @@ typedef unsigned int gfp_t;
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 
 #define hweight64(n)		((unsigned int)__builtin_popcountll(n))
+#define hweight_long(n)		hweight64(n)
 #define __ffs(n)		((unsigned int)__builtin_ctzl(n))
 #define fls64(n)		((n) ? 64 - __builtin_clzll(n) : 0)
 #define roundup_pow_of_two(n)	(1UL << fls64((n) - 1))

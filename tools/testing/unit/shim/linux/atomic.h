@@ -32,4 +32,9 @@ static inline void atomic_long_or(long bits, atomic_long_t *v)
 	__atomic_fetch_or(&v->counter, bits, __ATOMIC_RELAXED);
 }
 
+static inline long atomic_long_fetch_andnot(long bits, atomic_long_t *v)
+{
+	return __atomic_fetch_and(&v->counter, ~bits, __ATOMIC_SEQ_CST);
+}
+
 #endif /* _FARSWAP_SHIM_LINUX_ATOMIC_H */
