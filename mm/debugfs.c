@@ -40,10 +40,10 @@ static void debugfs_walk(void (*fn)(struct farswap_slab *slab, void *arg),
  * @orphaned:	slots with the remote bit that are free
  * @slabs:	slabs that exist
  * @mapped:	slabs that are mapped
- * @bytes:	memory of the slabs, their bits and their mappings, bytes
+ * @bytes:	memory of the slabs, their bits, their mappings and the tables of places, bytes
  * @packs:	packed slabs that are mapped
  * @packed:	pages in packed slabs that are compressed
- * @packed_bytes: compressed size of these pages
+ * @packed_bytes: room that these pages take up in regions
  * @in_packs:	pages in packed slabs, compressed or not
  * @units:	units that these take
  */
@@ -85,9 +85,7 @@ static void debugfs_gauge_pack(struct farswap_slab *slab, struct debugfs_gauges 
 	struct farswap_object object;
 	unsigned int slot;
 
-	gauges->bytes += sizeof(*slab->pack) + sizeof(*slab->pack->map) +
-			 slab->nr_slots / BITS_PER_BYTE * 2;
-	gauges->bytes += slab->nr_slots * sizeof(*slab->pack->owner);
+	gauges->bytes += farswap_pack_bytes(slab);
 	gauges->packs += READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED;
 	for_each_set_bit(slot, slab->pack->map->first, slab->nr_slots) {
 		if (!test_bit(slot, slab->bits.remote) || !farswap_object_at(slab, slot, &object))
@@ -135,26 +133,29 @@ static void debugfs_gauge(struct farswap_slab *slab, void *arg)
 	gauges->orphaned += debugfs_orphaned(slab);
 }
 
-static unsigned long debugfs_seal_bytes(void)
+/* Sums up the memory of the devices' seals, and of their tables of places. */
+static void debugfs_device_bytes(unsigned long *seals, unsigned long *places)
 {
 	const struct farswap_device *device;
-	unsigned long bytes = 0;
 	unsigned int type = 0;
 
 	mutex_lock(&farswap_devices_walk_lock);
-	while ((device = farswap_device_next(&type)))
+	while ((device = farswap_device_next(&type))) {
 		if (device->protect)
-			bytes += farswap_protect_bytes(device->protect);
+			*seals += farswap_protect_bytes(device->protect);
+		*places += farswap_places_bytes(device->places);
+	}
 	mutex_unlock(&farswap_devices_walk_lock);
-	return bytes;
 }
 
 static int stats_show(struct seq_file *m, void *v)
 {
 	struct debugfs_gauges gauges = {};
+	unsigned long seals = 0;
 
 	farswap_stats_show(m, v);
 	debugfs_walk(debugfs_gauge, &gauges);
+	debugfs_device_bytes(&seals, &gauges.bytes);
 	seq_printf(m, "remote_pages %lu\n", gauges.remote);
 	seq_printf(m, "backed_pages %lu\n", gauges.backed);
 	seq_printf(m, "orphaned_pages %lu\n", gauges.orphaned);
@@ -168,7 +169,7 @@ static int stats_show(struct seq_file *m, void *v)
 	seq_printf(m, "packed_units %lu\n", gauges.units);
 	seq_printf(m, "packed_percent %lu\n",
 		   gauges.units * 100 / max(gauges.in_packs * FARSWAP_UNITS, 1UL));
-	seq_printf(m, "seal_bytes %lu\n", debugfs_seal_bytes());
+	seq_printf(m, "seal_bytes %lu\n", seals);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

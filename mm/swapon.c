@@ -126,13 +126,14 @@ void farswap_swapon(struct swap_info_struct *si, unsigned int type,
 	stride = max(farswap_hook_stride(si), SWAPON_CLUSTER_SHIFT);
 	device->map = farswap_slabmap_alloc(nr_slots, shift, SWAPON_CLUSTER_SHIFT,
 					    stride - SWAPON_CLUSTER_SHIFT,
-					    DIV_ROUND_UP(nr_slots, 1UL << shift) + SWAPON_PACKS);
+					    min(DIV_ROUND_UP(nr_slots, 1UL << shift) + SWAPON_PACKS,
+						farswap_packs_max(shift + FARSWAP_UNITS_SHIFT)));
 	if (!device->map)
 		goto out_exit_backups;
 	err = swapon_protect(device, nr_slots);
 	if (err)
 		goto out_free_map;
-	device->places = farswap_places_alloc(nr_slots, device->map->nr_slabs);
+	device->places = farswap_places_alloc(nr_slots);
 	rcu_assign_pointer(farswap_devices[type], device);
 	farswap_cgroup_swapon(device);
 	goto out_unlock;

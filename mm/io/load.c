@@ -632,7 +632,7 @@ static bool load_packed(struct folio *folio, struct farswap_device *device, bool
 	if (!farswap_object_get(device, swp_offset(folio->swap), &object))
 		return false;
 	farswap_activity_account(&object.slab->activity, farswap_slab_second(), 1);
-	taken = load_may_be_staged(device, farswap_slab_offset(object.slab, object.slot)) &&
+	taken = load_may_be_staged(device, swp_offset(folio->swap)) &&
 		load_staged(folio, object.slab, object.slot);
 	/* If the read begins, the request keeps the reference on the object. */
 	if (!taken && folio_test_swapcache(folio) &&

@@ -50,11 +50,11 @@ bool farswap_open_sealed(const struct farswap_load_request *request)
  */
 bool farswap_open_packed(const struct farswap_load_request *request)
 {
-	bool good = farswap_decompress(folio_page(request->folio, 0), request->bytes);
+	unsigned int bytes = farswap_decompress(folio_page(request->folio, 0), request->bytes);
 
-	farswap_stat_add(good ? FARSWAP_STAT_LOAD_UNPACKED : FARSWAP_STAT_LOAD_BAD, 1);
-	trace_farswap_unpack(request->folio->swap.val, request->bytes, good);
-	return good;
+	farswap_stat_add(bytes ? FARSWAP_STAT_LOAD_UNPACKED : FARSWAP_STAT_LOAD_BAD, 1);
+	trace_farswap_unpack(request->folio->swap.val, bytes, bytes);
+	return bytes;
 }
 
 /**
@@ -62,7 +62,7 @@ bool farswap_open_packed(const struct farswap_load_request *request)
  * @slab:	slab of the page
  * @offset:	swap offset of the page
  * @nr:		number of its slots
- * @bytes:	compressed size of the page; 0: it is not compressed
+ * @bytes:	room of the compressed page; 0: it is not compressed
  * @page:	what was read; gets the page
  *
  * Context: process context.

@@ -192,19 +192,20 @@ static bool rebuild_read_object(struct rebuild *rebuild, unsigned int first, uns
 	return true;
 }
 
-/* Compress a page that was read. Return false if it is not what the object's entry says. */
+/* Compress a page that was read. Return false if its class is not what the object's entry says. */
 static bool rebuild_compress(const struct rebuild *rebuild, unsigned int place)
 {
 	const struct farswap_object *object = &rebuild->objects[place];
 	struct page *packed, *page;
-	unsigned int nr = 1;
+	unsigned int nr = 1, bytes;
 	bool same;
 
 	if (!object->bytes)
 		return true;
 	page = farswap_mover_page(rebuild->mover, place, &nr);
-	same = farswap_compress(page, &packed) == object->bytes;
-	/* The entry has the size, so pages of another size can't take the units. */
+	bytes = farswap_compress(page, &packed);
+	/* The entry has the class, so pages of another class can't take the units. */
+	same = bytes && farswap_packmap_class(bytes, PAGE_SIZE) == ilog2(object->nr);
 	if (same)
 		memcpy_page(page, 0, packed, 0, farswap_slab_bytes(rebuild->slab, object->nr));
 	farswap_compress_free(packed);

@@ -17,12 +17,15 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/unaligned.h>
 
 #include "internal.h"
 #include "slab/compress.h"
 
 /* A page that does not compress to half of its size is sent as it is. */
 #define COMPRESS_MAX	(PAGE_SIZE >> 1)
+/* An object begins with the compressed size, so that this machine need not keep it. */
+#define COMPRESS_HEADER	2
 #define COMPRESS_UNIT	(PAGE_SIZE >> FARSWAP_UNITS_SHIFT)
 /* Compressed pages in reserve; without one a page is sent as it is. */
 #define COMPRESS_POOL	128
@@ -90,8 +93,10 @@ static unsigned int compress_to(struct page *page, struct page *packed)
 
 	if (!farswap_page_read(memory->from, page)) {
 		to = kmap_local_page(packed);
-		bytes = LZ4_compress_default(memory->from, to, PAGE_SIZE, COMPRESS_MAX,
-					     memory->lz4);
+		bytes = LZ4_compress_default(memory->from, to + COMPRESS_HEADER, PAGE_SIZE,
+					     COMPRESS_MAX - COMPRESS_HEADER, memory->lz4);
+		bytes += bytes ? COMPRESS_HEADER : 0;
+		put_unaligned_le16(bytes, to);
 		memset(to + bytes, 0, compress_room(bytes) - bytes);
 		kunmap_local(to);
 	}
@@ -141,27 +146,31 @@ void farswap_compress_free(struct page *packed)
 /**
  * farswap_decompress() - decompress a page in its place
  * @page:	begins with the compressed page; gets the page
- * @bytes:	the compressed size
+ * @room:	size of the units of the compressed page
  *
  * Context: any up to softirq.
- * Return: false if that is not a compressed page; the contents of @page are undefined then.
+ * Return: the compressed size; 0 if that is not a compressed page, and the contents of @page are
+ * undefined then.
  */
-bool farswap_decompress(struct page *page, unsigned int bytes)
+unsigned int farswap_decompress(struct page *page, unsigned int room)
 {
 	struct compress_memory *memory;
+	unsigned int bytes;
 	int size = -1;
 	void *to;
 
-	if (bytes > COMPRESS_MAX)
-		return false;
 	local_bh_disable();
 	memory = *this_cpu_ptr(&compress_memory);
 	to = kmap_local_page(page);
-	memcpy(memory->packed, to, bytes);
-	size = LZ4_decompress_safe(memory->packed, to, bytes, PAGE_SIZE);
+	bytes = get_unaligned_le16(to);
+	if (bytes > COMPRESS_HEADER && bytes <= min_t(unsigned int, room, COMPRESS_MAX)) {
+		memcpy(memory->packed, to, bytes);
+		size = LZ4_decompress_safe(memory->packed + COMPRESS_HEADER, to,
+					   bytes - COMPRESS_HEADER, PAGE_SIZE);
+	}
 	kunmap_local(to);
 	local_bh_enable();
-	return size == PAGE_SIZE;
+	return size == PAGE_SIZE ? bytes : 0;
 }
 
 /**

@@ -14,6 +14,6 @@ void farswap_compress_exit(void);
 int farswap_page_read(void *to, struct page *page);
 unsigned int farswap_compress(struct page *page, struct page **packed);
 void farswap_compress_free(struct page *packed);
-bool farswap_decompress(struct page *page, unsigned int bytes);
+unsigned int farswap_decompress(struct page *page, unsigned int room);
 
 #endif /* _FARSWAP_COMPRESS_H */

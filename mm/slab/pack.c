@@ -8,12 +8,12 @@
  * All units of an object have the same remote bit, and the same stale bit in each mapping. The
  * unbacked bit is set on the first unit only.
  *
- * The table of places records for each swap offset where its object is. An object belongs to its
- * page until the page is stored again or freed. Then farswap_object_claim() takes the entry, so
- * that nobody finds the object any more, and clears its remote bits; after the other copies are
- * forgotten, farswap_object_free() frees its units. A packed slab whose region was lost is rebuilt.
- * If its region was given back, all of its objects but those of pages that the device does not
- * have yet are freed before the slab is mapped again.
+ * The table of places records for each swap offset where its object is; the object itself begins
+ * with its compressed size. An object belongs to its page until the page is stored again or freed.
+ * Then farswap_object_claim() takes the entry, so that nobody finds the object any more, and clears
+ * its remote bits; after the other copies are forgotten, farswap_object_free() frees its units. A
+ * packed slab whose region was lost is rebuilt. If its region was given back, all of its objects
+ * but those of pages that the device does not have yet are freed before the slab is mapped again.
  *
  * migrate/repack.c moves objects out of a slab that has few. That slab is *closed*: no page gets an
  * object there until the slab has given its region back, has no users, and is mapped again. So the
@@ -35,27 +35,29 @@
 
 #include "internal.h"
 
-/* An entry: valid, index of the slab, first unit, class, compressed size. */
-#define PLACE_VALID		BIT_ULL(63)
-#define PLACE_INDEX_SHIFT	42
-#define PLACE_INDEX_BITS	21
-#define PLACE_UNIT_SHIFT	20
-#define PLACE_UNIT_BITS		22
-#define PLACE_CLASS_SHIFT	18
-#define PLACE_CLASS_BITS	2
-#define PLACE_BYTES_BITS	18
+/*
+ * An entry is twice the number of the object's first unit, counted over all packed slabs of the
+ * device, plus its number of units. An object is aligned, so the lowest bit that is set is the
+ * number of units. The entries of a device can tell so many units apart: 1 TiB.
+ */
+#define PLACE_UNITS		BIT_ULL(31)
 
 /* log2 of the entries of a cluster: a page of them. */
-#define PLACES_SHIFT		(PAGE_SHIFT - 3)
+#define PLACES_SHIFT		(PAGE_SHIFT - 2)
+
+/* log2 of the owners in a page. */
+#define OWNERS_SHIFT		(PAGE_SHIFT - 2)
 
 /**
  * struct farswap_places - the table of places of a swap device
  * @nr_clusters: number of entries of @cluster
+ * @nr_made:	number of clusters that have been allocated
  * @cluster:	a page of entries for consecutive swap offsets, or NULL; set once with cmpxchg()
  */
 struct farswap_places {
 	unsigned long nr_clusters;
-	u64 *cluster[];
+	atomic_long_t nr_made;
+	u32 *cluster[];
 };
 
 DEFINE_STATIC_KEY_FALSE(farswap_packs_key);
@@ -74,18 +76,17 @@ void farswap_pack_use(void)
 /**
  * farswap_places_alloc() - allocate the empty table of places of a device
  * @nr_slots:	number of slots of the device
- * @nr_slabs:	number of its slabs, also the packed ones
  *
  * Context: may sleep.
  * Return: the table; NULL if there is no memory or the device is too large: then none of its pages
  * is compressed.
  */
-struct farswap_places *farswap_places_alloc(unsigned long nr_slots, unsigned long nr_slabs)
+struct farswap_places *farswap_places_alloc(unsigned long nr_slots)
 {
 	unsigned long nr = DIV_ROUND_UP(nr_slots, 1UL << PLACES_SHIFT);
 	struct farswap_places *places;
 
-	if (nr_slots > U32_MAX || nr_slabs > BIT(PLACE_INDEX_BITS))
+	if (nr_slots > U32_MAX)
 		return NULL;
 	places = kvzalloc(struct_size(places, cluster, nr), GFP_KERNEL | __GFP_NOWARN);
 	if (places)
@@ -106,10 +107,10 @@ void farswap_places_free(struct farswap_places *places)
 	kvfree(places);
 }
 
-static u64 *place_find(const struct farswap_places *places, pgoff_t offset)
+static u32 *place_find(const struct farswap_places *places, pgoff_t offset)
 {
 	unsigned long nth = offset >> PLACES_SHIFT;
-	u64 *cluster;
+	u32 *cluster;
 
 	if (!places || nth >= places->nr_clusters)
 		return NULL;
@@ -118,47 +119,73 @@ static u64 *place_find(const struct farswap_places *places, pgoff_t offset)
 }
 
 /* Return the entry of an offset, or NULL if there is no memory for it now. */
-static u64 *place_make(struct farswap_places *places, pgoff_t offset)
+static u32 *place_make(struct farswap_places *places, pgoff_t offset)
 {
-	u64 *entry = place_find(places, offset), *cluster;
+	u32 *entry = place_find(places, offset), *cluster;
 	unsigned long nth = offset >> PLACES_SHIFT;
 
 	if (entry || !places || nth >= places->nr_clusters)
 		return entry;
-	cluster = (u64 *)get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	cluster = (u32 *)get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!cluster)
 		return NULL;
 	if (cmpxchg(&places->cluster[nth], NULL, cluster))
 		free_page((unsigned long)cluster);
+	else
+		atomic_long_inc(&places->nr_made);
 	return place_find(places, offset);
 }
 
-static unsigned int place_bits(u64 value, unsigned int shift, unsigned int bits)
+static u32 place_value(const struct farswap_slab *slab, unsigned int unit, unsigned int class)
 {
-	return value >> shift & ((1ULL << bits) - 1);
-}
+	unsigned long nth = slab->index - slab->device->map->nr_linear;
 
-static u64 place_value(const struct farswap_slab *slab, unsigned int unit, unsigned int class,
-		       unsigned int bytes)
-{
-	return PLACE_VALID | (u64)slab->index << PLACE_INDEX_SHIFT |
-	       (u64)unit << PLACE_UNIT_SHIFT | (u64)class << PLACE_CLASS_SHIFT | bytes;
+	return (nth * slab->nr_slots + unit) << 1 | 1U << class;
 }
 
 /* Decode the value of an entry into @object; return false if it is empty. */
-static bool place_object(struct farswap_device *device, u64 *entry, u64 value,
+static bool place_object(struct farswap_device *device, u32 *entry, u32 value,
 			 struct farswap_object *object)
 {
+	const struct farswap_slabmap *map = device->map;
+	unsigned int shift = map->shift + FARSWAP_UNITS_SHIFT;
+	u32 unit = (value & (value - 1)) >> 1;
+
 	if (!value)
 		return false;
-	object->slab = READ_ONCE(device->map->slab[place_bits(value, PLACE_INDEX_SHIFT,
-							      PLACE_INDEX_BITS)]);
+	object->slab = READ_ONCE(map->slab[map->nr_linear + (unit >> shift)]);
 	object->entry = entry;
 	object->value = value;
-	object->slot = place_bits(value, PLACE_UNIT_SHIFT, PLACE_UNIT_BITS);
-	object->nr = 1U << place_bits(value, PLACE_CLASS_SHIFT, PLACE_CLASS_BITS);
-	object->bytes = place_bits(value, 0, PLACE_BYTES_BITS);
+	object->slot = unit & ((1U << shift) - 1);
+	object->nr = value & -value;
+	object->bytes = object->nr < FARSWAP_UNITS ? object->nr << FARSWAP_UNIT_SHIFT : 0;
 	return true;
+}
+
+/**
+ * farswap_places_bytes() - get the memory that a table of places takes up
+ * @places:	the table, or NULL
+ *
+ * Context: any.
+ * Return: number of bytes.
+ */
+unsigned long farswap_places_bytes(struct farswap_places *places)
+{
+	if (!places)
+		return 0;
+	return struct_size(places, cluster, places->nr_clusters) +
+	       (atomic_long_read(&places->nr_made) << PAGE_SHIFT);
+}
+
+/**
+ * farswap_packs_max() - get the number of packed slabs that a device can have
+ * @units_shift: log2 of the units of each
+ *
+ * Return: the number.
+ */
+unsigned long farswap_packs_max(unsigned int units_shift)
+{
+	return PLACE_UNITS >> units_shift;
 }
 
 /**
@@ -173,7 +200,7 @@ static bool place_object(struct farswap_device *device, u64 *entry, u64 value,
 bool farswap_object_find(struct farswap_device *device, pgoff_t offset,
 			 struct farswap_object *object)
 {
-	u64 *entry = place_find(device->places, offset);
+	u32 *entry = place_find(device->places, offset);
 
 	/* The release in farswap_object_take() comes after the slab is set up. */
 	return entry && place_object(device, entry, smp_load_acquire(entry), object);
@@ -223,6 +250,53 @@ bool farswap_object_at(struct farswap_slab *slab, unsigned int slot,
 	       object->slab == slab && object->slot == slot;
 }
 
+/* Return the owner of an object that begins at a unit; NULL if none ever began there. */
+static u32 *pack_owner(const struct farswap_slab *slab, unsigned int unit)
+{
+	unsigned int place = farswap_packmap_order(slab->pack->map, unit);
+	u32 *owners = READ_ONCE(slab->pack->owners[place >> OWNERS_SHIFT]);
+
+	return owners ? &owners[place & ((1U << OWNERS_SHIFT) - 1)] : NULL;
+}
+
+/* Allocate the page of the owner of an object, if there is none; return false without memory. */
+static bool pack_make_owner(const struct farswap_slab *slab, unsigned int unit)
+{
+	unsigned int nth = farswap_packmap_order(slab->pack->map, unit) >> OWNERS_SHIFT;
+	struct farswap_pack *pack = slab->pack;
+	u32 *owners;
+
+	if (likely(READ_ONCE(pack->owners[nth])))
+		return true;
+	owners = (u32 *)get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!owners)
+		return false;
+	if (cmpxchg(&pack->owners[nth], NULL, owners))
+		free_page((unsigned long)owners);
+	else
+		atomic_inc(&pack->nr_owners);
+	return true;
+}
+
+static unsigned int pack_owner_pages(const struct farswap_slab *slab)
+{
+	return DIV_ROUND_UP(slab->nr_slots, 1U << OWNERS_SHIFT);
+}
+
+/**
+ * farswap_pack_bytes() - get the memory that the additional state of a packed slab takes up
+ * @slab:	a packed slab with bitmaps
+ *
+ * Context: any.
+ * Return: number of bytes.
+ */
+unsigned long farswap_pack_bytes(const struct farswap_slab *slab)
+{
+	return sizeof(*slab->pack) + farswap_packmap_bytes(slab->nr_slots) +
+	       pack_owner_pages(slab) * sizeof(*slab->pack->owners) +
+	       ((unsigned long)atomic_read(&slab->pack->nr_owners) << PAGE_SHIFT);
+}
+
 /**
  * farswap_pack_offset() - get the swap offset of a unit
  * @slab:	a packed slab with bitmaps
@@ -230,16 +304,21 @@ bool farswap_object_at(struct farswap_slab *slab, unsigned int slot,
  *
  * Context: any.
  * Return: the swap offset of the unit's object. It is valid if the caller has read a bit of the
- * unit that was set, and is a hint while the page can be stored or freed.
+ * unit that was set, and is a hint while the page can be stored or freed: it may be 0 then, which
+ * is no page's offset.
  */
 pgoff_t farswap_pack_offset(const struct farswap_slab *slab, unsigned int slot)
 {
+	const u32 *owner;
+
 	/*
 	 * The caller's read of the bit comes before the read of the owner. Pairs with
 	 * farswap_object_take(), which writes the owner before anybody sets a bit.
 	 */
 	smp_rmb();
-	return READ_ONCE(slab->pack->owner[slot]);
+	slot = farswap_packmap_start(slab->pack->map, slot);
+	owner = pack_owner(slab, slot);
+	return owner ? READ_ONCE(*owner) : 0;
 }
 
 /* Take units of a slab, if it is mapped; return the first, or -ENOSPC. The slab is used then. */
@@ -256,6 +335,10 @@ static int pack_take_units(struct farswap_slab *slab, unsigned int class)
 	smp_mb__after_atomic();
 	if (READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_slab_has_bits(slab))
 		unit = farswap_packmap_take(pack->map, class);
+	if (unit >= 0 && !pack_make_owner(slab, unit)) {
+		farswap_packmap_put(pack->map, unit, class);
+		unit = -ENOSPC;
+	}
 	/*
 	 * The units are taken before @closed is read. Pairs with farswap_pack_close(): units that
 	 * are freed after that are not taken.
@@ -365,15 +448,13 @@ static void pack_ahead(struct farswap_device *device, const struct farswap_slab 
 static void object_own(struct farswap_object *object, pgoff_t offset)
 {
 	struct farswap_slab *slab = object->slab;
-	unsigned int i;
 
 	/*
 	 * A store whose region was lost may have set bits after they were cleared, and a copy of
 	 * the former page may be on its way.
 	 */
 	farswap_guard_invalidate(slab, object->slot, object->nr, &object->avoid);
-	for (i = 0; i < object->nr; i++)
-		WRITE_ONCE(slab->pack->owner[object->slot + i], offset);
+	WRITE_ONCE(*pack_owner(slab, object->slot), offset);
 }
 
 /**
@@ -393,7 +474,7 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 			 struct farswap_object *object)
 {
 	unsigned int class = farswap_packmap_class(bytes, PAGE_SIZE);
-	u64 *entry = place_make(device->places, offset);
+	u32 *entry = place_make(device->places, offset);
 	struct farswap_slab *slab;
 	int unit;
 
@@ -406,7 +487,7 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 	}
 	farswap_activity_account(&slab->activity, farswap_slab_second(), 1);
 	pack_ahead(device, slab);
-	place_object(device, entry, place_value(slab, unit, class, bytes), object);
+	place_object(device, entry, place_value(slab, unit, class), object);
 	object_own(object, offset);
 	/*
 	 * The owners are written before the entry. Pairs with farswap_object_find().
@@ -432,7 +513,7 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 bool farswap_object_claim(struct farswap_device *device, pgoff_t offset,
 			  struct farswap_object *object, bool *remote)
 {
-	u64 *entry = place_find(device->places, offset);
+	u32 *entry = place_find(device->places, offset);
 
 	if (!entry || !READ_ONCE(*entry) || !place_object(device, entry, xchg(entry, 0), object))
 		return false;
@@ -510,7 +591,7 @@ bool farswap_object_reserve(const struct farswap_object *from, pgoff_t offset,
 	slab = pack_find_room(device, class, &unit);
 	if (!slab)
 		return false;
-	place_object(device, from->entry, place_value(slab, unit, class, from->bytes), to);
+	place_object(device, from->entry, place_value(slab, unit, class), to);
 	object_own(to, offset);
 	/* The owners are written before any bit of the units. Pairs with farswap_pack_offset(). */
 	smp_wmb();
@@ -573,14 +654,19 @@ struct farswap_pack *farswap_pack_alloc(void)
 
 /**
  * farswap_pack_free() - free the additional state of a packed slab
- * @pack:	it, or NULL
+ * @slab:	a slab that nobody uses
  */
-void farswap_pack_free(struct farswap_pack *pack)
+void farswap_pack_free(struct farswap_slab *slab)
 {
+	struct farswap_pack *pack = slab->pack;
+	unsigned int i;
+
 	if (!pack)
 		return;
+	for (i = 0; pack->owners && i < pack_owner_pages(slab); i++)
+		free_page((unsigned long)pack->owners[i]);
 	farswap_packmap_free(pack->map);
-	kvfree(pack->owner);
+	kvfree(pack->owners);
 	kfree(pack);
 }
 
@@ -606,7 +692,7 @@ static bool pack_empty(struct farswap_slab *slab)
 		farswap_guard_look(slab, unit, object.nr);
 		__set_bit(unit, claimed);
 		/* The unit has no owner any more, so this tells the object's size. */
-		WRITE_ONCE(slab->pack->owner[unit], ilog2(object.nr));
+		WRITE_ONCE(*pack_owner(slab, unit), ilog2(object.nr));
 	}
 	/*
 	 * cmpxchg() is a full barrier: the entries are cleared before the count is read. Pairs
@@ -617,7 +703,7 @@ static bool pack_empty(struct farswap_slab *slab)
 	/* Pairs with farswap_pack_put(): no user writes bits after this. */
 	smp_mb();
 	for_each_set_bit(unit, claimed, map->nr_units)
-		farswap_packmap_put(map, unit, slab->pack->owner[unit]);
+		farswap_packmap_put(map, unit, *pack_owner(slab, unit));
 	kvfree(claimed);
 	return true;
 }
@@ -649,14 +735,15 @@ static bool pack_make(struct farswap_slab *slab)
 {
 	struct farswap_pack *pack = slab->pack;
 
-	pack->owner = kvcalloc(slab->nr_slots, sizeof(*pack->owner), GFP_KERNEL | __GFP_NOWARN);
-	if (!pack->owner)
+	pack->owners = kvcalloc(pack_owner_pages(slab), sizeof(*pack->owners),
+				GFP_KERNEL | __GFP_NOWARN);
+	if (!pack->owners)
 		return false;
 	pack->map = farswap_packmap_alloc(slab->nr_slots);
 	if (pack->map)
 		return true;
-	kvfree(pack->owner);
-	pack->owner = NULL;
+	kvfree(pack->owners);
+	pack->owners = NULL;
 	return false;
 }
 

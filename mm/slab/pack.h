@@ -22,13 +22,16 @@ struct farswap_slab;
  * struct farswap_pack - the additional state of a packed slab
  * @users:	stores and loads that use objects of the slab; while there are any, no object is
  *		taken from its page
- * @owner:	swap offset of each unit's object; valid while the unit is in use
+ * @owners:	pages of the swap offsets of objects, in the order of farswap_packmap_order(); one
+ *		that no object has needed yet is NULL
+ * @nr_owners:	number of these pages
  * @map:	its units; NULL until the slab is first mapped
  * @closed:	no page gets an object in the slab until it is mapped again
  */
 struct farswap_pack {
 	atomic_t users;
-	u32 *owner;
+	u32 **owners;
+	atomic_t nr_owners;
 	struct farswap_packmap *map;
 	bool closed;
 };
@@ -40,13 +43,13 @@ struct farswap_pack {
  * @value:	what @entry was when the object was found
  * @slot:	the first unit
  * @nr:		number of units
- * @bytes:	compressed size of the page; 0: the page is not compressed
+ * @bytes:	room of the compressed page; 0: the page is not compressed
  * @avoid:	what farswap_guard_look() returned when the page got the object
  */
 struct farswap_object {
 	struct farswap_slab *slab;
-	u64 *entry;
-	u64 value;
+	u32 *entry;
+	u32 value;
 	unsigned int slot;
 	unsigned int nr;
 	unsigned int bytes;
@@ -80,7 +83,9 @@ static inline bool farswap_packs_on(void)
 	       READ_ONCE(farswap_settings.compress) != FARSWAP_COMPRESS_NONE;
 }
 
-struct farswap_places *farswap_places_alloc(unsigned long nr_slots, unsigned long nr_slabs);
+unsigned long farswap_packs_max(unsigned int units_shift);
+struct farswap_places *farswap_places_alloc(unsigned long nr_slots);
+unsigned long farswap_places_bytes(struct farswap_places *places);
 void farswap_places_free(struct farswap_places *places);
 
 bool farswap_object_find(struct farswap_device *device, pgoff_t offset,
@@ -128,7 +133,8 @@ static inline void farswap_pack_put(struct farswap_pack *pack)
 
 bool farswap_pack_is_ready(struct farswap_device *device);
 struct farswap_pack *farswap_pack_alloc(void);
-void farswap_pack_free(struct farswap_pack *pack);
+void farswap_pack_free(struct farswap_slab *slab);
+unsigned long farswap_pack_bytes(const struct farswap_slab *slab);
 bool farswap_pack_prepare(struct farswap_slab *slab);
 pgoff_t farswap_pack_offset(const struct farswap_slab *slab, unsigned int slot);
 void farswap_pack_use(void);

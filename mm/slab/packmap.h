@@ -87,6 +87,46 @@ static inline bool farswap_packmap_starts(const struct farswap_packmap *map, uns
 }
 
 /**
+ * farswap_packmap_start() - get the first unit of an object
+ * @map:	the units
+ * @unit:	a unit of the object
+ *
+ * Context: any; a hint while the object can be freed.
+ * Return: the object's first unit; @unit if there is no object.
+ */
+static inline unsigned int farswap_packmap_start(const struct farswap_packmap *map,
+						 unsigned int unit)
+{
+	unsigned int block = unit - unit % FARSWAP_UNITS;
+	unsigned long starts = READ_ONCE(map->first[unit / BITS_PER_LONG]) >> block % BITS_PER_LONG;
+
+	/* An object is in a block of the units of a page. */
+	starts &= (2UL << (unit - block)) - 1;
+	return starts ? block + __fls(starts) : unit;
+}
+
+/**
+ * farswap_packmap_order() - get the place of a unit if those come first where large objects begin
+ * @map:	the units
+ * @unit:	a unit
+ *
+ * Objects of eight units begin at every eighth unit only, and these units come first; then those
+ * at which objects of four begin too, and so on.
+ *
+ * Context: any.
+ * Return: the place, less than the number of units.
+ */
+static inline unsigned int farswap_packmap_order(const struct farswap_packmap *map,
+						 unsigned int unit)
+{
+	unsigned int class = __ffs(unit | FARSWAP_UNITS);
+
+	if (class == FARSWAP_CLASS_RAW)
+		return unit >> FARSWAP_UNITS_SHIFT;
+	return (map->nr_units + unit) >> (class + 1);
+}
+
+/**
  * farswap_packmap_is_ample() - check whether objects of any class are likely to find room
  * @map:	the units
  *

@@ -265,7 +265,7 @@ struct farswap_slab *farswap_slab_make_packed(struct farswap_device *device)
 	}
 	first = farswap_slabmap_insert(device->map, index, slab);
 	if (first != slab) {
-		farswap_pack_free(slab->pack);
+		farswap_pack_free(slab);
 		kfree(slab);
 	}
 	/* Pairs with nothing but the dependency: the slab is in the map before it is counted. */
@@ -385,7 +385,7 @@ void farswap_slabs_free(struct farswap_device *device)
 			       !work_pending(&slab->map_work) &&
 			       !work_pending(&slab->rebuild_work));
 		farswap_slotbits_free(&slab->bits);
-		farswap_pack_free(slab->pack);
+		farswap_pack_free(slab);
 		kfree(slab);
 	}
 }

@@ -41,15 +41,22 @@ static void compress_test_one(struct kunit *test, unsigned int random, unsigned 
 		dirty += bytes_of[i] != 0;
 	KUNIT_EXPECT_TRUE_MSG(test, !dirty, "the rest of the last unit is zero");
 	memcpy(back, bytes_of, room);
-	KUNIT_EXPECT_TRUE_MSG(test, farswap_decompress(compress_test_pages[2], bytes) &&
+	KUNIT_EXPECT_TRUE_MSG(test, farswap_decompress(compress_test_pages[2], room) == bytes &&
 			      !memcmp(back, page_address(page), PAGE_SIZE),
 			      "the page comes back as it was");
 	memcpy(back, bytes_of, room);
-	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], bytes - 1),
+	put_unaligned_le16(bytes - 1, back);
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], room),
 			      "a page that was cut off is recognised");
+	memcpy(back, bytes_of, room);
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], bytes - 1),
+			      "a page that is larger than its units is recognised");
 	memset(back, 0xff, room);
-	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], bytes),
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], room),
 			      "garbage is recognised");
+	memset(back, 0, room);
+	KUNIT_EXPECT_TRUE_MSG(test, !farswap_decompress(compress_test_pages[2], room),
+			      "a page without a size is recognised");
 }
 
 static void compress_test_pages_of(struct kunit *test)

@@ -57,11 +57,8 @@ def occupied(client):
     """{figure: value} of the donor's memory for what is swapped now, and of the client's for it."""
     stats = farswap.counters(client.check(f"cat {farswap.DEBUG}/stats"))
     swapped = int(client.check("awk 'NR == 2 { print $4 }' /proc/swaps"))
-    # The table of places has 8 bytes for each page in a packed slab.
-    places = 8 * (swapped // 4) if stats["pack_slabs"] else 0
     return {"regions": stats["mapped_slabs"] / (swapped / 2 ** 20),
-            "memory": 100 * (stats["slab_bytes"] + places) /
-                      max(stats["mapped_slabs"] * SLAB_MB << 20, 1)}
+            "memory": 100 * stats["slab_bytes"] / max(stats["mapped_slabs"] * SLAB_MB << 20, 1)}
 
 
 def fresh(client, setting, way):

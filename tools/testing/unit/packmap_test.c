@@ -43,8 +43,10 @@ static void test_random(void)
 			if (unit < 0)
 				continue;
 			unaligned |= unit % (1 << class) || unit + (1 << class) > UNITS;
-			for (i = 0; i < 1U << class; i++)
+			for (i = 0; i < 1U << class; i++) {
 				overlaps |= model[unit + i]++;
+				wrong |= (int)farswap_packmap_start(map, unit + i) != unit;
+			}
 			wrong |= !farswap_packmap_starts(map, unit);
 			objects[nr].unit = unit;
 			objects[nr++].class = class;
@@ -65,6 +67,25 @@ static void test_random(void)
 	ok(!overlaps, "no unit is in two objects");
 	ok(!unaligned, "each object is an aligned run inside the map");
 	ok(!wrong, "the counts and the first units are right");
+	farswap_packmap_free(map);
+}
+
+/* Each unit has a place of its own, and no object begins at a place after those of its class. */
+static void test_order(void)
+{
+	struct farswap_packmap *map = farswap_packmap_alloc(UNITS);
+	unsigned int unit, class, place;
+	bool twice = false, late = false;
+	static u8 taken[UNITS];
+
+	for (unit = 0; unit < UNITS; unit++) {
+		place = farswap_packmap_order(map, unit);
+		twice |= place >= UNITS || taken[place]++;
+		for (class = 0; class < FARSWAP_CLASSES; class++)
+			late |= unit % (1U << class) == 0 && place >= (unsigned int)UNITS >> class;
+	}
+	ok(!twice, "each unit has a place of its own");
+	ok(!late, "the places of large objects come first");
 	farswap_packmap_free(map);
 }
 
@@ -138,6 +159,7 @@ static void test_no_memory(void)
 int main(void)
 {
 	test_random();
+	test_order();
 	test_threads();
 	test_no_memory();
 	return tap_done();

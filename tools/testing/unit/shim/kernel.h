@@ -58,6 +58,7 @@ typedef unsigned int gfp_t;
 #define hweight64(n)		((unsigned int)__builtin_popcountll(n))
 #define hweight_long(n)		hweight64(n)
 #define __ffs(n)		((unsigned int)__builtin_ctzl(n))
+#define __fls(n)		((unsigned int)(63 - __builtin_clzl(n)))
 #define fls64(n)		((n) ? 64 - __builtin_clzll(n) : 0)
 #define roundup_pow_of_two(n)	(1UL << fls64((n) - 1))
 
