@@ -4,11 +4,12 @@
  * decompression of another, which may interrupt it.
  *
  * Locking: a CPU's memory for compression is used with preemption off, in process context only;
- * that for decompression with softirqs off.
+ * that for decompression with softirqs off. Its stash is used with interrupts off.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
 #include <linux/highmem.h>
+#include <linux/irqflags.h>
 #include <linux/lz4.h>
 #include <linux/mempool.h>
 #include <linux/mm.h>
@@ -16,8 +17,8 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/unaligned.h>
+#include <linux/uaccess.h>
 
 #include "internal.h"
 #include "slab/compress.h"
@@ -29,6 +30,8 @@
 #define COMPRESS_UNIT	(PAGE_SIZE >> FARSWAP_UNITS_SHIFT)
 /* Compressed pages in reserve; without one a page is sent as it is. */
 #define COMPRESS_POOL	128
+/* Pages that each CPU keeps, so that the page allocator is not called for each page-out. */
+#define COMPRESS_STASH	32
 
 /**
  * struct compress_memory - memory of a CPU
@@ -46,6 +49,18 @@ static DEFINE_PER_CPU(struct compress_memory *, compress_memory);
 
 /* Compressed pages on their way to donors. */
 static mempool_t *compress_pool;
+
+/**
+ * struct compress_stash - pages that a CPU has freed and takes again, a reclaim batch at most
+ * @nr:		number of pages
+ * @page:	the pages
+ */
+struct compress_stash {
+	unsigned int nr;
+	struct page *page[COMPRESS_STASH];
+};
+
+static DEFINE_PER_CPU(struct compress_stash, compress_stash);
 
 /* Serialises farswap_compress_init(). */
 static DEFINE_MUTEX(compress_mutex);
@@ -104,6 +119,30 @@ static unsigned int compress_to(struct page *page, struct page *packed)
 	return bytes;
 }
 
+static struct page *compress_alloc(void)
+{
+	struct compress_stash *stash;
+	struct page *page = NULL;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	stash = this_cpu_ptr(&compress_stash);
+	if (stash->nr)
+		page = stash->page[--stash->nr];
+	local_irq_restore(flags);
+	return page ?: mempool_alloc(compress_pool, GFP_NOWAIT | __GFP_NOWARN);
+}
+
+/* Free the page that a compressed one did not fit into. */
+static unsigned int compress_keep(struct page **packed, unsigned int bytes)
+{
+	if (!bytes) {
+		farswap_compress_free(*packed);
+		*packed = NULL;
+	}
+	return bytes;
+}
+
 /**
  * farswap_compress() - compress a page
  * @page:	the page
@@ -118,17 +157,8 @@ static unsigned int compress_to(struct page *page, struct page *packed)
  */
 unsigned int farswap_compress(struct page *page, struct page **packed)
 {
-	unsigned int bytes;
-
-	*packed = mempool_alloc(compress_pool, GFP_NOWAIT | __GFP_NOWARN);
-	if (!*packed)
-		return 0;
-	bytes = compress_to(page, *packed);
-	if (bytes)
-		return bytes;
-	farswap_compress_free(*packed);
-	*packed = NULL;
-	return 0;
+	*packed = compress_alloc();
+	return *packed ? compress_keep(packed, compress_to(page, *packed)) : 0;
 }
 
 /**
@@ -139,6 +169,18 @@ unsigned int farswap_compress(struct page *page, struct page **packed)
  */
 void farswap_compress_free(struct page *packed)
 {
+	struct compress_stash *stash;
+	unsigned long flags;
+
+	if (!packed)
+		return;
+	local_irq_save(flags);
+	stash = this_cpu_ptr(&compress_stash);
+	if (stash->nr < COMPRESS_STASH) {
+		stash->page[stash->nr++] = packed;
+		packed = NULL;
+	}
+	local_irq_restore(flags);
 	if (packed)
 		mempool_free(packed, compress_pool);
 }
@@ -211,10 +253,15 @@ int farswap_compress_init(void)
  */
 void farswap_compress_exit(void)
 {
+	struct compress_stash *stash;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
+		stash = per_cpu_ptr(&compress_stash, cpu);
+		while (stash->nr)
+			mempool_free(stash->page[--stash->nr], compress_pool);
 		kvfree(per_cpu(compress_memory, cpu));
+	}
 	mempool_destroy(compress_pool);
 }
 
