@@ -20,6 +20,8 @@ struct seq_file;
 	X(STORE_PACKED, store_packed)								\
 	/* Remote pages that did not compress to half a page, or met a lack of memory */	\
 	X(STORE_RAW, store_raw)									\
+	/* Pages not compressed because those nearby did not; promoted ones too */		\
+	X(COMPRESS_SKIPPED, compress_skipped)							\
 	/* Remote pages stored uncompressed to their own slab although compress is on */	\
 	X(STORE_UNPACKED, store_unpacked)							\
 	/* Pages left to the kernel's own device write; the next eight are its causes */	\

@@ -211,7 +211,7 @@ static bool promote_begin_packed(struct promotion *promotion, struct farswap_dev
 
 	if (!farswap_pack_is_ready(device))
 		return false;
-	bytes = farswap_compress(folio_page(promotion->folio, 0), &promotion->packed);
+	bytes = farswap_compress_folio(promotion->folio, &promotion->packed);
 	if (farswap_object_take(device, offset, bytes, &object)) {
 		if (promote_begin_at(promotion, object.slab, object.avoid, object.slot,
 				     object.nr))

@@ -683,7 +683,7 @@ static enum farswap_stat store_packed(struct folio *folio, struct farswap_device
 		return FARSWAP_STAT_STORE_DISABLED;
 	if (!farswap_pack_is_ready(device))
 		return FARSWAP_STAT_STORE_NO_SLAB;
-	bytes = farswap_compress(folio_page(folio, 0), &place.packed);
+	bytes = farswap_compress_folio(folio, &place.packed);
 	if (!farswap_object_take(device, offset, bytes, &object))
 		goto out_free;
 	place.slab = object.slab;

@@ -8,6 +8,7 @@
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/hash.h>
 #include <linux/highmem.h>
 #include <linux/irqflags.h>
 #include <linux/lz4.h>
@@ -17,10 +18,13 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
 #include <linux/unaligned.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
+#include "slab/attempts.h"
 #include "slab/compress.h"
 
 /* A page that does not compress to half of its size is sent as it is. */
@@ -61,6 +65,13 @@ struct compress_stash {
 };
 
 static DEFINE_PER_CPU(struct compress_stash, compress_stash);
+
+/* log2 of the pages of an area, 2 MiB on x86. */
+#define COMPRESS_AREA_SHIFT	9
+/* log2 of the records of attempts; areas whose hashes are equal share one. */
+#define COMPRESS_AREAS_SHIFT	11
+
+static struct farswap_attempts compress_areas[1 << COMPRESS_AREAS_SHIFT];
 
 /* Serialises farswap_compress_init(). */
 static DEFINE_MUTEX(compress_mutex);
@@ -159,6 +170,45 @@ unsigned int farswap_compress(struct page *page, struct page **packed)
 {
 	*packed = compress_alloc();
 	return *packed ? compress_keep(packed, compress_to(page, *packed)) : 0;
+}
+
+/*
+ * Return the record of the folio's area: of a process's memory, or of the swap device if the folio
+ * is not mapped.
+ */
+static struct farswap_attempts *compress_area(const struct folio *folio)
+{
+	unsigned long area = folio->mapping ? folio->index : swp_offset(folio->swap);
+
+	area = hash_long(area >> COMPRESS_AREA_SHIFT, BITS_PER_LONG);
+	return &compress_areas[hash_long(area ^ (unsigned long)folio->mapping,
+					 COMPRESS_AREAS_SHIFT)];
+}
+
+/**
+ * farswap_compress_folio() - compress a page, unless those around it did not compress
+ * @folio:	the page; in the swap cache and locked
+ * @packed:	as for farswap_compress()
+ *
+ * Context: process context; does not sleep.
+ * Return: as farswap_compress(), or 0 if the page is not worth an attempt.
+ */
+unsigned int farswap_compress_folio(struct folio *folio, struct page **packed)
+{
+	struct farswap_attempts *area = compress_area(folio);
+	unsigned int bytes;
+
+	*packed = NULL;
+	if (!farswap_attempts_are_due(area)) {
+		farswap_stat_add(FARSWAP_STAT_COMPRESS_SKIPPED, 1);
+		return 0;
+	}
+	*packed = compress_alloc();
+	if (!*packed)
+		return 0;
+	bytes = compress_to(folio_page(folio, 0), *packed);
+	farswap_attempts_note(area, bytes);
+	return compress_keep(packed, bytes);
 }
 
 /**

@@ -99,9 +99,9 @@ done
 
 # Numbers in, decision out.
 may_only "pure code: data structure headers and its own only" \
-	"($pure|\"(slab/slabmap|donor/placement|slab/activity|slab/packmap|migrate/giveway|io/trend)\.h\"|\"tests/)" \
+	"($pure|\"(slab/slabmap|donor/placement|slab/activity|slab/packmap|slab/attempts|migrate/giveway|io/trend)\.h\"|\"tests/)" \
 	mm/slab/slabmap.[ch] mm/donor/placement.[ch] mm/slab/activity.[ch] mm/slab/packmap.[ch] \
-	mm/migrate/giveway.[ch] mm/io/trend.[ch]
+	mm/slab/attempts.[ch] mm/migrate/giveway.[ch] mm/io/trend.[ch]
 
 # The module and farswapd both build the handshake.
 may_only "built by both programs: headers that both have, and its own only" \

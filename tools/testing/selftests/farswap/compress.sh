@@ -60,6 +60,17 @@ rebuilt() {
 		wait_for 40 grown load_unpacked 300 && same load_bad
 }
 
+# Pages that do not compress are sent as they are after a few attempts; others are still compressed.
+not_attempted() {
+	make_cgroup random 8M
+	stats_save
+	start_load random random -m 16 -p 1 -c 0 -d 10 -r 50 -w 40
+	wait_for 40 grown compress_skipped 1000 && wait_for 20 grew store_packed
+	not_attempted_status=$?
+	kill_load random
+	return "$not_attempted_status"
+}
+
 switched_off() {
 	set_value "$FARSWAP/compress" none
 	sleep 1
@@ -136,7 +147,7 @@ less_slabs() {
 	[ "$(stat_of pack_slabs)" -le "$sparse_slabs" ]
 }
 
-test_begin 31
+test_begin 32
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 check "an unknown compressor is refused" refused
@@ -154,6 +165,7 @@ check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
 check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
 check "sessions fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
+check "pages that do not compress are not attempted" not_attempted
 check "pages that were read from the device are packed" wait_for 40 grew promoted
 check --data "pages of lost packed slabs are rebuilt right" rebuilt
 check "sessions are suspended and resumed" with delay_us 200 suspend_ms 300 fail_every 499 -- \

@@ -16,7 +16,7 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address backup compress donor evict giveway guard latency mapping"
+SUITES="activity address attempts backup compress donor evict giveway guard latency mapping"
 SUITES="$SUITES noise packmap placement poll protect rdma_cm rdma_conn rdma_io rdma_keepalive"
 SUITES="$SUITES rdma_message rdma_port rdma_probe rdma_resume sessions slab slabmap staging"
 SUITES="$SUITES tail trend window wire"
