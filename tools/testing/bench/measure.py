@@ -6,20 +6,21 @@ import time
 # Ticks of a processor's time, in /proc/stat: each column's name, in order.
 COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = 100
-READ = ("cat /proc/stat /proc/vmstat; echo net $(cat /sys/class/net/eth0/statistics/rx_bytes "
-        "/sys/class/net/eth0/statistics/tx_bytes); for p in $(pidof farswapd nbd-server); do "
+READ = ("cat /proc/stat /proc/vmstat; cd /sys/class/net/eth0/statistics; "
+        "echo net $(cat rx_bytes tx_bytes rx_packets tx_packets); for p in $(pidof farswapd nbd-server); do "
         "echo daemon $(cut -d' ' -f1,3 /proc/$p/task/*/schedstat); done")
 
 
 def sample(vm):
     """{counter: value} of a machine at this moment; times in ms."""
-    values = {"rx": 0, "tx": 0, "daemon": 0, "daemon_runs": 0}
+    values = {"rx": 0, "tx": 0, "packets": 0, "daemon": 0, "daemon_runs": 0}
     for words in map(str.split, vm.check(READ).splitlines()):
         if words[0] == "cpu":
             values |= {name: int(word) * 1000 / TICKS_PER_S
                        for name, word in zip(COLUMNS, words[1:])}
         elif words[0] == "net":
             values["rx"], values["tx"] = int(words[1]), int(words[2])
+            values["packets"] = int(words[3]) + int(words[4])
         elif words[0] == "daemon":
             # Per thread, in nanoseconds: sampling memory takes far less than a tick.
             # Includes the time of interrupts, unless the kernel accounts for them separately.
@@ -73,3 +74,4 @@ class Costs:
             kernel = client["system"] + client["irq"] + client["softirq"]
             self.costs["client_kernel_us_per_page"] = kernel * 1000 / pages
             self.costs["wire_bytes_per_page"] = (client["rx"] + client["tx"]) / pages
+            self.costs["wire_packets_per_page"] = client["packets"] / pages
