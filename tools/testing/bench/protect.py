@@ -20,7 +20,7 @@ import compress
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 WAYS = ("none", "encrypt")
-FIGURES = ("wire", "fault", "fill", "kernel", "memory")
+FIGURES = ("wire", "fault", "fill", "out", "in", "memory")
 # Ratio of encrypt to none: at most, or (fill) at least.
 GOALS = {"1": {"fault": 1.05, "fill": 0.95}}
 
