@@ -45,7 +45,8 @@ static const char *cm_check_accept(struct farswap_rdma_chan *chan,
 {
 	const struct rdma_addr *addr = &chan->id->route.addr;
 	struct farswap_auth_path path = {
-		.client_qpn = chan->id->qp->qp_num,
+		/* The queue pair may be gone: the accept can come while a timeout ends the link. */
+		.client_qpn = chan->qpn,
 		.donor_qpn = param->qp_num,
 	};
 
@@ -350,6 +351,7 @@ int farswap_rdma_chan_create_qp(struct farswap_rdma_chan *chan, u32 max_sends,
 		return err;
 	}
 	chan->qp = chan->id->qp;
+	chan->qpn = chan->qp->qp_num;
 	return 0;
 }
 

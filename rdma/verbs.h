@@ -56,6 +56,7 @@ struct farswap_rdma_drain {
  * @link:	link
  * @id:		CM identifier; NULL before it is created
  * @qp:		queue pair; NULL unless it exists
+ * @qpn:	its number; also after it was destroyed
  * @cq:		completion queue of sends and receives
  * @notify:	the RDMA core's handler, which schedules the softirq that polls @cq
  * @notify_work: calls @notify from an interrupt
@@ -67,6 +68,7 @@ struct farswap_rdma_chan {
 	struct farswap_rdma_link *link;
 	struct rdma_cm_id *id;
 	struct ib_qp *qp;
+	u32 qpn;
 	struct ib_cq *cq;
 	void (*notify)(struct ib_cq *cq, void *context);
 	struct irq_work notify_work;
