@@ -13,7 +13,8 @@
  * - A read is slow if it takes ten times another donor's late_ns. A donor is slow if one of a
  *   hundred of its reads is for two seconds, so that its own tail is ten times the other's, and if
  *   another donor is well at the same time: a machine that is busy itself sees all donors' reads
- *   slow down.
+ *   slow down. A task that waits for a slow donor reads little, so steps without a read do not
+ *   count.
  *
  * A slow donor gets few reads that could show that it has recovered. It is slow for five seconds,
  * and then it is tried; each time that this fails doubles the time, up to three minutes.
@@ -40,7 +41,7 @@
 #define TAIL_MAX		(2000U * TAIL_MS)
 /* The estimate for a donor until its reads are known. */
 #define TAIL_FIRST		(50U * TAIL_MS)
-/* Fewer slow reads, or those of a shorter time, in steps, may be bad luck. */
+/* Fewer slow reads, or those of fewer steps in a row, may be bad luck. */
 #define TAIL_SLOWS		8U
 #define TAIL_STEPS		8U
 /* So many good reads in a row show that a slow donor has recovered. */
@@ -121,14 +122,20 @@ static unsigned int tail_bad(const struct farswap_tail *tail)
 
 static enum farswap_tail_news tail_judge(struct farswap_tail *tail, bool others_well)
 {
-	if (!others_well || tail_bad(tail) < TAIL_SLOWS ||
-	    tail_bad(tail) * TAIL_SHARE < tail->reads)
+	bool bad = tail->now.slow || tail->now.waiting;
+
+	if (!others_well || tail->quiet >= TAIL_STEPS || (!bad && tail->now.reads) ||
+	    (bad && tail_bad(tail) * TAIL_SHARE < tail->reads)) {
 		tail->bad = 0;
-	else
+		tail->bad_reads = 0;
+	} else if (bad) {
 		tail->bad++;
-	if (tail->bad < TAIL_STEPS)
+		tail->bad_reads += tail->now.slow;
+	}
+	if (tail->bad < TAIL_STEPS || tail->bad_reads + tail->now.waiting < TAIL_SLOWS)
 		return FARSWAP_TAIL_SAME;
 	tail->bad = 0;
+	tail->bad_reads = 0;
 	WRITE_ONCE(tail->slow, true);
 	tail->hold = TAIL_HOLD << tail->relapses;
 	tail->relapses = min(tail->relapses + 1, TAIL_RELAPSES);
@@ -163,15 +170,16 @@ void farswap_tail_note(struct farswap_tail *tail, const struct farswap_tail_coun
 }
 
 /**
- * farswap_tail_is_well() - tell whether a donor has reads, and hardly any slow one
+ * farswap_tail_is_well() - tell whether a donor had reads lately, and hardly any slow one
  * @tail:	the tail
  *
  * Context: as farswap_tail_step().
- * Return: whether it has.
+ * Return: whether it had.
  */
 bool farswap_tail_is_well(const struct farswap_tail *tail)
 {
-	return !tail->slow && tail->reads && tail_bad(tail) * TAIL_SHARE < tail->reads;
+	return !tail->slow && tail->quiet < TAIL_STEPS &&
+	       (!tail_bad(tail) || tail_bad(tail) * TAIL_SHARE < tail->reads);
 }
 
 /**

@@ -47,7 +47,8 @@ struct farswap_tail_counts {
  * @known:	@late_ns was exceeded at least once, so it is not far too high
  * @reads:	reads of the last steps; each step halves the older ones
  * @slows:	slow reads among them
- * @bad:	steps in a row in which the donor seemed to be slow
+ * @bad:	steps in a row, without those that had no read, in which the donor seemed to be slow
+ * @bad_reads:	slow reads that ended in these steps
  * @good:	reads in a row that were not slow
  * @quiet:	steps in a row without a read
  * @hold:	steps for which a slow donor stays so, unless @good of its reads show otherwise
@@ -65,6 +66,7 @@ struct farswap_tail {
 	unsigned int reads;
 	unsigned int slows;
 	unsigned int bad;
+	unsigned int bad_reads;
 	unsigned int good;
 	unsigned int quiet;
 	unsigned int hold;

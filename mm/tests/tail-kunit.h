@@ -116,6 +116,67 @@ static void tail_test_silent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, found, 1U);
 }
 
+/* One read in every step, or in every second one */
+static unsigned int tail_test_few(struct farswap_tail *tail, unsigned int steps, unsigned int every,
+				  unsigned int slow)
+{
+	struct farswap_tail_counts counts = {};
+	unsigned int step, found = 0;
+
+	for (step = 0; step < steps; step++) {
+		counts.reads = !(step % every);
+		counts.late = counts.reads;
+		counts.slow = counts.reads ? slow : 0;
+		farswap_tail_note(tail, &counts);
+		found += farswap_tail_step(tail, TAIL_MS, true) == FARSWAP_TAIL_BECAME_SLOW;
+	}
+	return found;
+}
+
+/* A single task that waits for each read of a slow donor reads little. */
+static void tail_test_few_reads(struct kunit *test)
+{
+	struct farswap_tail_counts burst = { .reads = 16, .late = 16, .slow = 16 };
+	struct farswap_tail tail;
+	unsigned int round;
+
+	farswap_tail_init(&tail);
+	tail_test_steps(&tail, 60, TAIL_TEST_READS, TAIL_MS, TAIL_MS, FARSWAP_TAIL_SAME);
+	tail_test_few(&tail, 40, 1, 0);
+	KUNIT_EXPECT_EQ(test, tail_test_few(&tail, TAIL_SLOWS, 2, 1), 0U);
+	KUNIT_EXPECT_EQ_MSG(test, tail_test_few(&tail, TAIL_SLOWS + 1, 2, 1), 1U,
+			    "eight slow reads in eight steps are enough");
+
+	farswap_tail_init(&tail);
+	tail_test_steps(&tail, 60, TAIL_TEST_READS, TAIL_MS, TAIL_MS, FARSWAP_TAIL_SAME);
+	tail_test_few(&tail, 40, 1, 0);
+	for (round = 0; round < 20; round++) {
+		farswap_tail_note(&tail, &burst);
+		KUNIT_EXPECT_EQ_MSG(test, farswap_tail_step(&tail, TAIL_MS, true),
+				    FARSWAP_TAIL_SAME, "a stall now and then is not");
+		tail_test_few(&tail, 3, 1, 0);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, tail_test_few(&tail, 4, 1, 1) +
+			    tail_test_few(&tail, TAIL_STEPS, TAIL_STEPS + 1, 0) +
+			    tail_test_few(&tail, 4, 1, 1), 0U, "nor what was long ago");
+}
+
+/* The other donor has few reads, too. */
+static void tail_test_other(struct kunit *test)
+{
+	struct farswap_tail tail;
+
+	farswap_tail_init(&tail);
+	KUNIT_EXPECT_EQ(test, farswap_tail_is_well(&tail), false);
+	tail_test_few(&tail, 1, 1, 0);
+	KUNIT_EXPECT_EQ(test, farswap_tail_is_well(&tail), true);
+	tail_test_few(&tail, TAIL_STEPS - 1, TAIL_STEPS, 0);
+	KUNIT_EXPECT_EQ(test, farswap_tail_is_well(&tail), true);
+	tail_test_steps(&tail, TAIL_STEPS, 0, 0, TAIL_MS, FARSWAP_TAIL_SAME);
+	KUNIT_EXPECT_EQ_MSG(test, farswap_tail_is_well(&tail), false,
+			    "not without a read lately");
+}
+
 static void tail_test_recovery(struct kunit *test)
 {
 	struct farswap_tail tail;
@@ -183,6 +244,8 @@ static struct kunit_case tail_cases[] = {
 	KUNIT_CASE(tail_test_slow),
 	KUNIT_CASE(tail_test_compare),
 	KUNIT_CASE(tail_test_silent),
+	KUNIT_CASE(tail_test_few_reads),
+	KUNIT_CASE(tail_test_other),
 	KUNIT_CASE(tail_test_recovery),
 	KUNIT_CASE(tail_test_budget),
 	{}
