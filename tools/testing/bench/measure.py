@@ -7,7 +7,8 @@ import time
 COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = 100
 READ = ("cat /proc/stat /proc/vmstat; cd /sys/class/net/eth0/statistics; "
-        "echo net $(cat rx_bytes tx_bytes rx_packets tx_packets); for p in $(pidof farswapd nbd-server); do "
+        "echo net $(cat rx_bytes tx_bytes rx_packets tx_packets); "
+        "for p in $(pidof farswapd nbd-server); do "
         "echo daemon $(cut -d' ' -f1,3 /proc/$p/task/*/schedstat); done")
 
 
