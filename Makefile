@@ -234,6 +234,7 @@ help:
 	@echo "make bench-cluster-wide  six machines that swap and lend, compared with disks only: memory use, run times"
 	@echo "make bench-vm  time the faults of shared memory, and the growth of a virtual machine with and without pull"
 	@echo "make bench-tails  compare the slowest faults of reads and rewrites with those over NVMe-oF"
+	@echo "make bench-dashboard  draw the graphs of the Grafana dashboard from what Prometheus scrapes of a virtual cluster"
 	@echo "make bench-flood  compare an honest client with and without a flood of connect requests"
 	@echo "make bench-slow   time page faults while one of two donors is slow, with and without hedged reads"
 	@echo "make bench-guest  shrink a real guest as far as it still answers, and let it grow again"

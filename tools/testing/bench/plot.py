@@ -23,12 +23,14 @@ def nice(most, parts):
 class Axes:
     """A rectangle of the picture with its axes."""
 
-    def __init__(self, first, last, most, top, height):
+    # pylint: disable=too-many-arguments
+    def __init__(self, first, last, most, top, height, left=LEFT, right=WIDTH - RIGHT):
         self.first, self.last, self.most = first, last, most
-        self.top, self.height = top, height
+        self.top, self.height, self.left, self.right = top, height, left, right
 
     def at_x(self, seconds):
-        return LEFT + (seconds - self.first) / (self.last - self.first) * (WIDTH - LEFT - RIGHT)
+        part = (seconds - self.first) / (self.last - self.first)
+        return self.left + part * (self.right - self.left)
 
     def at_y(self, value):
         return self.top + self.height - min(value, self.most) / self.most * self.height
@@ -48,26 +50,27 @@ class Axes:
         return [(value, str(value)) for value in range(0, int(self.most) + 1, step)]
 
     def ticks_across(self):
-        step = nice(self.last - self.first, 12)
+        step = nice(self.last - self.first, (self.right - self.left) // 65)
         return [(value, str(value))
                 for value in range(int(-(-self.first // step) * step), int(self.last) + 1, step)]
 
     def frame(self, label, across=None, up=None):
         """across, up: [(value, text)] where the ticks are not whole numbers"""
-        bottom, right = self.top + self.height, WIDTH - RIGHT
-        yield (f'<rect x="{LEFT}" y="{self.top}" width="{right - LEFT}" height="{self.height}"'
+        bottom, left = self.top + self.height, self.left
+        yield (f'<rect x="{left}" y="{self.top}" width="{self.right - left}" height="{self.height}"'
                ' fill="none" stroke="#333"/>')
         for value, text in up or self.ticks_up():
             y = self.at_y(value)
-            yield f'<path d="M{LEFT - 5} {y:.1f}h5" stroke="#333"/>'
-            yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+            yield f'<path d="M{left - 5} {y:.1f}h5" stroke="#333"/>'
+            yield f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
         for value, text in across or self.ticks_across():
             x = self.at_x(value)
             yield f'<path d="M{x:.1f} {bottom}v5" stroke="#333"/>'
             yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{text}</text>'
-        middle = self.top + self.height / 2
-        yield (f'<text x="18" y="{middle}" text-anchor="middle"'
-               f' transform="rotate(-90 18 {middle})">{label}</text>')
+        x, middle = left - 52, self.top + self.height / 2
+        if label:
+            yield (f'<text x="{x}" y="{middle}" text-anchor="middle"'
+                   f' transform="rotate(-90 {x} {middle})">{label}</text>')
 
 
 def legend(entries, y):
