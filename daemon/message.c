@@ -493,8 +493,8 @@ void message_received(struct session *session, const void *msg, size_t len)
 	if (session->state > SESSION_READY)
 		return;
 	/*
-	 * The layout of another version is unknown, but its HELLO must be answered. Not before the
-	 * handshake, because the answer would be sent in the clear.
+	 * The layout of another version is unknown, but its HELLO must be answered. Before the
+	 * handshake it is not, because the answer would be sent in the clear.
 	 */
 	if (error == WIRE_VERSION && greeting && le16toh(hdr->type) == FARSWAP_MSG_HELLO &&
 	    message_first(session) == FARSWAP_MSG_HELLO) {

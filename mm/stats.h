@@ -18,9 +18,9 @@ struct seq_file;
 	X(STORE_REMOTE, store_remote)								\
 	/* Remote pages that were compressed */						\
 	X(STORE_PACKED, store_packed)								\
-	/* Remote pages that did not compress to half a page, or met a lack of memory */	\
+	/* Remote pages not compressed: larger than half a page, skipped, or no memory */	\
 	X(STORE_RAW, store_raw)									\
-	/* Pages not compressed because those nearby did not; promoted ones too */		\
+	/* Stored or promoted pages not attempted, as pages nearby did not compress */		\
 	X(COMPRESS_SKIPPED, compress_skipped)							\
 	/* Remote pages stored uncompressed to their own slab although compress is on */	\
 	X(STORE_UNPACKED, store_unpacked)							\

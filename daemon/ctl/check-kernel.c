@@ -70,7 +70,7 @@ static bool kernel_is_redirected(const char *line)
 	return flags && flags < end && memmem(flags, end - flags, " I", 2);
 }
 
-/* What attaching does first: can each function be traced, and has nobody redirected it? */
+/* Check, as attaching does first, that each function can be traced and is not redirected. */
 static bool kernel_functions(void)
 {
 	static const char *const names[] = {
@@ -92,7 +92,8 @@ static bool kernel_functions(void)
 		} else if (used && kernel_is_redirected(kernel_find_line(used, names[i]))) {
 			all = false;
 			check_say(CHECK_FAIL, "hooks", "ls /sys/kernel/livepatch",
-				  "a live patch has redirected %s, so farswap can't: disable it", names[i]);
+				  "a live patch has redirected %s, so farswap can't hook it: disable the patch",
+				  names[i]);
 		}
 	}
 	free(there);

@@ -48,7 +48,7 @@ void own_key(uint8_t secret[FARSWAP_NOISE_KEY_BYTES], bool load)
 		ctl_fail(CTL_PROBLEM, "%s", error);
 }
 
-/* Write the public key of a secret one, which is in the file KEY_FILE @suffix, and wipe that one. */
+/* Write the public key of @secret, which KEY_FILE with @suffix contains, as text; wipe @secret. */
 static void key_text(uint8_t secret[FARSWAP_NOISE_KEY_BYTES], const char *suffix,
 		     char text[FARSWAP_NOISE_TEXT_CHARS + 1])
 {
@@ -69,7 +69,7 @@ void own_key_public(char text[FARSWAP_NOISE_TEXT_CHARS + 1])
 	key_text(secret, "", text);
 }
 
-/* Make the next key, or the next key this machine's. */
+/* Create the next key, or make the next key the key of this machine. */
 static void key_change(bool is_next, uint8_t secret[FARSWAP_NOISE_KEY_BYTES])
 {
 	char path[KEY_PATH_MAX], next[KEY_PATH_MAX], error[KEY_ERROR_MAX];

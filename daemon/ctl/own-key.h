@@ -12,7 +12,7 @@
 
 /*
  * Read the secret key, or make it if there is none, and let farswapd read it; with @load also give
- * it to the kernel module. Exit with one line if that fails.
+ * it to the kernel module. Exits with a one-line message if that fails.
  */
 void own_key(uint8_t secret[FARSWAP_NOISE_KEY_BYTES], bool load);
 /* Write the public key as text; make the key as own_key() does. */

@@ -80,7 +80,7 @@
  * @slab:	slab of the page
  * @slot:	its first slot
  * @nr:		number of its slots
- * @bytes:	room of the compressed page; 0: it is not compressed
+ * @bytes:	size of the compressed page's units; 0: it is not compressed
  * @swap:	its swap entry
  * @page:	receives the page
  * @error:	result of the read

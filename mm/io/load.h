@@ -38,7 +38,7 @@ struct farswap_slab;
  * @began:	when the load began, jiffies
  * @slot:	slot of the first page
  * @nr:		number of slots: pages, or units of a packed slab
- * @bytes:	room of the compressed page; 0: it is not compressed
+ * @bytes:	size of the compressed page's units; 0: it is not compressed
  * @tries:	number of remote reads so far
  * @failed:	number of them that failed although the session of the donor did not
  * @error:	result of the last read, 0 or -errno

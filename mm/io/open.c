@@ -62,7 +62,7 @@ bool farswap_open_packed(const struct farswap_load_request *request)
  * @slab:	slab of the page
  * @offset:	swap offset of the page
  * @nr:		number of its slots
- * @bytes:	room of the compressed page; 0: it is not compressed
+ * @bytes:	size of the compressed page's units; 0: it is not compressed
  * @page:	what was read; gets the page
  *
  * Context: process context.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sealing: encrypts what a store writes to the regions of a protected device. The pages themselves
- * stay readable, so copies of them are sealed; a compressed page is sealed in its place.
+ * Sealing: protects what a store writes to the regions of a protected device. The folio's pages
+ * must stay readable, so copies of them are sealed; a compressed page is sealed in place.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>

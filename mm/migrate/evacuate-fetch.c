@@ -36,7 +36,7 @@
  * @fetch:	the fetch that the read belongs to
  * @backup:	the staging page that it fills
  * @work:	opens the page if that can't be done where the read ends
- * @bytes:	room of the compressed page; 0: it is not compressed
+ * @bytes:	size of the compressed page's units; 0: it is not compressed
  */
 struct fetch_read {
 	struct farswap_io io;

@@ -10,9 +10,9 @@
 
 #include "slab/attempts.h"
 
-/* So many failures in a row begin the first pause. */
+/* Failures in a row that begin the first pause. */
 #define ATTEMPTS_FAILURES	4
-/* The first pause, pages; it doubles with each failure, so often at most. */
+/* The first pause, pages. Each further failure doubles it, ATTEMPTS_DOUBLED times at most. */
 #define ATTEMPTS_PAUSE		4
 #define ATTEMPTS_DOUBLED	4
 

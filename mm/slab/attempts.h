@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether an attempt to compress a page is worth it.
+ * The decision whether to attempt to compress a page.
  */
 #ifndef _FARSWAP_ATTEMPTS_H
 #define _FARSWAP_ATTEMPTS_H

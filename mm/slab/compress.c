@@ -144,7 +144,7 @@ static struct page *compress_alloc(void)
 	return page ?: mempool_alloc(compress_pool, GFP_NOWAIT | __GFP_NOWARN);
 }
 
-/* Free the page that a compressed one did not fit into. */
+/* Free the output page if nothing was compressed into it; return @bytes. */
 static unsigned int compress_keep(struct page **packed, unsigned int bytes)
 {
 	if (!bytes) {
@@ -173,8 +173,8 @@ unsigned int farswap_compress(struct page *page, struct page **packed)
 }
 
 /*
- * Return the record of the folio's area: of a process's memory, or of the swap device if the folio
- * is not mapped.
+ * Return the record of the folio's area. The area is a part of the folio's mapping, or of the swap
+ * device if the folio has no mapping (shared memory in the swap cache).
  */
 static struct farswap_attempts *compress_area(const struct folio *folio)
 {

@@ -37,8 +37,8 @@
 
 /*
  * An entry is twice the number of the object's first unit, counted over all packed slabs of the
- * device, plus its number of units. An object is aligned, so the lowest bit that is set is the
- * number of units. The entries of a device can tell so many units apart: 1 TiB.
+ * device, plus the object's number of units. An object is aligned, so the lowest bit that is set is
+ * the number of units. An entry can address PLACE_UNITS units, 1 TiB.
  */
 #define PLACE_UNITS		BIT_ULL(31)
 

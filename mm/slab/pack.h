@@ -43,7 +43,7 @@ struct farswap_pack {
  * @value:	what @entry was when the object was found
  * @slot:	the first unit
  * @nr:		number of units
- * @bytes:	room of the compressed page; 0: the page is not compressed
+ * @bytes:	size of the compressed page's units; 0: the page is not compressed
  * @avoid:	what farswap_guard_look() returned when the page got the object
  */
 struct farswap_object {

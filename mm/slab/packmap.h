@@ -27,7 +27,7 @@
  * @empty:	word at which the search for an unused word starts
  * @next:	word from which the last object of each class came
  * @full_at:	value of @freed when a search for a class last failed, plus 1; 0: it did not
- * @unused:	a bit for each word that has no unit in use; some of those may lack it
+ * @unused:	a bit for each word that has no unit in use; a hint
  * @class_of:	the class that is filled in each word, or FARSWAP_CLASSES
  * @first:	a bit for each unit at which an object begins
  * @used:	a bit for each unit in use
@@ -100,13 +100,13 @@ static inline unsigned int farswap_packmap_start(const struct farswap_packmap *m
 	unsigned int block = unit - unit % FARSWAP_UNITS;
 	unsigned long starts = READ_ONCE(map->first[unit / BITS_PER_LONG]) >> block % BITS_PER_LONG;
 
-	/* An object is in a block of the units of a page. */
+	/* An object lies within one block of FARSWAP_UNITS units. */
 	starts &= (2UL << (unit - block)) - 1;
 	return starts ? block + __fls(starts) : unit;
 }
 
 /**
- * farswap_packmap_order() - get the place of a unit if those come first where large objects begin
+ * farswap_packmap_order() - get a unit's place, ordered by the largest object that can begin there
  * @map:	the units
  * @unit:	a unit
  *

@@ -5,7 +5,7 @@
  */
 #include <kunit/test.h>
 
-/* Store so many pages; return how many of them were attempted. */
+/* Store @nr pages; return how many of them were attempted. */
 static unsigned int attempts_test_pages(struct farswap_attempts *attempts, unsigned int nr,
 					bool success)
 {
@@ -28,7 +28,7 @@ static void attempts_test_fail(struct kunit *test)
 	made = attempts_test_pages(&attempts, ATTEMPTS_FAILURES, false);
 	KUNIT_EXPECT_TRUE_MSG(test, made == ATTEMPTS_FAILURES, "the first pages are all attempted");
 	made = attempts_test_pages(&attempts, ATTEMPTS_PAUSE, false);
-	KUNIT_EXPECT_TRUE_MSG(test, !made, "after they failed, the next ones are not");
+	KUNIT_EXPECT_TRUE_MSG(test, !made, "after these fail, the next pages are not attempted");
 	made = attempts_test_pages(&attempts, 1, false);
 	KUNIT_EXPECT_TRUE_MSG(test, made == 1, "one more is attempted after the pause");
 	made = attempts_test_pages(&attempts, 2 * ATTEMPTS_PAUSE, false);
@@ -49,7 +49,7 @@ static void attempts_test_recover(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, made >= 1000 - 64,
 			      "an area whose data changes is compressed after a pause");
 	made = attempts_test_pages(&attempts, 1000, true);
-	KUNIT_EXPECT_TRUE_MSG(test, made == 1000, "and stays so");
+	KUNIT_EXPECT_TRUE_MSG(test, made == 1000, "and then all of its pages are attempted");
 }
 
 static void attempts_test_mixed(struct kunit *test)

@@ -116,7 +116,7 @@ static void tail_test_silent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, found, 1U);
 }
 
-/* One read in every step, or in every second one */
+/* Make one read in the first of every @every steps. */
 static unsigned int tail_test_few(struct farswap_tail *tail, unsigned int steps, unsigned int every,
 				  unsigned int slow)
 {
@@ -153,12 +153,13 @@ static void tail_test_few_reads(struct kunit *test)
 	for (round = 0; round < 20; round++) {
 		farswap_tail_note(&tail, &burst);
 		KUNIT_EXPECT_EQ_MSG(test, farswap_tail_step(&tail, TAIL_MS, true),
-				    FARSWAP_TAIL_SAME, "a stall now and then is not");
+				    FARSWAP_TAIL_SAME, "occasional stalls are not enough");
 		tail_test_few(&tail, 3, 1, 0);
 	}
 	KUNIT_EXPECT_EQ_MSG(test, tail_test_few(&tail, 4, 1, 1) +
 			    tail_test_few(&tail, TAIL_STEPS, TAIL_STEPS + 1, 0) +
-			    tail_test_few(&tail, 4, 1, 1), 0U, "nor what was long ago");
+			    tail_test_few(&tail, 4, 1, 1), 0U,
+			    "slow reads before a pause do not count");
 }
 
 /* The other donor has few reads, too. */
@@ -174,7 +175,7 @@ static void tail_test_other(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, farswap_tail_is_well(&tail), true);
 	tail_test_steps(&tail, TAIL_STEPS, 0, 0, TAIL_MS, FARSWAP_TAIL_SAME);
 	KUNIT_EXPECT_EQ_MSG(test, farswap_tail_is_well(&tail), false,
-			    "not without a read lately");
+			    "a donor without recent reads is not well");
 }
 
 static void tail_test_recovery(struct kunit *test)

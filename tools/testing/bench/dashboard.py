@@ -129,7 +129,7 @@ class Prometheus:
 
 
 def events(cluster, begun):
-    """Do what EVENTS says, each in its time. The load, which may not have ended."""
+    """Cause each of EVENTS at its time. Return the load, which may still run."""
     client, (donor1, donor2) = cluster.client, cluster.donors
 
     def wait_for(number):

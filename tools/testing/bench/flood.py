@@ -45,8 +45,8 @@ def faults(program, args):
 
 def connects(client, donor):
     """
-    Seconds until a client has a connection, and then a region. "peer" gives up once it has no
-    answer, and farswap does not, so it is run again.
+    Seconds until a client has a connection, and then a region. "peer" gives up if an answer is
+    missing, where farswap retries, so it is run again.
     """
     begun = time.monotonic()
     for _ in range(5):

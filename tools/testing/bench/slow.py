@@ -76,7 +76,7 @@ class Client:
             self.program.ask("read", self.args.timeout)
             if not self.is_slow():
                 return
-        raise harness.ClusterError("the donor is avoided without end")
+        raise harness.ClusterError("the donor has recovered, but is still avoided")
 
     def is_slow(self):
         head, *donors = self.vm.check(f"cat {farswap.DEBUG}/donors").splitlines()

@@ -41,7 +41,7 @@ class Contender:
         backing.start(self.cluster)
         self.program = Asked(self.cluster.client, f"fault -b -i -s {args.seconds} {megabytes} "
                                                   "100000 1")
-        # The memory is full of rewritten pages then.
+        # Fill the memory with rewritten pages.
         for load in ("fill", "dirty", args.load):
             self.program.ask(load, args.timeout)
 
@@ -95,7 +95,7 @@ def main():
     args = parser.parse_args()
     for name in args.swap.split(","):
         if name not in names:
-            parser.error(f"there is no kind of swap {name!r}; there are {' '.join(names)}")
+            parser.error(f"invalid kind of swap {name!r} (known: {' '.join(names)})")
     harness.exit_on_signals()
     host.build(host.fetch("--bench"), bench.HERE, "modules", "daemon", "tests")
     print(f"machine: {bench.machine()}", flush=True)

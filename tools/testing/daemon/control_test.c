@@ -304,7 +304,7 @@ static void test_flood(void)
 	other_received = 0;
 	complete(&queues[0], 100000, IBV_WC_RECV, 0);
 	session.channel_fd.fn(&session, 0);
-	ok(received == CONTROL_BATCH && again, "a turn of the loop has a batch of its messages");
+	ok(received == CONTROL_BATCH && again, "a turn of the loop handles one batch of messages");
 	run_turns();
 	ok(received == CONTROL_WINDOW && throttle_ms == CONTROL_WINDOW_MS && !ended,
 	   "a session that floods waits after %d messages", CONTROL_WINDOW);
@@ -312,14 +312,14 @@ static void test_flood(void)
 	throttle_ms = 0;
 	run_turns();
 	ok(received == CONTROL_WINDOW && throttle_ms == CONTROL_WINDOW_MS - 4,
-	   "until the time is over");
+	   "it waits until the window is over");
 	complete(&queues[1], 3, IBV_WC_RECV, 0);
 	other.channel_fd.fn(&other, 0);
-	ok(other_received == 3, "others need not wait");
+	ok(other_received == 3, "another session need not wait");
 	now_ms += throttle_ms;
 	session.throttle.fn(session.throttle.arg);
 	run_turns();
-	ok(received == 2 * CONTROL_WINDOW, "then it has as many again");
+	ok(received == 2 * CONTROL_WINDOW, "then as many of its messages are handled again");
 	close_session(&session);
 	close_session(&other);
 }

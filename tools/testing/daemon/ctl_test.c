@@ -378,7 +378,8 @@ static void test_check(void)
 	put("/sys/kernel/tracing/enabled_functions",
 	    "__swap_writepage (1) R\ttramp: 0xffff I\nswap_read_folio (1) R I     M\ttramp: 0xffff\n");
 	finds("a live patch", "fail  hooks: ", "a live patch has redirected swap_read_folio,", "type: ls /sys/kernel/livepatch");
-	ok(!has("redirected __swap_writepage"), "a function that is only traced");
+	ok(!has("redirected __swap_writepage"),
+	   "check: a function that is only traced is not reported");
 	put("/sys/kernel/farswap/attached", "0\n");
 	put("/sys/kernel/tracing/available_filter_functions", HOOKED "swap_writepage_2\n");
 	gone("/sys/kernel/tracing/enabled_functions");

@@ -440,7 +440,7 @@ static void test_invited(void)
 	ok(ended == 1 && !pongs, "others have to say HELLO first");
 }
 
-/* HELLO of another version, before the handshake or after it */
+/* Receive HELLO of another version, after the handshake if @sealed, otherwise before it. */
 static void say_later(bool sealed)
 {
 	struct farswap_hello hello;

@@ -51,7 +51,10 @@ static bool invites;
 	((array)[(nr) ? fuzz_below((nr) < ARRAY_LEN(array) ?		\
 				   (nr) : ARRAY_LEN(array)) : 0])
 
-/* The daemon's calls of free() come here. A session and its messages have secrets and rkeys. */
+/*
+ * Wraps the daemon's calls of free(). Sessions and their messages contain secrets and rkeys, so
+ * they must be zeroed before they are freed.
+ */
 void __real_free(void *ptr);
 void __wrap_free(void *ptr);
 void __wrap_free(void *ptr)

@@ -10,7 +10,7 @@ NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_me
          "one_thread": 0, "aes": 0, "rare": 0, "append": ""}
 # A test accepts more of these than it needs.
 MORE_IS_GOOD = ("donors", "disks", "nfs", "tree", "rare")
-# A long test whose like is run each time is "rare": "make check" runs it for one commit in these.
+# "make check" runs a rare test, a long one that resembles others, for one commit in RARE_EVERY.
 RARE_EVERY = 3
 
 
@@ -37,7 +37,7 @@ def kind_of(needs: Needs) -> Needs:
 
 
 def without_rare(tests: dict[str, Needs], turn: int | None) -> list[str]:
-    """The names of all tests but those rare ones whose turn it is not; with no turn, of all."""
+    """The names of all tests except rare ones whose turn it is not; of all if turn is None."""
     rare = sorted(name for name, needs in tests.items() if needs["rare"])
     return [name for name in tests if turn is None or name not in rare or
             (rare.index(name) + turn) % RARE_EVERY == 0]

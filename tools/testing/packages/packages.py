@@ -317,7 +317,7 @@ def purge(walk: Walk, client, donor) -> None:
 
 
 def locked_down(walk: Walk, client) -> None:
-    """A kernel that wants signatures stays so, so this comes last, with saved programs."""
+    """Enforcing signatures can't be undone, so this comes last, with saved programs."""
     client.check("mkdir -p /lib/modules/$(uname -r)/updates; "
                  "cp -r /root/updates/. /lib/modules/$(uname -r)/updates/; depmod; "
                  "echo 1 >/sys/module/module/parameters/sig_enforce")

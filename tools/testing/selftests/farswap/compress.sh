@@ -165,7 +165,7 @@ check "I/O fails" with delay_us 200 keep_session 1 fail_every 31 -- \
 	store_write_failed load_fallback
 check "I/O is refused" with refuse_every 29 -- store_refused load_fallback
 check "sessions fail" with delay_us 200 fail_every 499 -- donor_down donor_up slab_lost
-check "pages that do not compress are not attempted" not_attempted
+check "few pages are attempted where none compress" not_attempted
 check "pages that were read from the device are packed" wait_for 40 grew promoted
 check --data "pages of lost packed slabs are rebuilt right" rebuilt
 check "sessions are suspended and resumed" with delay_us 200 suspend_ms 300 fail_every 499 -- \

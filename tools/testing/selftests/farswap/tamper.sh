@@ -155,7 +155,8 @@ sole_copies_are_refused() {
 test_begin 23
 has_ram || skip_rest "no module farswap-ram"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
-check "pages are encrypted by default if the processor has instructions for AES" default_fits
+check "pages are encrypted by default if the processor has instructions for AES-GCM" \
+	default_fits
 check "an unknown protection is refused, and any while attached" refused
 swap_on
 make_cgroup secret 20M
