@@ -47,8 +47,6 @@ provoke() {
 test_begin 8
 farswap_up 2
 set_value "$FARSWAP/io_timeout_ms" 1000
-# Filter rxe's own warning about this; others are checked at the end.
-set_value /proc/sys/kernel/panic_on_warn 0
 swap_on
 make_cgroup refuse 12M
 start_load refuse refuse -m 24 -p 2 -d 280 -w 10 -i 10
