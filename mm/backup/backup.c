@@ -20,6 +20,8 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
 
 #include <kunit/static_stub.h>
 
@@ -261,9 +263,8 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 
 /**
  * farswap_backup_read() - read a folio from its staging copies
- * @slab:	the slab of its slots, which has bits
- * @slot:	its first slot in @slab
- * @folio:	locked, not up to date
+ * @device:	its swap device
+ * @folio:	locked, in the swap cache, not up to date
  *
  * A slot without a copy is on the device, and its unbacked bit reads clear after this call;
  * or else only regions have it.
@@ -271,12 +272,12 @@ void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
  * Context: process context; does not sleep.
  * Return: false if one of its pages has no copy that can be read.
  */
-bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
-			 struct folio *folio)
+bool farswap_backup_read(struct farswap_device *device, struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio), i;
-	pgoff_t offset = farswap_slab_offset(slab, slot);
-	struct farswap_backup_shard *shard = farswap_backup_shard(&slab->device->backups, offset);
+	/* Not by its slots: repack.c may have moved the page since they were looked up. */
+	pgoff_t offset = swp_offset(folio->swap);
+	struct farswap_backup_shard *shard = farswap_backup_shard(&device->backups, offset);
 	struct farswap_backup *backup;
 
 	spin_lock_irq(&shard->lock);

@@ -219,8 +219,7 @@ bool farswap_backup_is_settled(struct farswap_slab *slab, unsigned int slot,
 			       unsigned int nr);
 void farswap_backup_settle(struct farswap_slab *slab, unsigned int slot,
 			   unsigned int nr);
-bool farswap_backup_read(struct farswap_slab *slab, unsigned int slot,
-			 struct folio *folio);
+bool farswap_backup_read(struct farswap_device *device, struct folio *folio);
 int farswap_backup_state_of(struct farswap_slab *slab, unsigned int slot);
 unsigned int farswap_backup_adopt(struct farswap_slab *slab, unsigned int slot,
 				  unsigned int nr, struct farswap_backup_owner *owner,

@@ -65,7 +65,7 @@ static bool load_staged(struct folio *folio, struct farswap_slab *slab,
 	unsigned int nr = folio_nr_pages(folio);
 
 	if (!farswap_slotbits_any(slab->bits.unbacked, slot, nr) ||
-	    !farswap_backup_read(slab, slot, folio))
+	    !farswap_backup_read(slab->device, folio))
 		return false;
 	farswap_hook_swapin(folio);
 	farswap_stat_add(FARSWAP_STAT_LOAD_STAGED, nr);
