@@ -600,7 +600,7 @@ static bool backup_is_unbacked(const struct farswap_mapping *mapping, unsigned i
 	return farswap_mapping_is_slabs(mapping) && farswap_mapping_has(mapping, slot, 1);
 }
 
-static bool backup_find_object(struct farswap_slab *slab, unsigned int slot,
+static bool backup_find_object(struct farswap_slab *slab, unsigned int slot, pgoff_t offset,
 			       struct farswap_object *object)
 {
 	bool found;
@@ -609,7 +609,9 @@ static bool backup_find_object(struct farswap_slab *slab, unsigned int slot,
 	object->bytes = 0;
 	if (!slab->pack)
 		return true;
-	found = farswap_object_at(slab, slot, object);
+	/* By the offset of the copy: the unit may belong to another page since that was read. */
+	found = farswap_object_find(slab->device, offset, object) && object->slab == slab &&
+		object->slot == slot;
 	/* The entry is read before the bits of the units, and after them in backup_has_object(). */
 	smp_rmb();
 	return found;
@@ -649,8 +651,9 @@ bool farswap_backup_fetch_begin(struct farswap_mapping *mapping, unsigned int sl
 	bool sole;
 
 	spin_lock_irq(&shard->lock);
-	sole = backup_find_object(slab, slot, object) && backup_is_unbacked(mapping, slot) &&
-	       backup_has_object(slab, object) && !farswap_backup_find(shard, offset);
+	sole = backup_find_object(slab, slot, offset, object) &&
+	       backup_is_unbacked(mapping, slot) && backup_has_object(slab, object) &&
+	       !farswap_backup_find(shard, offset);
 	if (sole) {
 		backup->slab = slab;
 		backup->slot = slot;
