@@ -44,6 +44,11 @@
 /* Fewer slow reads, or those of fewer steps in a row, may be bad luck. */
 #define TAIL_SLOWS		8U
 #define TAIL_STEPS		8U
+/*
+ * After so many steps with reads, most of them late, the estimate is too low: it is no measure for
+ * other donors before it has caught up.
+ */
+#define TAIL_RISING		3U
 /* So many good reads in a row show that a slow donor has recovered. */
 #define TAIL_GOODS		64U
 /* Five seconds, in steps, and log2 of the largest multiple of it. */
@@ -165,6 +170,9 @@ void farswap_tail_note(struct farswap_tail *tail, const struct farswap_tail_coun
 {
 	tail->now = *counts;
 	tail->quiet = counts->reads || counts->waiting ? 0 : min(tail->quiet + 1, TAIL_FORGET);
+	if (counts->reads)
+		tail->rising = 2 * counts->late > counts->reads ?
+			       min(tail->rising + 1, TAIL_RISING) : 0;
 	tail->reads = tail->reads / 2 + counts->reads;
 	tail->slows = tail->slows / 2 + counts->slow;
 }
@@ -174,11 +182,11 @@ void farswap_tail_note(struct farswap_tail *tail, const struct farswap_tail_coun
  * @tail:	the tail
  *
  * Context: as farswap_tail_step().
- * Return: whether it had.
+ * Return: whether it had. Not if its estimate is still far too low.
  */
 bool farswap_tail_is_well(const struct farswap_tail *tail)
 {
-	return !tail->slow && tail->quiet < TAIL_STEPS &&
+	return !tail->slow && tail->quiet < TAIL_STEPS && tail->rising < TAIL_RISING &&
 	       (!tail_bad(tail) || tail_bad(tail) * TAIL_SHARE < tail->reads);
 }
 

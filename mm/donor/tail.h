@@ -51,6 +51,7 @@ struct farswap_tail_counts {
  * @bad_reads:	slow reads that ended in these steps
  * @good:	reads in a row that were not slow
  * @quiet:	steps in a row without a read
+ * @rising:	steps with reads in a row in which most reads were late, at most TAIL_RISING
  * @hold:	steps for which a slow donor stays so, unless @good of its reads show otherwise
  * @relapses:	log2 of the multiple of the shortest @hold
  *
@@ -69,6 +70,7 @@ struct farswap_tail {
 	unsigned int bad_reads;
 	unsigned int good;
 	unsigned int quiet;
+	unsigned int rising;
 	unsigned int hold;
 	unsigned int relapses;
 };

@@ -178,6 +178,45 @@ static void tail_test_other(struct kunit *test)
 			    "a donor without recent reads is not well");
 }
 
+/*
+ * This machine is slow, so reads of both donors take 40 ms. One task reads, with pauses of 100 ms,
+ * twice as much from the first one.
+ */
+static void tail_test_both(struct kunit *test)
+{
+	struct farswap_tail tails[2];
+	unsigned int step, i, nth = 0, slow = 0, ms = 0;
+
+	for (i = 0; i < 2; i++) {
+		farswap_tail_init(&tails[i]);
+		tail_test_steps(&tails[i], 60, TAIL_TEST_READS, TAIL_MS / 10, TAIL_MS / 10,
+				FARSWAP_TAIL_SAME);
+	}
+	for (step = 0; step < 400; step++) {
+		struct farswap_tail_counts counts[2] = {};
+		bool well[2];
+		u32 usual[2];
+
+		for (; ms < 250; ms += 140) {
+			i = nth++ % 3 / 2;
+			counts[i].reads++;
+			counts[i].late += 40 * TAIL_MS > tails[i].late_ns;
+			counts[i].slow += 40 * TAIL_MS > tails[i].slow_ns;
+		}
+		ms -= 250;
+		for (i = 0; i < 2; i++)
+			farswap_tail_note(&tails[i], &counts[i]);
+		for (i = 0; i < 2; i++) {
+			well[i] = farswap_tail_is_well(&tails[i]);
+			usual[i] = farswap_tail_usual(&tails[i]);
+		}
+		for (i = 0; i < 2; i++)
+			slow += farswap_tail_step(&tails[i], usual[!i], well[!i]) ==
+				FARSWAP_TAIL_BECAME_SLOW;
+	}
+	KUNIT_EXPECT_EQ_MSG(test, slow, 0U, "no donor is blamed for what both have");
+}
+
 static void tail_test_recovery(struct kunit *test)
 {
 	struct farswap_tail tail;
@@ -247,6 +286,7 @@ static struct kunit_case tail_cases[] = {
 	KUNIT_CASE(tail_test_silent),
 	KUNIT_CASE(tail_test_few_reads),
 	KUNIT_CASE(tail_test_other),
+	KUNIT_CASE(tail_test_both),
 	KUNIT_CASE(tail_test_recovery),
 	KUNIT_CASE(tail_test_budget),
 	{}
