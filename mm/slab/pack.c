@@ -321,7 +321,10 @@ pgoff_t farswap_pack_offset(const struct farswap_slab *slab, unsigned int slot)
 	return owner ? READ_ONCE(*owner) : 0;
 }
 
-/* Take units of a slab, if it is mapped; return the first, or -ENOSPC. The slab is used then. */
+/*
+ * Take units of a slab, if it is mapped. Return the first; the slab is used then. Return -ENOSPC
+ * if it has no room, -ENOMEM if there is no memory for the owner.
+ */
 static int pack_take_units(struct farswap_slab *slab, unsigned int class)
 {
 	struct farswap_pack *pack = slab->pack;
@@ -337,7 +340,7 @@ static int pack_take_units(struct farswap_slab *slab, unsigned int class)
 		unit = farswap_packmap_take(pack->map, class);
 	if (unit >= 0 && !pack_make_owner(slab, unit)) {
 		farswap_packmap_put(pack->map, unit, class);
-		unit = -ENOSPC;
+		unit = -ENOMEM;
 	}
 	/*
 	 * The units are taken before @closed is read. Pairs with farswap_pack_close(): units that
@@ -406,11 +409,15 @@ bool farswap_pack_is_ready(struct farswap_device *device)
 	return false;
 }
 
-/* Find room in a mapped slab, first where the last object of the class went. */
+/*
+ * Find room in a mapped slab, first where the last object of the class went. With NULL, @unit is
+ * -ENOMEM if a slab has room, but there is no memory for the owner.
+ */
 static struct farswap_slab *pack_find_room(struct farswap_device *device, unsigned int class,
 					   int *unit)
 {
 	unsigned int open = READ_ONCE(device->pack_open[class]), nr = READ_ONCE(device->nr_packs);
+	bool starved = false;
 	struct farswap_slab *slab;
 	unsigned int i, nth;
 
@@ -422,6 +429,7 @@ static struct farswap_slab *pack_find_room(struct farswap_device *device, unsign
 		if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED)
 			continue;
 		*unit = pack_take_units(slab, class);
+		starved |= *unit == -ENOMEM;
 		if (*unit < 0)
 			continue;
 		if (nth != open)
@@ -429,8 +437,9 @@ static struct farswap_slab *pack_find_room(struct farswap_device *device, unsign
 		return slab;
 	}
 	/* All are full, and there may be many: search again at the next tick at the earliest. */
-	if (nr)
+	if (nr && !starved)
 		WRITE_ONCE(device->pack_full_until[class], jiffies + 1);
+	*unit = starved ? -ENOMEM : -ENOSPC;
 	return NULL;
 }
 
@@ -482,7 +491,9 @@ bool farswap_object_take(struct farswap_device *device, pgoff_t offset, unsigned
 		return false;
 	slab = pack_find_room(device, class, &unit);
 	if (!slab) {
-		pack_want(device, false);
+		/* Without memory for the owner another slab would be of no use. */
+		if (unit != -ENOMEM)
+			pack_want(device, false);
 		return false;
 	}
 	farswap_activity_account(&slab->activity, farswap_slab_second(), 1);
