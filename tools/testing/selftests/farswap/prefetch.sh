@@ -30,7 +30,8 @@ most_is_of_use() {
 	useful_not=$(stat_delta prefetch_unused)
 	echo "$useful_ahead read ahead, $useful_used of use, $useful_not not"
 	[ "$useful_used" -gt 2000 ] && [ "$useful_not" -lt $((useful_used / 4)) ] &&
-		[ $((useful_used + useful_not)) -le $((useful_ahead + 300)) ]
+		[ $(($(stat_of prefetch_used) + $(stat_of prefetch_unused))) -le \
+			$(($(stat_of prefetched) + 300)) ]
 }
 
 # nothing_ahead FILE VALUE: with that value pages are read, none prefetched
