@@ -31,7 +31,7 @@ SLOW_MS = 600
 # Time of other reads, so that the donors are no faster than a network.
 DELAY_US = 200
 SLAB_MB = 2
-# Of p99 with a slow donor over the disk's.
+# The p99 with a slow donor may be this multiple of the disk's.
 GOAL = 3
 COUNTERS = ("load_remote", "load_device", "load_hedged", "load_hedge_won", "load_avoided")
 

@@ -175,7 +175,7 @@ def walk_recipe(walk: Walk, client, donor) -> None:
         walk.run(f"recipe, client: {line}", client, command, 300)
     walk.run("recipe, client: what dmesg has says that it is attached", client,
              "dmesg | grep 'farswap: attached'; grep -x 0 " + SYSFS + "/attached")
-    # What follows starts from a machine without settings.
+    # The next steps start on a machine without settings.
     client.check(f"systemctl disable farswap; {UNLOAD}; swapoff /dev/vda; "
                  "rm -f /etc/farswap/key /etc/farswap/farswap.conf.d/*.conf", 120)
     donor.check("systemctl disable --now farswapd; rm -f /etc/farswap/key "
@@ -238,7 +238,7 @@ def start(walk: Walk, client, donor) -> None:
              "pid=$(systemctl show -P MainPID farswapd); [ $(stat -c %U /proc/$pid) = farswapd ]; "
              "grep -q 'CapEff:.*0000000000004000$' /proc/$pid/status; "
              "no 'journalctl -u farswapd | grep -i cannot'")
-    # What comes after looks for a detach of its own.
+    # The next steps look for a later detach in the log.
     client.check("dmesg -C")
     walk.run("client: nothing is attached before it is enabled", client,
              f"no 'systemctl is-enabled farswap'; [ ! -e {SYSFS} ]")
