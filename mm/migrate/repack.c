@@ -8,11 +8,13 @@
  *
  * Only pages that the device has move. So a load that finds the object between two regions reads
  * the device, and a region that is lost costs no page. The bytes of a page do not change, nor does
- * its seal if it is protected.
+ * its seal if it is protected. A slab with a page that the device does not have is left alone: its
+ * region could not be given back.
  *
  * An object moves from one slab to another, while the mover stays within one. The move needs no run
  * of slab/guard.c: no store goes to the units, which no page has before the move.
  */
+#include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/gfp.h>
 #include <linux/ktime.h>
@@ -163,11 +165,19 @@ static void repack_slab(struct farswap_slab *slab)
 	__free_page(page);
 }
 
-/* Return true if a slab is mapped and has few objects, but has some. */
+/* Return true if a slab is mapped, and the device has all of its pages. */
+static bool repack_may_empty(const struct farswap_slab *slab)
+{
+	if (READ_ONCE(slab->state) != FARSWAP_SLAB_MAPPED || !farswap_slab_has_bits(slab))
+		return false;
+	/* A bit that is set during this scan keeps its object where it is. */
+	return data_race(bitmap_empty(slab->bits.unbacked, slab->nr_slots));
+}
+
+/* Return true if a slab has few objects, but has some. */
 static bool repack_is_sparse(const struct farswap_slab *slab)
 {
-	return READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED && farswap_slab_has_bits(slab) &&
-	       farswap_packmap_is_sparse(slab->pack->map) &&
+	return farswap_packmap_is_sparse(slab->pack->map) &&
 	       atomic_read(&slab->pack->map->nr_used) &&
 	       time_after(jiffies, READ_ONCE(slab->mapped_at) + REPACK_AGE);
 }
@@ -188,10 +198,11 @@ static struct farswap_slab *repack_choose(const struct farswap_device *device)
 
 	for (nth = 0; nth < nr_packs; nth++) {
 		slab = repack_nth(device, nth);
-		if (READ_ONCE(slab->pack->closed) &&
-		    READ_ONCE(slab->state) == FARSWAP_SLAB_MAPPED)
+		if (!repack_may_empty(slab))
+			continue;
+		if (READ_ONCE(slab->pack->closed))
 			return slab;
-		if (READ_ONCE(slab->pack->closed) || !repack_is_sparse(slab))
+		if (!repack_is_sparse(slab))
 			continue;
 		nr_sparse++;
 		if (!least || atomic_read(&slab->pack->map->nr_used) <
