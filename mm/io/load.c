@@ -808,5 +808,6 @@ void farswap_load_exit(void)
 }
 
 #ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/load-kunit.h"
 #include "tests/poll-kunit.h"
 #endif

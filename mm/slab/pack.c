@@ -33,6 +33,8 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
+#include <kunit/static_stub.h>
+
 #include "internal.h"
 
 /*
@@ -266,6 +268,7 @@ static bool pack_make_owner(const struct farswap_slab *slab, unsigned int unit)
 	struct farswap_pack *pack = slab->pack;
 	u32 *owners;
 
+	KUNIT_STATIC_STUB_REDIRECT(pack_make_owner, slab, unit);
 	if (likely(READ_ONCE(pack->owners[nth])))
 		return true;
 	owners = (u32 *)get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
@@ -777,3 +780,7 @@ bool farswap_pack_prepare(struct farswap_slab *slab)
 		return true;
 	return !farswap_slab_has_bits(slab) || pack_empty(slab);
 }
+
+#ifdef CONFIG_FARSWAP_KUNIT_TEST
+#include "tests/pack-kunit.h"
+#endif

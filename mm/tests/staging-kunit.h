@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Staging: one memory cgroup cannot take all pages from another, and pages that are given back are
- * available again.
+ * Staging: one memory cgroup cannot take all pages from another, pages that are given back are
+ * available again, and a page is fetched under its own offset.
  */
-#include <kunit/test.h>
+#include "tests/packed.h"
 
 #define PAGES	500
 
@@ -114,9 +114,31 @@ static void staging_test_keep(struct kunit *test)
 	folio_put(folio);
 }
 
+/*
+ * A fetch has read the offset of a unit. Before it has the lock, that page is freed, and another
+ * one gets the unit.
+ */
+static void staging_test_reused(struct kunit *test)
+{
+	struct packed *packed = packed_begin(test);
+	struct farswap_object before = packed_store(test, packed, 7, PACKED_SMALL), after, found;
+	pgoff_t offset = farswap_slab_offset(before.slab, before.slot);
+
+	KUNIT_EXPECT_EQ(test, offset, 7);
+	KUNIT_EXPECT_TRUE(test, backup_find_object(before.slab, before.slot, offset, &found));
+	farswap_forget_object(&packed->device, 7);
+	after = packed_store(test, packed, 8, PACKED_SMALL);
+	KUNIT_ASSERT_EQ(test, after.slot, before.slot);
+	KUNIT_EXPECT_FALSE_MSG(test, backup_find_object(after.slab, after.slot, offset, &found),
+			       "the other page is not fetched under the offset of the first");
+	KUNIT_EXPECT_TRUE(test, backup_find_object(after.slab, after.slot, 8, &found));
+	packed_end(packed);
+}
+
 static struct kunit_case staging_cases[] = {
 	KUNIT_CASE(staging_test_share),
 	KUNIT_CASE(staging_test_keep),
+	KUNIT_CASE(staging_test_reused),
 	{}
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Queue pair events end a connection in a way that allows it to be resumed: some adapters raise
- * them for a failed request of ours before it completes.
+ * them for a failed request of ours before it completes. An accept may come late.
  */
 #include <kunit/test.h>
 
@@ -39,6 +39,56 @@ static void cm_test_qp_event(struct kunit *test)
 		farswap_rdma_conn_fail(conn, -ESHUTDOWN, "test");
 		farswap_rdma_conn_put(conn);
 	}
+}
+
+/*
+ * An accept arrives while a timeout ends the link, after the queue pair was destroyed. The accept
+ * is bound to the number that the queue pair had.
+ */
+static void cm_test_late_accept(struct kunit *test)
+{
+	struct farswap_session *session = kunit_kzalloc(test, struct_size(session, address, 1),
+							GFP_KERNEL);
+	struct rdma_cm_id *id = kunit_kzalloc(test, sizeof(*id), GFP_KERNEL);
+	struct farswap_accept accept = {
+		.magic		= cpu_to_le32(FARSWAP_MAGIC),
+		.version	= cpu_to_le16(FARSWAP_VERSION),
+		.status		= cpu_to_le16(FARSWAP_STATUS_OK),
+		.features	= cpu_to_le32(FARSWAP_FEATURE_SEALED),
+	};
+	struct rdma_cm_event event = {
+		.event = RDMA_CM_EVENT_ESTABLISHED,
+		.param.conn = {
+			.private_data		= &accept,
+			.private_data_len	= sizeof(accept),
+			.qp_num			= 0x654321,
+		},
+	};
+	struct farswap_rdma_chan *chan;
+	struct farswap_rdma_conn *conn;
+	__le32 *numbers;
+
+	KUNIT_ASSERT_NOT_NULL(test, session);
+	KUNIT_ASSERT_NOT_NULL(test, id);
+	spin_lock_init(&session->lock);
+	session->queues = 2;
+	session->link = &farswap_rdma_link_ops;
+	conn = farswap_rdma_conn_alloc(session);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->auth.on = true;
+	chan = &to_link(conn)->control;
+	chan->id = id;
+	chan->qpn = 0x123456;
+	id->context = chan;
+	cm_handler(id, &event);
+	KUNIT_EXPECT_EQ(test, conn->error, 0);
+	KUNIT_EXPECT_EQ(test, chan->step, FARSWAP_RDMA_STEP_ESTABLISHED);
+	numbers = (__le32 *)(conn->auth.prologue + sizeof(conn->auth.prologue)) - 2;
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(numbers[0]), 0x123456);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(numbers[1]), 0x654321);
+	chan->id = NULL;
+	farswap_rdma_conn_fail(conn, -ESHUTDOWN, "test");
+	farswap_rdma_conn_put(conn);
 }
 
 /* A vector is that of a CPU which submits to the queue, if it can be. */
@@ -111,6 +161,7 @@ static void cm_test_ack_timeout(struct kunit *test)
 
 static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_test_qp_event),
+	KUNIT_CASE(cm_test_late_accept),
 	KUNIT_CASE(cm_test_vectors),
 	KUNIT_CASE(cm_test_ack_timeout),
 	{}

@@ -16,10 +16,10 @@ suite() {
 		! grep -q 'not ok \|# SKIP' "$RESULTS/farswap_$1/results"
 }
 
-SUITES="activity address attempts backup compress donor evict giveway guard latency mapping"
-SUITES="$SUITES noise packmap placement poll protect rdma_cm rdma_conn rdma_io rdma_keepalive"
-SUITES="$SUITES rdma_message rdma_port rdma_probe rdma_resume sessions slab slabmap staging"
-SUITES="$SUITES tail trend window wire"
+SUITES="activity address attempts backup compress donor evict giveway guard latency load"
+SUITES="$SUITES mapping noise pack packmap placement poll protect rdma_cm rdma_conn rdma_io"
+SUITES="$SUITES rdma_keepalive rdma_message rdma_port rdma_probe rdma_resume sessions slab"
+SUITES="$SUITES slabmap staging tail trend window wire"
 
 # Every suite is in the list.
 no_others() {
