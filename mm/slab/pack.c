@@ -22,7 +22,8 @@
  * Locking: none. An entry is set while the folio of its page is locked, or by a cmpxchg() that
  * replaces an object with its copy. It is taken by xchg() or cmpxchg(), so that one task frees the
  * object. A store, a load or a move counts as a user of the slab before it uses an object;
- * farswap_pack_prepare() frees units only when there are no users.
+ * farswap_pack_prepare() takes objects only after the stores have ended, and frees their units only
+ * after the loads have.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -684,17 +685,39 @@ void farswap_pack_free(struct farswap_slab *slab)
 	kfree(pack);
 }
 
+/*
+ * Wait until no user is left that still saw the slab mapped, or an object that was taken from its
+ * page. Loads may use objects again at any time.
+ */
+static void pack_drain(const struct farswap_pack *pack)
+{
+	/*
+	 * The state and the entries are written before the count is read. Pairs with
+	 * pack_take_units(), farswap_pack_is_closed() and farswap_object_get(), which count their
+	 * user before they read them.
+	 */
+	smp_mb();
+	while (atomic_read(&pack->users))
+		msleep(20);
+	/* Pairs with farswap_pack_put(): no user writes bits or reads units after this. */
+	smp_mb();
+}
+
 /* Take the objects of pages that the device has; return false if there is no memory. */
 static bool pack_empty(struct farswap_slab *slab)
 {
 	struct farswap_packmap *map = slab->pack->map;
-	unsigned long *claimed = kvcalloc(map->nr_words, sizeof(*claimed),
-					  GFP_KERNEL | __GFP_NOWARN);
 	struct farswap_object object;
-	unsigned int unit;
+	unsigned long *first, *last;
+	unsigned int unit, end;
 
-	if (!claimed)
+	/* The first and the last unit of each object that was taken. */
+	first = kvcalloc(2 * map->nr_words, sizeof(*first), GFP_KERNEL | __GFP_NOWARN);
+	if (!first)
 		return false;
+	last = first + map->nr_words;
+	/* A store to a region that the slab has lost may not have set the unbacked bit yet. */
+	pack_drain(slab->pack);
 	for_each_set_bit(unit, map->first, map->nr_units) {
 		cond_resched();
 		if (!farswap_object_at(slab, unit, &object) ||
@@ -704,45 +727,27 @@ static bool pack_empty(struct farswap_slab *slab)
 			continue;
 		/* A run of rebuild.c that has seen the entry does not publish the units. */
 		farswap_guard_look(slab, unit, object.nr);
-		__set_bit(unit, claimed);
-		/* The unit has no owner any more, so this tells the object's size. */
-		WRITE_ONCE(*pack_owner(slab, unit), ilog2(object.nr));
+		__set_bit(unit, first);
+		__set_bit(unit + object.nr - 1, last);
 	}
-	/*
-	 * cmpxchg() is a full barrier: the entries are cleared before the count is read. Pairs
-	 * with farswap_object_get(), which counts its user before it reads the entry again.
-	 */
-	while (atomic_read(&slab->pack->users))
-		msleep(20);
-	/* Pairs with farswap_pack_put(): no user writes bits after this. */
-	smp_mb();
-	for_each_set_bit(unit, claimed, map->nr_units)
-		farswap_packmap_put(map, unit, *pack_owner(slab, unit));
-	kvfree(claimed);
+	/* A load may still use an object that it found before. */
+	pack_drain(slab->pack);
+	for_each_set_bit(unit, first, map->nr_units) {
+		end = find_next_bit(last, map->nr_units, unit) + 1;
+		farswap_packmap_put(map, unit, ilog2(end - unit));
+	}
+	kvfree(first);
 	return true;
 }
 
 /* Let pages get objects again. */
 static void pack_open(struct farswap_slab *slab)
 {
-	struct farswap_pack *pack = slab->pack;
-
-	if (!READ_ONCE(pack->closed))
+	if (!READ_ONCE(slab->pack->closed))
 		return;
-	/*
-	 * The state is written before the count is read. Pairs with pack_take_units() and
-	 * farswap_pack_is_closed(): a user that still sees the slab mapped is seen here.
-	 */
-	smp_mb();
 	/* A load that found an object before it moved may still want to read its units. */
-	while (atomic_read(&pack->users))
-		msleep(20);
-	/*
-	 * The count is read before @closed is written. Pairs with farswap_pack_put(): the slab is
-	 * closed for all users from before.
-	 */
-	smp_mb();
-	WRITE_ONCE(pack->closed, false);
+	pack_drain(slab->pack);
+	WRITE_ONCE(slab->pack->closed, false);
 }
 
 static bool pack_make(struct farswap_slab *slab)
