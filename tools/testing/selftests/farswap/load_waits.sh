@@ -102,11 +102,12 @@ other_goes_on() {
 }
 
 killed_ends() {
-	killed_child=$(cat "/proc/$(cat "$TMP/killed.pid")/task/"*/children)
+	killed_child=$(awk -v parent="$(cat "$TMP/killed.pid")" '$4 == parent { print $1 }' \
+		/proc/[0-9]*/stat 2>/dev/null)
 	echo "process $killed_child waits"
+	[ -d "/proc/${killed_child:-none}" ] || return 1
 	kill_load killed
-	# shellcheck disable=SC2086 # one word
-	wait_for 20 test ! -e /proc/${killed_child% } && paused
+	wait_for 20 test ! -e "/proc/$killed_child" && paused
 }
 
 test_begin 14
