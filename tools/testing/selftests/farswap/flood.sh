@@ -48,8 +48,8 @@ session_goes_on() {
 }
 
 bounded() {
-	donor_metric_is "$target" sessions_half_open -le 4 &&
-		donor_metric_is "$target" 'rejects_total{reason="busy"}' -gt 0
+	wait_for 20 donor_metric_is "$target" 'rejects_total{reason="busy"}' -gt 0 &&
+		donor_metric_is "$target" sessions_half_open -le 4
 }
 
 test_begin 9
