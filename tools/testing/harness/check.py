@@ -56,6 +56,10 @@ INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farsw
     usr/share/man/man5/farswap.conf.5 usr/share/bash-completion/completions/farswapctl
     etc/farswapd.conf etc/farswap/farswap.conf""".split()
 
+# Of a failed step, repeated at the end: logs are often cut in the middle.
+FAILED = re.compile(r"^\s*(FAIL|not ok) ")
+REPEATED = 12
+
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 # Each session is scheduled as one, where the kernel does that.
@@ -180,6 +184,8 @@ class Check:
         self.total.add(result)
         if result.failed:
             self.failures.append(name)
+            self.failures += [f"  {line.strip()}" for line in output.splitlines()
+                              if FAILED.match(line)][:REPEATED]
         verdict = "FAILED" if result.failed else "ok"
         print(f"== {name}: {verdict}, {result} ({seconds:.0f} s)\n", flush=True)
         return result
@@ -353,7 +359,7 @@ def main() -> int:
     started = time.monotonic()
     checks = check()
     print(f"total time: {(time.monotonic() - started) / 60:.1f} min")
-    for name in checks.failures:
-        print(f"failed: {name}")
+    if checks.failures:
+        print("failed:", *checks.failures, sep="\n  ")
     print(checks.total, flush=True)
     return 1 if checks.total.failed else 0
