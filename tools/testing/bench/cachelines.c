@@ -83,7 +83,8 @@ enum transfer {
  * @switch_to:	the function that switches tasks
  * @lost:	transfers for which there was no room in a table
  * @shared:	calls of the first @nr_paging ways, and transfers of a line that each call writes
- * @percpu:	accesses of @own relative to a processor's own memory, and their transfers
+ * @percpu:	accesses of @own relative to a processor's own memory, and those to lines that another
+ *		processor has written; a sum over all processors only reads them
  */
 struct control {
 	uint32_t size;
@@ -251,7 +252,7 @@ static enum transfer line_access(unsigned int index, uint64_t tag, bool store)
 	return kind;
 }
 
-/* Returns whether the line came from another processor. */
+/* Returns whether another processor had written the line. */
 static bool access_line(unsigned int index, uint64_t pc, uint64_t tag, bool store)
 {
 	const struct context *task = &cpus[index].task;
@@ -266,7 +267,7 @@ static bool access_line(unsigned int index, uint64_t pc, uint64_t tag, bool stor
 		event_count(task->caller - 1, tag << LINE_SHIFT, 1u << 31 | way << 2 | kind);
 	else
 		event_count(pc, tag << LINE_SHIFT, way << 2 | kind);
-	return true;
+	return kind != TRANSFER_TAKE;
 }
 
 static bool is_counted(uint64_t vaddr)
@@ -277,13 +278,13 @@ static bool is_counted(uint64_t vaddr)
 static bool access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64_t vaddr, void *pc)
 {
 	uint64_t end = vaddr + (1u << qemu_plugin_mem_size_shift(info)) - 1;
-	bool store = qemu_plugin_mem_is_store(info), moved;
+	bool store = qemu_plugin_mem_is_store(info), written;
 
 	index &= CPUS - 1;
-	moved = access_line(index, (uint64_t)pc, vaddr >> LINE_SHIFT, store);
+	written = access_line(index, (uint64_t)pc, vaddr >> LINE_SHIFT, store);
 	if (vaddr >> LINE_SHIFT != end >> LINE_SHIFT)
-		moved |= access_line(index, (uint64_t)pc, end >> LINE_SHIFT, store);
-	return moved;
+		written |= access_line(index, (uint64_t)pc, end >> LINE_SHIFT, store);
+	return written;
 }
 
 static void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t vaddr, void *pc)
