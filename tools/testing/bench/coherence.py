@@ -38,8 +38,11 @@ SKIP = re.compile(
 THUNKS = re.compile(r"^__x86_(indirect|return)_\w*thunk")
 INTERRUPTS = re.compile(r"asm_sysvec_|asm_common_interrupt$|asm_exc_nmi$")
 # Functions that copy the contents of pages, other than COPY and those in SKIP.
-CONTENTS = re.compile(r"^(ram_do|ram_copy|copy_(to|from)_brd|(__)?memcpy(_orig)?$)")
-MODULES = {"farswap": "mm/farswap.ko", "farswap_ram": "tools/testing/modules/farswap-ram.ko"}
+CONTENTS = re.compile(r"^(ram_do|ram_copy|copy_(to|from)_brd|crc32_\w+|(__)?memcpy(_orig)?$)")
+MODULES = {"farswap": "mm/farswap.ko", "farswap_rdma": "rdma/farswap-rdma.ko",
+           "farswap_ram": "tools/testing/modules/farswap-ram.ko"}
+# Its counter is slowed as timers are; jiffies would otherwise follow the TSC, which is not.
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 # Address of each processor's local APIC.
 FIXMAP = 0xffffffffff000000
 
@@ -109,6 +112,7 @@ class Counter:
 
     def begin(self, quantum, pause_ns, slow):
         """Translate all code again, now with calls of the plugin."""
+        self.client.check(f"echo acpi_pm >{CLOCK} && grep -q acpi_pm {CLOCK}")
         control = self.control
         control.quantum, control.pause_ns, control.slow = quantum, pause_ns, slow
         control.instrument = 1
