@@ -198,6 +198,7 @@ class Nvme(Backing):
     network = True
     on_disk = False
     transport = ""
+    options = ""
 
     @property
     def modules(self):
@@ -219,7 +220,8 @@ class Nvme(Backing):
         client.check(
             f"modprobe nvme-{self.transport} && "
             f"echo transport={self.transport},traddr={donor.address},trsvcid={SERVICE},nqn={NQN},"
-            f"hostnqn=nqn.2014-08.org.nvmexpress:uuid:{HOST},hostid={HOST} >/dev/nvme-fabrics")
+            f"hostnqn=nqn.2014-08.org.nvmexpress:uuid:{HOST},hostid={HOST}{self.options} "
+            ">/dev/nvme-fabrics")
         client.wait_for("[ -b /dev/nvme0n1 ]", 20)
         swap_on(client, "/dev/nvme0n1")
 
