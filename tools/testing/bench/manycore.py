@@ -347,8 +347,9 @@ def repeats(results):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(SETTINGS),
-                        help=f"runs, by commas: {', '.join(SETTINGS)}")
+    local = [name for name, setting in SETTINGS.items() if setting.device not in REMOTE]
+    parser.add_argument("--only", type=lambda text: text.split(","), default=local,
+                        help=f"runs, by commas: {', '.join(SETTINGS)}; default: {', '.join(local)}")
     parser.add_argument("--runs", type=int, default=1, help="of each")
     parser.add_argument("--mem", type=int, default=32,
                         help="what the load uses with eight processors or fewer, MB")
