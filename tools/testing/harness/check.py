@@ -56,7 +56,7 @@ INSTALLED = """lib/modules/*/extra/mm/farswap.ko* lib/modules/*/extra/rdma/farsw
     usr/share/man/man5/farswap.conf.5 usr/share/bash-completion/completions/farswapctl
     etc/farswapd.conf etc/farswap/farswap.conf""".split()
 
-# Of a failed step, repeated at the end: logs are often cut in the middle.
+# Lines that name what failed. They are printed again at the end, because a log may be cut short.
 FAILED = re.compile(r"^\s*(FAIL|not ok) ")
 REPEATED = 12
 
