@@ -10,7 +10,8 @@ NEEDS = {"clients": 1, "donors": 2, "both": 0, "mem": 192, "disks": 1, "donor_me
          "one_thread": 0, "aes": 0, "rare": 0, "append": ""}
 # A test accepts more of these than it needs.
 MORE_IS_GOOD = ("donors", "disks", "nfs", "tree", "rare")
-# "make check" runs a rare test, a long one that resembles others, for one commit in RARE_EVERY.
+# "make check" runs a rare test, a long one that resembles others or guards what seldom
+# changes, for one commit in RARE_EVERY.
 RARE_EVERY = 3
 
 

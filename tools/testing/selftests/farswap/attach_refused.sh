@@ -6,7 +6,7 @@
 # one inlined; and, on a processor with indirect branch tracking, with a BPF program on one of
 # them. Such a live patch is refused later, too. One thread emulates the four processors: with a
 # thread each, QEMU cannot patch code that others run.
-# cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1
+# cluster: donors=2 mem=192 disks=1 cpus=4 one_thread=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_hook.sh

@@ -5,7 +5,7 @@
 # attaches, are added and removed while it is attached, and stay when it detaches, while pages
 # move: all programs run, and no byte is wrong. One thread emulates the four processors: with a
 # thread each, QEMU cannot patch code that others run.
-# cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1
+# cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 # shellcheck source=_hook.sh

@@ -3,7 +3,7 @@
 #
 # Pages that a cgroup's limit, a shrinking limit or memory.reclaim pages out keep their contents;
 # memory.swap.max is obeyed.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -3,7 +3,7 @@
 #
 # Slabs are filled one after the other, however the kernel hands out the clusters of a swap device:
 # a device with few pages needs few regions.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

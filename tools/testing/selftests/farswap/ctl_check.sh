@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # farswapctl shows both halves, and farswapctl check names each mistake at set-up and what to type.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

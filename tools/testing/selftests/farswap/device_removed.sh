@@ -5,7 +5,7 @@
 # The removal does not block, pages come in from the disk, and the donors are used again, including
 # sole copies. A donor whose device was removed is used again when it is back, whether it listens
 # on all addresses or only on that device's.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -3,7 +3,7 @@
 #
 # A donor with another slab size or protocol version is not used; the log names both values; the
 # other donor still serves. One daemon with two addresses is one donor.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

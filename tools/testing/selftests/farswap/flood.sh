@@ -4,7 +4,7 @@
 # A machine floods a donor with connect requests that it never completes, more than the donor has
 # sessions for: an established session goes on, and another client connects. An emulated farswapd
 # refuses some 25 requests a second.
-# cluster: clients=2 donors=2 mem=192 disks=1
+# cluster: clients=2 donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

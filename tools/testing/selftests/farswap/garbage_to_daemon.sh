@@ -4,7 +4,7 @@
 # A client that sends garbage, breaks the protocol, floods, falls silent or tries to use another's
 # memory is disconnected; the daemon survives, and its other clients are not affected. Clients that
 # obey the protocol are served.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -4,7 +4,7 @@
 # Memory and swap are nearly full, under global pressure, and every donor is slow. Reclaim then
 # waits for farswap, which must not wait for memory: nothing hangs, nothing is killed, and every
 # byte is right.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -4,7 +4,7 @@
 # Before the machine sleeps or hibernates, every page is on the device, and none counts as remote
 # afterwards; then swapping continues. The kernel's test mode stops once tasks are frozen, so that
 # the machine need not sleep. A hibernation image needs as much memory as is in use.
-# cluster: donors=2 mem=384 disks=1
+# cluster: donors=2 mem=384 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

@@ -3,7 +3,7 @@
 #
 # A swap file with many extents on its disk: backup writes, read again after the donors died, are
 # at the right place, and blocks between the extents do not change.
-# cluster: donors=2 mem=192 disks=1
+# cluster: donors=2 mem=192 disks=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 

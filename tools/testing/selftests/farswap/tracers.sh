@@ -4,7 +4,7 @@
 # The function tracer, the graph tracer and return probes on all functions that farswap hooks are
 # switched on and off while pages move and a device comes and goes. One thread emulates the four
 # processors: with a thread each, QEMU cannot patch code that others run.
-# cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1
+# cluster: donors=2 mem=192 disks=2 cpus=4 one_thread=1 rare=1
 # shellcheck source=_lib.sh
 . "$(dirname "$0")/_lib.sh"
 
