@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Takes one precaution after the other away, as the patches here say, and has the test
-# that each names run: it must fail. With names, only those; with -l, lists them. A few
-# minutes each. KDIR= as for make. The tests' output stays in out/mutants/NAME.
+# that each names run: it must fail. A test that fails by chance only has "Tries: N" below its name,
+# and must fail once in N runs. With names, only those; with -l, lists them. A few minutes each.
+# KDIR= as for make. The tests' output stays in out/mutants/NAME.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
@@ -39,6 +40,11 @@ build() {
 	return 1
 }
 
+tries_of() {
+	tries=$(sed -n 's/^Tries: //p' "$here/$1.patch")
+	seq "${tries:-1}"
+}
+
 run_test() {
 	case $1 in
 	"kunit "*)
@@ -64,7 +70,11 @@ mutant() {
 		git -C "$tree" apply -R "$PWD/$here/$1.patch"
 		return 1
 	}
-	run_test "$(test_of "$1")" >"$out/$1" 2>&1 && mutant_lives=1 || mutant_lives=0
+	mutant_lives=1
+	for _ in $(tries_of "$1"); do
+		run_test "$(test_of "$1")" >"$out/$1" 2>&1 || mutant_lives=0
+		[ $mutant_lives = 1 ] || break
+	done
 	git -C "$tree" apply -R "$PWD/$here/$1.patch"
 	grep -E '^(FAIL|ok|skip) ' "$out/$1" | cut -c 1-100
 	[ "$mutant_lives" = 0 ] && grep -q '^FAIL ' "$out/$1"
