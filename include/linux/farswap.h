@@ -50,7 +50,6 @@ bool farswap_hook_entry(pte_t pte, swp_entry_t *entry);
 void farswap_hook_swapin(struct folio *folio);
 void farswap_hook_loaded(struct folio *folio);
 void farswap_hook_give_up(struct folio *folio);
-bool farswap_hook_may_abandon(void);
 bool farswap_hook_abandon(struct folio *folio);
 unsigned int farswap_hook_slot(struct swap_info_struct *si, pgoff_t offset);
 bool farswap_hook_keep(struct swap_info_struct *si, pgoff_t offset);

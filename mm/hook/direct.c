@@ -126,27 +126,16 @@ void farswap_hook_give_up(struct folio *folio)
 }
 
 /**
- * farswap_hook_may_abandon() - tell whether farswap_hook_abandon() works
+ * farswap_hook_abandon() - remove a folio from the swap cache before it has been read
+ * @folio:	locked, in the swap cache, not up to date; the caller holds a reference
  *
- * frontswap has no such function: swapoff would take the folio for a read error.
- *
- * Context: any.
- * Return: false in this mode of the hook.
- */
-bool farswap_hook_may_abandon(void)
-{
-	return false;
-}
-
-/**
- * farswap_hook_abandon() - never called in this mode of the hook
- * @folio:	unused
- *
- * Return: false.
+ * Context: process context; does not sleep.
+ * Return: true if the folio was unlocked. False if it was not, because a swapoff may wait for it:
+ * the caller must unlock it when it has its contents.
  */
 bool farswap_hook_abandon(struct folio *folio)
 {
-	return false;
+	return frontswap_abandon(folio);
 }
 
 static_assert((unsigned int)FARSWAP_SLOT_USED == FRONTSWAP_SLOT_USED);

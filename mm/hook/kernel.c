@@ -588,17 +588,6 @@ void farswap_hook_give_up(struct folio *folio)
 }
 
 /**
- * farswap_hook_may_abandon() - tell whether farswap_hook_abandon() works
- *
- * Context: any.
- * Return: true in this mode of the hook.
- */
-bool farswap_hook_may_abandon(void)
-{
-	return true;
-}
-
-/**
  * farswap_hook_abandon() - remove a folio from the swap cache before it has been read
  * @folio:	locked, in the swap cache, not up to date; the caller holds a reference
  *

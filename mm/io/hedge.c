@@ -757,8 +757,7 @@ static void hedge_scan_fn(struct work_struct *work)
  */
 void farswap_hedge_scan(void)
 {
-	if (READ_ONCE(farswap_settings.hedge) && farswap_hook_may_abandon() &&
-	    !xchg(&farswap_hedge_scanning, true))
+	if (READ_ONCE(farswap_settings.hedge) && !xchg(&farswap_hedge_scanning, true))
 		queue_delayed_work(farswap_load_wq, &hedge_scan_work, 1);
 }
 

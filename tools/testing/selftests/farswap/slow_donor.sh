@@ -81,7 +81,6 @@ swapped_off() {
 
 test_begin 14
 has_ram || skip_rest "no module farswap-ram"
-! is_direct || skip_rest "a kernel that calls farswap has no call that gives up a folio of one page"
 check "farswap runs over the RAM transport" use_ram || skip_rest "it cannot be used"
 swap_on
 make_cgroup slow 13M
