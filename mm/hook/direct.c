@@ -127,11 +127,11 @@ void farswap_hook_give_up(struct folio *folio)
 
 /**
  * farswap_hook_abandon() - remove a folio from the swap cache before it has been read
- * @folio:	locked, in the swap cache, not up to date; the caller holds a reference
+ * @folio:	of one page, locked, in the swap cache, not up to date; the caller holds a reference
  *
  * Context: process context; does not sleep.
- * Return: true if the folio was unlocked. False if it was not, because a swapoff may wait for it:
- * the caller must unlock it when it has its contents.
+ * Return: true if the folio was unlocked. False, in 6.12 only, if a swapoff may wait for it: the
+ * caller must unlock it when it has its contents.
  */
 bool farswap_hook_abandon(struct folio *folio)
 {

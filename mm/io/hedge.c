@@ -19,12 +19,12 @@
  * The kept page is freed if its slot is freed or stored to first, because then it is stale.
  * Dropping it does no harm at any time: the slot is loaded from a region or the device then.
  *
- * A swapoff does not look again, but takes a folio without contents for a read error. It clears
- * SWP_WRITEOK first. If that is cleared after step 2's removal, the folio stays locked until the
- * remote read has ended, and then gets a copy of the hedge's page.
+ * In 6.12 a swapoff does not look again, but takes a folio without contents for a read error. It
+ * clears SWP_WRITEOK first. If that is cleared after step 2's removal, the folio stays locked until
+ * the remote read has ended, and then gets a copy of the hedge's page.
  *
  * Large folios are not hedged: a page that is late can be read without them. Nor are pages that
- * only one donor has.
+ * only one donor has. While a page is kept, no large folio with its slot is read.
  *
  * Finding late reads costs a read two stores and an exchange. All requests are in lists; a scan
  * looks through them every few milliseconds while pages are read. Requests are rarely freed, as
@@ -262,6 +262,35 @@ bool farswap_hedge_load_kept(struct folio *folio)
 	return true;
 }
 
+static bool hedge_is_among(const struct farswap_hedge *hedge, unsigned int type, pgoff_t first,
+			   pgoff_t last)
+{
+	return swp_type(hedge->swap) == type && swp_offset(hedge->swap) >= first &&
+	       swp_offset(hedge->swap) <= last;
+}
+
+/**
+ * farswap_hedge_keeps_any() - as farswap_hedge_keeps(), if any page is kept
+ * @entry:	the first swap entry
+ * @nr:		number of entries
+ *
+ * Context: any.
+ * Return: true if one of these pages is kept.
+ */
+bool farswap_hedge_keeps_any(swp_entry_t entry, unsigned int nr)
+{
+	struct farswap_hedge *hedge;
+	unsigned long flags;
+	bool keeps = false;
+
+	spin_lock_irqsave(&hedge_lock, flags);
+	list_for_each_entry(hedge, &hedge_kept, entry)
+		keeps |= hedge_is_among(hedge, swp_type(entry), swp_offset(entry),
+					swp_offset(entry) + nr - 1);
+	spin_unlock_irqrestore(&hedge_lock, flags);
+	return keeps;
+}
+
 static void hedge_free_all(struct list_head *list)
 {
 	struct farswap_hedge *hedge, *next;
@@ -286,8 +315,7 @@ void farswap_hedge_drop_kept(unsigned int type, pgoff_t first, pgoff_t last)
 
 	spin_lock_irqsave(&hedge_lock, flags);
 	list_for_each_entry_safe(hedge, next, &hedge_kept, entry) {
-		if (swp_type(hedge->swap) != type || swp_offset(hedge->swap) < first ||
-		    swp_offset(hedge->swap) > last)
+		if (!hedge_is_among(hedge, type, first, last))
 			continue;
 		hedge_unkeep(hedge);
 		list_add(&hedge->entry, &drop);

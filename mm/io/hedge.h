@@ -74,6 +74,7 @@ void farswap_hedge_unwatch(struct farswap_load_request *request);
 bool farswap_hedge_read_ended(struct farswap_load_request *request);
 int farswap_hedge_settle(struct farswap_load_request *request, int error);
 bool farswap_hedge_load_kept(struct folio *folio);
+bool farswap_hedge_keeps_any(swp_entry_t entry, unsigned int nr);
 void farswap_hedge_drop_kept(unsigned int type, pgoff_t first, pgoff_t last);
 void farswap_hedge_flush(void);
 void farswap_hedge_init(void);
@@ -103,6 +104,19 @@ static inline void farswap_hedge_begin(struct farswap_race *race)
 static inline bool farswap_hedge_load(struct folio *folio)
 {
 	return unlikely(READ_ONCE(farswap_hedge_nr_kept)) && farswap_hedge_load_kept(folio);
+}
+
+/**
+ * farswap_hedge_keeps() - check whether a hedge has kept one of some pages
+ * @entry:	the first swap entry
+ * @nr:		number of entries
+ *
+ * Context: any.
+ * Return: true if so; a hint.
+ */
+static inline bool farswap_hedge_keeps(swp_entry_t entry, unsigned int nr)
+{
+	return unlikely(READ_ONCE(farswap_hedge_nr_kept)) && farswap_hedge_keeps_any(entry, nr);
 }
 
 /**

@@ -116,7 +116,7 @@ bool farswap_is_remote(swp_entry_t entry, unsigned int nr)
 	device = farswap_device_find(swp_type(entry));
 	slab = device ? remote_slab(device, entry, &slot) : NULL;
 	if (slab)
-		remote = remote_is_whole(slab, slot, nr);
+		remote = remote_is_whole(slab, slot, nr) && !farswap_hedge_keeps(entry, nr);
 	rcu_read_unlock();
 	return remote;
 }
