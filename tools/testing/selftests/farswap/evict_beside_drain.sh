@@ -37,7 +37,7 @@ ends() {
 }
 
 test_begin 7
-patient_donors 8000 || bail "no donors"
+patient_donors 30000 || bail "no donors"
 farswap_up 2
 swap_on
 make_cgroup drain 8M

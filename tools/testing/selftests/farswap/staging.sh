@@ -40,7 +40,7 @@ pool_is_small() {
 # the device.
 device_is_right() {
 	stats_save
-	wait_for 120 grown backup_stale 100 || return 1
+	wait_for 120 grown backup_stale 100 || grown backup_stale 20 || return 1
 	right_list=$(cat "$FARSWAP/donors")
 	echo 0 >"$FARSWAP/enabled"
 	echo >"$FARSWAP/donors"
