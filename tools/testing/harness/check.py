@@ -2,11 +2,11 @@
 """
 The complete check of this tree: fetch, build with warnings as
 errors, lint, unit tests, the model, and the selftests and a short run of chaos in
-clusters of virtual machines. Clusters wait a third of the time. So three lanes run in parallel:
-selftests from both ends and from the middle, with chaos before the last. Steps without a cluster
-use the idle processors: first the build of a debug kernel, which runs KUnit, chaos, fault injection
-and some of the selftests, then lint and the models. Tests that may have failed because of the load
-are repeated alone at the end. The last line is "N passed, N failed", with ", N skipped" where some
+clusters of virtual machines. Clusters wait a third of the time. So two lanes run selftests, from
+both ends, and a third one chaos. Steps without a cluster use the idle processors: first the build
+of a debug kernel, on which the third lane runs KUnit, chaos, fault injection and some of the
+selftests, then lint and the models. Tests that may have failed because of the load are repeated
+alone at the end. The last line is "N passed, N failed", with ", N skipped" where some
 were.
 """
 
@@ -248,9 +248,9 @@ def unit_directories():
 
 def clusters_step(checks, lint_and_models):
     """
-    One lane runs the selftests from the first, another from the middle. The third runs chaos, then
-    the selftests from the last; the steps on the debug kernel as soon as it is built; then the
-    remaining selftests. lint_and_models(): starts jobs once the debug kernel has been built.
+    One lane runs the selftests from the first, another from the last. The third runs chaos, and the
+    steps on the debug kernel as soon as it is built. lint_and_models(): starts jobs once the debug
+    kernel has been built.
     """
     runner = os.path.join(image.QEMU, "run-selftests.py")
     with tempfile.TemporaryDirectory(prefix="farswap-check-") as directory:
@@ -264,14 +264,11 @@ def clusters_step(checks, lint_and_models):
         kernel = Job("a kernel with farswap in it", [*KERNEL, built], KERNEL_TIMEOUT)
         chaos = Job("chaos, for a short time, with machines that swap and lend",
                     CHAOS_OF_EQUALS, 600, idle=False)
-        some = Job("selftests in virtual machines, from the last",
-                   [*command, "--backwards", f"--until={built}"], SELFTESTS_TIMEOUT,
-                   count_totals, idle=False, after=[chaos])
-        middle = Job("selftests in virtual machines, from the middle", [*command, "--middle"],
-                     SELFTESTS_TIMEOUT, count_totals, idle=False)
+        last = Job("selftests in virtual machines, from the last", [*command, "--backwards"],
+                   SELFTESTS_TIMEOUT, count_totals, idle=False)
         kunit = Job("KUnit, on a kernel with KASAN, lockdep and others",
                     [*ON_KERNEL, built, runner, "kunit.sh"], ON_KERNEL_TIMEOUT,
-                    count_named("kunit.sh"), idle=False, after=[some, kernel])
+                    count_named("kunit.sh"), idle=False, after=[chaos, kernel])
         there = Job("chaos, on the same kernel", [*ON_KERNEL, built, *CHAOS],
                     ON_KERNEL_TIMEOUT, idle=False, after=[kunit])
         faults = Job("faults on purpose, large folios and one more selftest, on the same kernel",
@@ -280,12 +277,10 @@ def clusters_step(checks, lint_and_models):
                      ON_KERNEL_SOME_TIMEOUT,
                      count_named("fault_injection.sh", "large_partly.sh"), idle=False,
                      after=[there])
-        others = Job("selftests in virtual machines, the others", [*command, "--backwards"],
-                     SELFTESTS_TIMEOUT, count_totals, idle=False, after=[faults])
         beside = lint_and_models([kernel])
         checks.step("selftests in virtual machines, from the first", command,
                     SELFTESTS_TIMEOUT, count_totals)
-        for job in [middle, chaos, some, kernel, kunit, there, faults, others, *beside]:
+        for job in [last, chaos, kernel, kunit, there, faults, *beside]:
             checks.end(job)
         names = []
         if os.path.exists(again):

@@ -301,11 +301,6 @@ def arguments() -> argparse.Namespace:
                              "the others leave out")
     parser.add_argument("--backwards", action="store_true",
                         help="from the last test to the first: so two meet")
-    parser.add_argument("--middle", action="store_true",
-                        help="from the middle on, then the rest: for a third")
-    parser.add_argument("--until", metavar="FILE",
-                        help="begin no more tests when there is this file; --share's other runs, "
-                             "or a later one, have them")
     parser.add_argument("--turn", metavar="NUMBER", type=int,
                         help="only the test whose turn it is: each has one in as many numbers "
                              "as there are tests; beside those that are named")
@@ -366,10 +361,7 @@ def main() -> int:
             names.append(turn)
         names = without_rare({name: needs_of(name) for name in names}, args.rare)
         order = grouped({name: needs_of(name) for name in names})[::-1 if args.backwards else 1]
-        begin = len(order) // 2 if args.middle else 0
-        for name, needs in order[begin:] + order[:begin]:
-            if args.until and os.path.exists(args.until):
-                break
+        for name, needs in order:
             if not is_ours(name, args.share):
                 continue
             if args.deadline and time.monotonic() - started > args.deadline:
