@@ -13,7 +13,6 @@ OUTER = re.compile(r"^(ok|not ok) \d+ selftests: [^#]*(?:# (SKIP|TIMEOUT|exit=(\
 
 EXIT_FAIL = 1
 EXIT_SKIP = 4
-OUT_OF_TIME = 124
 
 
 class Tally:
@@ -24,8 +23,7 @@ class Tally:
         self.failed = failed
         self.skipped = skipped
         self.reasons: list[str] = []
-        # A failed result is about data, or results are missing and the test neither bailed out nor
-        # ran out of time.
+        # A failed result is about data, or results are missing and the test did not bail out.
         self.about_data = False
 
     def add(self, other: "Tally") -> None:
@@ -40,9 +38,9 @@ class Tally:
     def may_be_of_time(self, status: int | None) -> bool:
         """
         Whether a slow machine explains the failure, so that another run may excuse it: the test
-        ended by itself or was still running, and no result about data failed.
+        ended by itself, and no result about data failed.
         """
-        return bool(self.failed) and status in (EXIT_FAIL, OUT_OF_TIME) and not self.about_data
+        return bool(self.failed) and status == EXIT_FAIL and not self.about_data
 
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -55,7 +53,7 @@ def unnested(output: str) -> tuple[str, int]:
     for line in output.splitlines():
         outer = OUTER.match(line)
         if outer:
-            status = {None: 0, "SKIP": EXIT_SKIP, "TIMEOUT": OUT_OF_TIME}.get(outer[2]) \
+            status = {None: 0, "SKIP": EXIT_SKIP, "TIMEOUT": 124}.get(outer[2]) \
                 if not outer[3] else int(outer[3])
             status = status or int(outer[1] == "not ok")
         elif line.startswith("# "):
@@ -97,7 +95,7 @@ def tally(output: str, status: int) -> Tally:
     if planned is not None and seen < planned:
         total.failed += planned - seen
         bail = re.search(r"^Bail out!.*", output, re.MULTILINE)
-        total.about_data |= not bail and status != OUT_OF_TIME
+        total.about_data |= not bail
         total.reasons.append(bail[0] if bail else
                              f"{planned - seen} of {planned} results missing")
     if status and not total.failed:

@@ -201,7 +201,7 @@ class Runner:
                 output, status = ktap.unnested(output)
             complaints = self.complaints()
             result = ktap.tally(output, status)
-            if status == ktap.OUT_OF_TIME:
+            if status == 124:
                 result.reasons.append(f"out of time after {self.args.timeout} s")
                 output += self.where_it_hangs(cluster)
             elif status == 125:
