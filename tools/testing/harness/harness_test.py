@@ -119,6 +119,13 @@ def each_rare_test_has_its_turn():
 
 
 @case
+def each_test_with_one_client_has_its_turn():
+    tests = {"a": "donors=1", "b": "both=3", "c": "clients=2", "d": "both=1", "e": "disks=2"}
+    parsed = {name: needs.parse(name, f"# cluster: {line}\n") for name, line in tests.items()}
+    return [needs.in_turn(parsed, turn) for turn in range(5)] == ["a", "d", "e", "a", "d"]
+
+
+@case
 def a_test_without_a_line_has_the_default_needs():
     return needs.parse("x.sh", "#!/bin/sh\n") == needs.NEEDS
 

@@ -44,6 +44,15 @@ def without_rare(tests: dict[str, Needs], turn: int | None) -> list[str]:
             (rare.index(name) + turn) % RARE_EVERY == 0]
 
 
+def in_turn(tests: dict[str, Needs], turn: int) -> str:
+    """
+    The test whose turn it is: each of those with one client has one in as many as there are.
+    Machines that emulate a slow kernel side by side are too slow for a test of several.
+    """
+    alone = [name for name, needs in tests.items() if needs["clients"] + needs["both"] == 1]
+    return alone[turn % len(alone)]
+
+
 def grouped(tests: dict[str, Needs]) -> list[tuple[str, Needs]]:
     """
     [(name, the needs of its cluster)], in the same order, but tests that can share a

@@ -29,7 +29,7 @@ from typing import Iterator, Sequence
 from harness import image, ktap
 from harness.cluster import Cluster, exit_on_signals, print_bytes
 from harness.errors import ClusterError
-from harness.needs import Needs, grouped, parse, without_rare
+from harness.needs import Needs, grouped, in_turn, parse, without_rare
 
 SELFTESTS = os.path.join(image.TOP, "tools/testing/selftests/farswap")
 GUEST = "/selftests/farswap"
@@ -302,8 +302,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--backwards", action="store_true",
                         help="from the last test to the first: so two meet")
     parser.add_argument("--turn", metavar="NUMBER", type=int,
-                        help="only the test whose turn it is: each has one in as many numbers "
-                             "as there are tests; beside those that are named")
+                        help="only the test whose turn it is: each with one client has one in "
+                             "as many numbers as there are; beside those that are named")
     parser.add_argument("--rare", metavar="NUMBER", type=int,
                         help="of the tests with rare=1 in their \"# cluster:\" line only the "
                              "third whose turn it is")
@@ -357,8 +357,9 @@ def main() -> int:
         all_of_them = [] if args.turn is not None else tests
         names = [os.path.basename(name) for name in args.tests or all_of_them
                  if args.tests or args.client_kernel or not needs_of(name)["tree"]]
-        if args.turn is not None and (turn := tests[args.turn % len(tests)]) not in names:
-            names.append(turn)
+        if args.turn is not None:
+            turn = in_turn({name: needs_of(name) for name in tests}, args.turn)
+            names += [turn] if turn not in names else []
         names = without_rare({name: needs_of(name) for name in names}, args.rare)
         order = grouped({name: needs_of(name) for name in names})[::-1 if args.backwards else 1]
         for name, needs in order:
