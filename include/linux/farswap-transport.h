@@ -45,7 +45,7 @@ enum farswap_io_op {
  *		softirq, with 0 or -errno. From then on this I/O touches neither the
  *		pages nor any remote memory that can still be read. May free the io.
  *
- * The core owns the memory, and keeps it until @done returns.
+ * The core owns the memory, which is not on a stack, and keeps it until @done returns.
  */
 struct farswap_io {
 	struct farswap_region *region;

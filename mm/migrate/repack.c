@@ -18,6 +18,7 @@
 #include <linux/completion.h>
 #include <linux/gfp.h>
 #include <linux/ktime.h>
+#include <linux/slab.h>
 
 #include "internal.h"
 #include "slab/write.h"
@@ -26,61 +27,62 @@
 #define REPACK_AGE	(10 * HZ)
 
 /**
- * struct repack_io - an I/O in flight
- * @read:	the I/O, if it is a read
- * @write:	the I/O, if it is a write
- * @done:	it has ended
+ * struct repack_io - the I/O of a move; not on a stack, because a transport may queue it
+ * @page:	the object's copy
+ * @read:	the READ of it
+ * @write:	the WRITE of it
+ * @done:	either has ended
  * @error:	its result
  */
 struct repack_io {
+	struct page *page;
 	struct farswap_io read;
 	struct farswap_write write;
 	struct completion done;
 	int error;
 };
 
-static void repack_read_done(struct farswap_io *io, int error)
+static void repack_read_done(struct farswap_io *read, int error)
 {
-	struct repack_io *repack = container_of(io, struct repack_io, read);
+	struct repack_io *io = container_of(read, struct repack_io, read);
 
-	repack->error = error;
-	complete(&repack->done);
+	io->error = error;
+	complete(&io->done);
 }
 
 /* Read an object from one of its regions. */
-static bool repack_read(const struct farswap_object *object, struct page *page)
+static bool repack_read(const struct farswap_object *object, struct repack_io *io)
 {
-	struct repack_io repack = { .error = -EHOSTDOWN };
 	struct farswap_slab *slab = object->slab;
 	struct farswap_mapping *mapping;
 
 	mapping = farswap_mapping_find(slab, object->slot, object->nr, NULL);
 	if (!mapping)
 		return false;
-	init_completion(&repack.done);
-	farswap_slab_io(slab, &repack.read, FARSWAP_IO_READ, page, object->slot, object->nr);
-	repack.read.done = repack_read_done;
+	io->error = -EHOSTDOWN;
+	reinit_completion(&io->done);
+	farswap_slab_io(slab, &io->read, FARSWAP_IO_READ, io->page, object->slot, object->nr);
+	io->read.done = repack_read_done;
 	if (!farswap_donor_is_suspect(mapping->donor) &&
-	    !farswap_mapping_submit(mapping, &repack.read))
-		wait_for_completion(&repack.done);
+	    !farswap_mapping_submit(mapping, &io->read))
+		wait_for_completion(&io->done);
 	farswap_mapping_put(mapping);
-	return !repack.error;
+	return !io->error;
 }
 
 static void repack_write_done(struct farswap_write *write, int error)
 {
-	struct repack_io *repack = write->owner;
+	struct repack_io *io = write->owner;
 
-	repack->error = error;
-	complete(&repack->done);
+	io->error = error;
+	complete(&io->done);
 }
 
 /* Write the copy of an object to a region, and let its page have the copy. */
 static bool repack_write(const struct farswap_object *from, const struct farswap_object *to,
-			 struct page *page)
+			 struct repack_io *io)
 {
-	struct repack_io repack = { .error = -EHOSTDOWN };
-	struct farswap_write *write = &repack.write;
+	struct farswap_write *write = &io->write;
 	bool moved = false;
 
 	if (!farswap_write_begin_any(write, to->slab, ~to->avoid, to->slot, to->nr))
@@ -88,12 +90,13 @@ static bool repack_write(const struct farswap_object *from, const struct farswap
 	/* Page-outs take precedence. */
 	if (farswap_write_try(write)) {
 		farswap_write_mark(to->slab, to->slot, to->nr);
-		init_completion(&repack.done);
-		write->owner = &repack;
+		io->error = -EHOSTDOWN;
+		reinit_completion(&io->done);
+		write->owner = io;
 		write->done = repack_write_done;
-		farswap_write_submit(write, page);
-		wait_for_completion(&repack.done);
-		if (!repack.error) {
+		farswap_write_submit(write, io->page);
+		wait_for_completion(&io->done);
+		if (!io->error) {
 			farswap_write_publish(to->slab, to->slot, to->nr);
 			moved = farswap_object_move(from, to);
 		}
@@ -115,7 +118,7 @@ static bool repack_is_wanted(const struct farswap_object *object)
 }
 
 /* Move the object that begins at a unit; return false if no other slab has room. */
-static bool repack_object(struct farswap_slab *slab, unsigned int unit, struct page *page)
+static bool repack_object(struct farswap_slab *slab, unsigned int unit, struct repack_io *io)
 {
 	pgoff_t offset = farswap_pack_offset(slab, unit);
 	struct farswap_object from, to;
@@ -125,9 +128,9 @@ static bool repack_object(struct farswap_slab *slab, unsigned int unit, struct p
 		return true;
 	/* The page may have been stored elsewhere, and the slab may be open again. */
 	if (from.slab == slab && from.slot == unit && farswap_pack_is_closed(slab) &&
-	    repack_is_wanted(&from) && repack_read(&from, page)) {
+	    repack_is_wanted(&from) && repack_read(&from, io)) {
 		room = farswap_object_reserve(&from, offset, &to);
-		if (room && repack_write(&from, &to, page))
+		if (room && repack_write(&from, &to, io))
 			farswap_stat_add(FARSWAP_STAT_REPACKED, 1);
 		else if (room)
 			farswap_object_drop(&to);
@@ -145,24 +148,20 @@ static bool repack_may_go_on(const struct farswap_slab *slab)
 }
 
 /* Move as many objects of a closed slab as possible now. */
-static void repack_slab(struct farswap_slab *slab)
+static void repack_slab(struct farswap_slab *slab, struct repack_io *io)
 {
-	struct page *page = alloc_page(GFP_KERNEL | __GFP_NOWARN);
 	unsigned int unit;
 	ktime_t begun;
 
-	if (!page)
-		return;
 	for_each_set_bit(unit, slab->pack->map->first, slab->nr_slots) {
 		cond_resched();
 		if (!test_bit(unit, slab->bits.remote))
 			continue;
 		begun = ktime_get();
-		if (!repack_may_go_on(slab) || !repack_object(slab, unit, page))
+		if (!repack_may_go_on(slab) || !repack_object(slab, unit, io))
 			break;
 		farswap_copy_rest(1, READ_ONCE(farswap_settings.repair_mb), begun);
 	}
-	__free_page(page);
 }
 
 /* Return true if a slab is mapped, and the device has all of its pages. */
@@ -216,11 +215,21 @@ static void repack_work_fn(struct work_struct *work)
 {
 	struct farswap_device *device = container_of(work, struct farswap_device, repack_work);
 	struct farswap_slab *slab = repack_choose(device);
+	struct repack_io *io;
 
 	if (!slab || !repack_may_go_on(slab))
 		return;
 	farswap_pack_close(slab);
-	repack_slab(slab);
+	io = kzalloc(sizeof(*io), GFP_KERNEL);
+	if (!io)
+		return;
+	init_completion(&io->done);
+	io->page = alloc_page(GFP_KERNEL | __GFP_NOWARN);
+	if (io->page) {
+		repack_slab(slab, io);
+		__free_page(io->page);
+	}
+	kfree(io);
 }
 
 /**
