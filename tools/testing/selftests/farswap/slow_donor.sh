@@ -86,7 +86,7 @@ swap_on
 make_cgroup slow 13M
 check "how long the donors' reads take is known" load_begins
 check "slow reads are repeated from the device, which is faster" slow_begins
-check "the donor is slow, and the log says so" told
+check "the donor is slow, and the log says so" wait_for 20 told
 check "its pages are read from the device" avoided load_avoided
 check "it is tried again, and has recovered" recovers
 set_value "$FARSWAP/backup" replica
