@@ -139,6 +139,8 @@ farswap_load
 if ! { echo 0 >"$FARSWAP/attached" && unload_modules; }; then
 	bail "farswap can't be unloaded"
 fi
+modprobe farswap-adapter 2>"$TMP/adapter" || ! grep -qi 'not supported' "$TMP/adapter" ||
+	skip_rest "this kernel has no DMA operations of devices"
 check "the test adapters are in use" adapters_are_ours || skip_rest "they can't"
 farswap_up 2
 set_value "$FARSWAP/grace_ms" 60000
