@@ -30,6 +30,11 @@ start_stored() {
 	return "$stored_status"
 }
 
+# A few pages of other kinds may be.
+few_are_stored() {
+	! grown store_device 20 && ! grown store_disabled 20
+}
+
 # For a while, page-ins come from donors and none from the device.
 only_donors_read() {
 	stats_save
@@ -77,7 +82,7 @@ swap_on "$DM_DEVICE"
 make_cgroup promote 10M
 check "pages go out to the device alone" start_stored readers -w 0 -q
 check "pages that are read are promoted" wait_for 60 grown promoted 2000
-check "they are not stored a second time" same store_device store_disabled
+check "they are not stored a second time" few_are_stored
 check "then all page-ins come from donors" wait_for 60 only_donors_read
 check --data "memory contents are right" stop_load readers
 check "memory contents are right with writes during promotion" eval 'start_stored writers -w 10 &&
