@@ -25,7 +25,7 @@ TOP = image.TOP
 # Limit in seconds: twice the time on two slow, shared processors. The whole check stays under 90
 # minutes even if a selftest hangs.
 SELFTESTS_DEADLINE = 2700
-SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 330
+SELFTESTS_TIMEOUT = SELFTESTS_DEADLINE + 480
 # More failures than these are not random.
 AGAIN_AT_MOST = 6
 AGAIN_TIMEOUT = 900
