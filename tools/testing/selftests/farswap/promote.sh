@@ -30,9 +30,9 @@ start_stored() {
 	return "$stored_status"
 }
 
-# A few pages of other kinds may be.
+# A few other pages may be stored.
 few_are_stored() {
-	! grown store_device 20 && ! grown store_disabled 20
+	! grown store_remote 20 && ! grown store_device 20 && ! grown store_disabled 20
 }
 
 # For a while, page-ins come from donors and none from the device.
